@@ -1,0 +1,23 @@
+# Interface targets that carry flags; linked privately, so nothing leaks to users of fz.
+add_library(fz_warnings INTERFACE)
+target_compile_options(fz_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow>
+  $<$<AND:$<BOOL:${FZ_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>)
+
+# Every operation rounds once: no contraction into fused multiply-add, no value-changing shortcuts.
+add_library(fz_exact_fp INTERFACE)
+target_compile_options(fz_exact_fp INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off -fno-fast-math -fno-unsafe-math-optimizations>)
+
+# RelWithDebInfo means -O2 by default; the tile loops need the vectoriser of -O3. Line tables are
+# enough for stack traces, and full debug info would double the build.
+add_library(fz_optimize INTERFACE)
+target_compile_options(fz_optimize INTERFACE
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo,Release>>:-O3>)
+
+add_library(fz_sanitize INTERFACE)
+if(FZ_SANITIZE)
+  target_compile_options(fz_sanitize INTERFACE
+    -fsanitize=${FZ_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(fz_sanitize INTERFACE -fsanitize=${FZ_SANITIZE})
+endif()

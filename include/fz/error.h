@@ -1,0 +1,48 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace fz {
+
+/// Why a call failed. Closed list: callers may switch over it.
+enum class ErrorCode {
+  kInvalidArgument,  ///< a setting or argument outside its range
+  kInvalidState,     ///< the call does not fit the object's state (not finalized, ...)
+  kGraph,            ///< the stages do not form a valid pipeline
+  kTypeMismatch,     ///< two connected ports carry different types
+  kBadSize,          ///< a byte or element count that the stage cannot take
+  kBufferTooSmall,   ///< the caller's buffer is too small; the message has both sizes
+  kBoundViolation,   ///< a value cannot be kept within the error bound
+  kCorrupt,          ///< an archive or stream is damaged or was never valid
+  kUnsupported,      ///< valid, but not by this build, backend or format version
+  kLimit,            ///< decoding would exceed a limit that the caller set
+  kOutOfMemory,      ///< host or device memory could not be had
+  kIo,               ///< a file could not be read or written
+  kConfig,           ///< a configuration file is wrong; the message has file and line
+  kNoDevice,         ///< no usable GPU
+  kCuda,             ///< a CUDA call failed
+  kInternal,         ///< a broken promise inside the library: please report
+};
+
+/// Short name of a code, such as "corrupt".
+const char* errorCodeName(ErrorCode code) noexcept;
+
+/// Every failure of the library. Message form: "stage: what was needed, what came".
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  ErrorCode code() const noexcept { return code_; }
+
+ private:
+  ErrorCode code_;
+};
+
+/// A bad setting, thrown by the setter itself.
+class InvalidArgument : public std::invalid_argument {
+ public:
+  explicit InvalidArgument(const std::string& message) : std::invalid_argument(message) {}
+  ErrorCode code() const noexcept { return ErrorCode::kInvalidArgument; }
+};
+
+}  // namespace fz

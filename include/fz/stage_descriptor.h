@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "fz/data_type.h"
+#include "fz/params.h"
+#include "fz/span.h"
+
+namespace fz {
+
+class Stage;
+
+/// A configuration key that selects an instantiation, such as input_type = "float32".
+struct TypeKey {
+  std::string_view key;
+  DataType default_type;
+};
+
+/// Everything the rest of the library knows about a stage. Configuration files, archives, the
+/// command line, bindings, tests and reference pages read this; none of them names a stage class.
+struct StageDescriptor {
+  std::uint16_t id;
+  std::string_view name;      ///< as in configuration files: "Lorenzo"
+  std::string_view category;  ///< quantizer, predictor, transform, shuffler, coder, fused
+  std::string_view summary;   ///< one line for lists
+
+  /// Keys that select the element types; empty for stages without template parameters.
+  std::vector<TypeKey> type_keys;
+  /// The instantiations that exist, each with one entry per type key.
+  std::vector<std::vector<DataType>> type_combinations;
+  /// Other names for lists and the compatible command line, lower case.
+  std::vector<std::string_view> aliases;
+
+  /// A new stage for one of the combinations; null for any other.
+  std::unique_ptr<Stage> (*make)(std::span<const DataType> types);
+  /// Element types that a stored config asks for. Untrusted bytes; an empty result means "none".
+  std::vector<DataType> (*types_from_config)(ByteView config);
+  /// Settings, for an arbitrary instantiation.
+  const ParamTable& (*params)();
+  /// Adjusts defaults that depend on other keys of a configuration file; may be null. `has_key`
+  /// tells whether the file sets a key. Called before the file's own keys are applied.
+  void (*adjust_config_defaults)(Stage& stage,
+                                 const std::function<bool(std::string_view)>& has_key,
+                                 const std::function<ParamValue(std::string_view)>& value_of);
+
+  bool graph_compatible_forward = true;
+  bool graph_compatible_inverse = true;
+};
+
+/// All stages of this build, by id; the order never changes within a build.
+std::span<const StageDescriptor* const> allStages();
+/// Null when there is none.
+const StageDescriptor* findStage(std::uint16_t id);
+/// By name or alias, case-insensitively.
+const StageDescriptor* findStage(std::string_view name);
+/// Makes a stage outside this library known to archives and configurations of this process.
+/// The descriptor must live as long as the process. Throws InvalidArgument on a taken id or name.
+void registerStage(const StageDescriptor& descriptor);
+
+/// Builds StageT<T> for the T in the list whose DataType is types[0]; null when none matches.
+template <template <class> class StageT, class... Ts>
+std::unique_ptr<Stage> makeFor(std::span<const DataType> types, TypeList<Ts...> /*list*/) {
+  std::unique_ptr<Stage> made;
+  if (types.size() == 1) {
+    ((types[0] == kDataTypeOf<Ts> ? (made = std::make_unique<StageT<Ts>>(), true) : false) || ...);
+  }
+  return made;
+}
+
+/// The one-entry combinations of a type list.
+template <class... Ts>
+std::vector<std::vector<DataType>> combinationsOf(TypeList<Ts...> /*list*/) {
+  return {{kDataTypeOf<Ts>}...};
+}
+
+}  // namespace fz

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "fz/backend.h"
+
+namespace fz {
+
+class CpuExecutor;
+
+/// How a pipeline runs its stages; handed to each stage before it works.
+struct ExecContext {
+  Backend backend = Backend::CPU;
+  const CpuExecutor* cpu = nullptr;
+};
+
+}  // namespace fz

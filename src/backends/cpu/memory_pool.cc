@@ -1,0 +1,281 @@
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "core/require.h"
+#include "log.h"
+#include "mem/mempool.h"
+#include "mem/scratch.h"
+
+namespace fz {
+
+namespace {
+
+constexpr std::size_t kAlignment = 64;               // a cache line, and the widest vector
+constexpr std::size_t kDefaultPoolBytes = 1u << 30;  // size hint when the input size is unknown
+
+void* systemAllocate(std::size_t n_bytes, void* /*context*/) {
+  return std::aligned_alloc(kAlignment, n_bytes);
+}
+void systemRelease(void* memory, std::size_t /*n_bytes*/, void* /*context*/) {
+  std::free(memory);
+}
+
+/// Size of the block that serves a request: powers of two with four steps between, so that nearly
+/// equal requests share blocks and at most a quarter is wasted.
+std::size_t blockBytes(std::size_t n_bytes) {
+  std::size_t step = kAlignment;
+  while (step * 8 < n_bytes) {
+    step *= 2;
+  }
+  return (n_bytes + step - 1) / step * step;
+}
+
+}  // namespace
+
+std::size_t MemoryPoolConfig::getPoolSize() const {
+  if (input_data_size == 0) {
+    return kDefaultPoolBytes;
+  }
+  return static_cast<std::size_t>(static_cast<double>(input_data_size) *
+                                  static_cast<double>(pool_size_multiplier));
+}
+
+struct MemoryPool::Impl {
+  struct Block {
+    std::size_t block_bytes;
+    std::size_t asked_bytes;
+    bool persistent;
+    bool pinned;
+    std::string tag;
+  };
+
+  MemoryPoolConfig config;
+  HostAllocator allocator;
+  std::unordered_map<void*, Block> used;
+  std::multimap<std::size_t, void*> kept;
+  std::size_t kept_bytes = 0;
+  std::size_t keep_limit_bytes = std::numeric_limits<std::size_t>::max();
+  std::size_t used_bytes = 0;
+  std::size_t peak_bytes = 0;
+  std::size_t n_system_allocations = 0;
+
+  void* take(std::size_t n_bytes, Block block) {
+    if (n_bytes == 0 || n_bytes > std::numeric_limits<std::size_t>::max() / 2) {
+      return nullptr;
+    }
+    block.block_bytes = blockBytes(n_bytes);
+    block.asked_bytes = n_bytes;
+    void* memory = nullptr;
+    const auto found = kept.lower_bound(block.block_bytes);
+    // A block up to twice as large may serve; a larger one is kept for larger requests.
+    if (config.enable_reuse && found != kept.end() && found->first / 2 <= block.block_bytes) {
+      memory = found->second;
+      block.block_bytes = found->first;
+      kept_bytes -= found->first;
+      kept.erase(found);
+    } else {
+      memory = allocator.allocate(block.block_bytes, allocator.context);
+      if (memory == nullptr) {
+        releaseKept(0);
+        memory = allocator.allocate(block.block_bytes, allocator.context);
+      }
+      if (memory == nullptr) {
+        FZ_LOG(WARN, "memory pool: %zu bytes could not be had", n_bytes);
+        return nullptr;
+      }
+      ++n_system_allocations;
+    }
+    used_bytes += n_bytes;
+    peak_bytes = std::max(peak_bytes, used_bytes);
+    used.emplace(memory, std::move(block));
+    return memory;
+  }
+
+  void giveBack(void* memory) {
+    if (memory == nullptr) {
+      return;
+    }
+    const auto found = used.find(memory);
+    if (found == used.end()) {
+      FZ_LOG(WARN, "memory pool: free of unknown pointer %p", memory);
+      return;
+    }
+    used_bytes -= found->second.asked_bytes;
+    const std::size_t n_bytes = found->second.block_bytes;
+    used.erase(found);
+    if (!config.enable_reuse) {
+      allocator.release(memory, n_bytes, allocator.context);
+      return;
+    }
+    kept.emplace(n_bytes, memory);
+    kept_bytes += n_bytes;
+    releaseKept(keep_limit_bytes);
+  }
+
+  void releaseKept(std::size_t limit_bytes) {
+    while (kept_bytes > limit_bytes && !kept.empty()) {
+      const auto largest = std::prev(kept.end());
+      allocator.release(largest->second, largest->first, allocator.context);
+      kept_bytes -= largest->first;
+      kept.erase(largest);
+    }
+  }
+
+  std::size_t persistentBytes(bool pinned) const {
+    std::size_t sum = 0;
+    for (const auto& [memory, block] : used) {
+      sum += block.persistent && block.pinned == pinned ? block.asked_bytes : 0;
+    }
+    return sum;
+  }
+};
+
+MemoryPool::MemoryPool(const MemoryPoolConfig& config) : impl_(std::make_unique<Impl>()) {
+  impl_->config = config;
+  impl_->allocator = config.host_allocator.allocate != nullptr
+                         ? config.host_allocator
+                         : HostAllocator{&systemAllocate, &systemRelease, nullptr};
+}
+
+MemoryPool::~MemoryPool() {
+  for (const auto& [memory, block] : impl_->used) {
+    impl_->allocator.release(memory, block.block_bytes, impl_->allocator.context);
+  }
+  impl_->releaseKept(0);
+}
+
+void* MemoryPool::allocate(std::size_t n_bytes,
+                           cudaStream_t /*stream*/,
+                           const std::string& tag,
+                           bool persistent) {
+  return impl_->take(
+      n_bytes,
+      {.block_bytes = 0, .asked_bytes = 0, .persistent = persistent, .pinned = false, .tag = tag});
+}
+
+void MemoryPool::free(void* memory, cudaStream_t /*stream*/) {
+  impl_->giveBack(memory);
+}
+
+void* MemoryPool::allocatePersistentDevice(std::size_t n_bytes, const std::string& tag) {
+  return allocate(n_bytes, nullptr, tag, true);
+}
+void* MemoryPool::allocatePersistentPinned(std::size_t n_bytes, const std::string& tag) {
+  return impl_->take(
+      n_bytes,
+      {.block_bytes = 0, .asked_bytes = 0, .persistent = true, .pinned = true, .tag = tag});
+}
+void MemoryPool::freePersistentDevice(void* memory) {
+  impl_->giveBack(memory);
+}
+void MemoryPool::freePersistentPinned(void* memory) {
+  impl_->giveBack(memory);
+}
+
+void MemoryPool::reset(cudaStream_t /*stream*/) {
+  std::vector<void*> passing;
+  for (const auto& [memory, block] : impl_->used) {
+    if (!block.persistent) {
+      passing.push_back(memory);
+    }
+  }
+  for (void* memory : passing) {
+    impl_->giveBack(memory);
+  }
+}
+
+void MemoryPool::trim() {
+  impl_->releaseKept(0);
+}
+void MemoryPool::setReleaseThreshold(std::size_t n_bytes) {
+  impl_->keep_limit_bytes = n_bytes;
+  impl_->releaseKept(n_bytes);
+}
+std::size_t MemoryPool::getReleaseThreshold() const {
+  return impl_->keep_limit_bytes;
+}
+void MemoryPool::synchronize(cudaStream_t /*stream*/) {
+}
+
+std::size_t MemoryPool::getPersistentDeviceBytes() const {
+  return impl_->persistentBytes(false);
+}
+std::size_t MemoryPool::getPersistentPinnedBytes() const {
+  return impl_->persistentBytes(true);
+}
+std::size_t MemoryPool::getCurrentUsage() const {
+  return impl_->used_bytes;
+}
+std::size_t MemoryPool::getPeakUsage() const {
+  return impl_->peak_bytes;
+}
+std::size_t MemoryPool::getAllocationCount() const {
+  return impl_->used.size();
+}
+std::size_t MemoryPool::getSystemAllocationCount() const {
+  return impl_->n_system_allocations;
+}
+std::size_t MemoryPool::getConfiguredSize() const {
+  return impl_->config.getPoolSize();
+}
+void* MemoryPool::getMemPool() const {
+  return nullptr;
+}
+bool MemoryPool::isFallbackMode() const {
+  return impl_->config.force_fallback || std::getenv("FZ_FORCE_MEMPOOL_FALLBACK") != nullptr;
+}
+int MemoryPool::getDeviceId() const {
+  return impl_->config.device_id;
+}
+Backend MemoryPool::getBackend() const {
+  return impl_->config.backend;
+}
+
+void MemoryPool::printStats() const {
+  FZ_PRINT(
+      "memory pool: %zu bytes in %zu blocks, peak %zu, kept %zu, taken from the system %zu times",
+      impl_->used_bytes, impl_->used.size(), impl_->peak_bytes, impl_->kept_bytes,
+      impl_->n_system_allocations);
+  for (const auto& [memory, block] : impl_->used) {
+    FZ_PRINT("  %12zu bytes  %s%s", block.asked_bytes, block.tag.c_str(),
+             block.persistent ? " (persistent)" : "");
+  }
+}
+
+Scratch::~Scratch() {
+  release();
+}
+
+void Scratch::release() {
+  if (memory_ == nullptr) {
+    return;
+  }
+  if (pool_ != nullptr) {
+    pool_->free(memory_, nullptr);
+  } else {
+    std::free(memory_);
+  }
+  memory_ = nullptr;
+  capacity_bytes_ = 0;
+}
+
+void* Scratch::bytes(MemoryPool* pool, std::size_t n_bytes) {
+  if (n_bytes <= capacity_bytes_ && pool == pool_) {
+    return memory_;
+  }
+  release();
+  const std::size_t rounded = blockBytes(std::max<std::size_t>(n_bytes, kAlignment));
+  pool_ = pool;
+  memory_ = pool != nullptr ? pool->allocate(rounded, nullptr, "scratch", true)
+                            : std::aligned_alloc(kAlignment, rounded);
+  FZ_REQUIRE(memory_ != nullptr, ErrorCode::kOutOfMemory, "scratch: {} bytes could not be had",
+             rounded);
+  capacity_bytes_ = rounded;
+  return memory_;
+}
+
+}  // namespace fz

@@ -1,0 +1,61 @@
+#include "fz/error.h"
+
+#include "core/require.h"
+
+namespace fz {
+
+const char* errorCodeName(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+      return "invalid argument";
+    case ErrorCode::kInvalidState:
+      return "invalid state";
+    case ErrorCode::kGraph:
+      return "graph";
+    case ErrorCode::kTypeMismatch:
+      return "type mismatch";
+    case ErrorCode::kBadSize:
+      return "bad size";
+    case ErrorCode::kBufferTooSmall:
+      return "buffer too small";
+    case ErrorCode::kBoundViolation:
+      return "bound violation";
+    case ErrorCode::kCorrupt:
+      return "corrupt";
+    case ErrorCode::kUnsupported:
+      return "unsupported";
+    case ErrorCode::kLimit:
+      return "limit";
+    case ErrorCode::kOutOfMemory:
+      return "out of memory";
+    case ErrorCode::kIo:
+      return "i/o";
+    case ErrorCode::kConfig:
+      return "config";
+    case ErrorCode::kNoDevice:
+      return "no device";
+    case ErrorCode::kCuda:
+      return "cuda";
+    case ErrorCode::kInternal:
+      return "internal";
+  }
+  return "unknown";
+}
+
+namespace detail {
+
+void throwError(ErrorCode code, std::string message) {
+  throw Error(code, message);
+}
+
+void throwInvalidArgument(std::string message) {
+  throw InvalidArgument(message);
+}
+
+void throwAssert(const char* condition, const char* file, int line) {
+  throw Error(ErrorCode::kInternal,
+              fmt::format("fz: internal promise broken: {} ({}:{})", condition, file, line));
+}
+
+}  // namespace detail
+}  // namespace fz

@@ -1,0 +1,133 @@
+#include <algorithm>
+#include <cctype>
+#include <mutex>
+#include <vector>
+
+#include "core/require.h"
+#include "fz/stage_descriptor.h"
+#include "fzm_format.h"
+#include "stage/stage_factory.h"
+
+namespace fz {
+
+// Generated from modules/CMakeLists.txt.
+std::span<const StageDescriptor* const> builtInStages();
+
+namespace {
+
+struct ExtraStages {
+  std::mutex mutex;
+  std::vector<const StageDescriptor*> stages;
+};
+
+ExtraStages& extraStages() {
+  static ExtraStages extra;
+  return extra;
+}
+
+bool equalsIgnoringCase(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
+    return std::tolower(static_cast<unsigned char>(x)) ==
+           std::tolower(static_cast<unsigned char>(y));
+  });
+}
+
+template <class Match>
+const StageDescriptor* findIf(Match match) {
+  for (const StageDescriptor* stage : allStages()) {
+    if (match(*stage)) {
+      return stage;
+    }
+  }
+  ExtraStages& extra = extraStages();
+  const std::lock_guard lock(extra.mutex);
+  for (const StageDescriptor* stage : extra.stages) {
+    if (match(*stage)) {
+      return stage;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::span<const StageDescriptor* const> allStages() {
+  static const std::vector<const StageDescriptor*> kById = [] {
+    const auto listed = builtInStages();
+    std::vector<const StageDescriptor*> stages(listed.begin(), listed.end());
+    std::sort(stages.begin(), stages.end(),
+              [](const auto* a, const auto* b) { return a->id < b->id; });
+    return stages;
+  }();
+  return kById;
+}
+
+const StageDescriptor* findStage(std::uint16_t id) {
+  return findIf([id](const StageDescriptor& stage) { return stage.id == id; });
+}
+
+const StageDescriptor* findStage(std::string_view name) {
+  return findIf([name](const StageDescriptor& stage) {
+    return equalsIgnoringCase(stage.name, name) ||
+           std::any_of(stage.aliases.begin(), stage.aliases.end(),
+                       [name](std::string_view alias) { return equalsIgnoringCase(alias, name); });
+  });
+}
+
+void registerStage(const StageDescriptor& descriptor) {
+  FZ_REQUIRE_ARG(findStage(descriptor.id) == nullptr, "registerStage: id {} of '{}' is taken",
+                 descriptor.id, descriptor.name);
+  FZ_REQUIRE_ARG(findStage(descriptor.name) == nullptr, "registerStage: name '{}' is taken",
+                 descriptor.name);
+  ExtraStages& extra = extraStages();
+  const std::lock_guard lock(extra.mutex);
+  extra.stages.push_back(&descriptor);
+}
+
+std::unique_ptr<Stage> makeStage(std::uint16_t type_id,
+                                 const std::uint8_t* config,
+                                 std::size_t config_bytes,
+                                 std::uint16_t version) {
+  const StageDescriptor* descriptor = findStage(type_id);
+  FZ_REQUIRE(descriptor != nullptr, ErrorCode::kUnsupported, "archive: unknown stage type {}",
+             type_id);
+  const ByteView bytes(config, config_bytes);
+  const std::vector<DataType> types = descriptor->types_from_config(bytes);
+  std::unique_ptr<Stage> stage = descriptor->make(types);
+  if (stage == nullptr) {
+    std::string text;
+    for (const DataType type : types) {
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", dataTypeToString(type));
+    }
+    detail::throwError(ErrorCode::kUnsupported,
+                       fmt::format("{}: no instantiation for ({})", descriptor->name, text));
+  }
+  stage->setStageVersion(version);
+  stage->deserializeHeader(config, config_bytes);
+  return stage;
+}
+
+Stage* createStage(StageType type, const std::uint8_t* config, std::size_t config_bytes) {
+  return makeStage(static_cast<std::uint16_t>(type), config, config_bytes).release();
+}
+
+std::string stageTypeToString(StageType type) {
+  switch (type) {  // spellings that existing tools print and the registry does not have
+    case StageType::BITPACK:
+      return "BitPack";
+    case StageType::SCALE:
+      return "Scale";
+    case StageType::PASSTHROUGH:
+      return "PassThrough";
+    case StageType::SPLIT:
+      return "Split";
+    case StageType::MERGE:
+      return "Merge";
+    default:
+      break;
+  }
+  const StageDescriptor* stage = findStage(static_cast<std::uint16_t>(type));
+  return stage == nullptr ? "Unknown" : std::string(stage->name);
+}
+
+}  // namespace fz

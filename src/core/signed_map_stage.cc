@@ -1,0 +1,85 @@
+#include "fz/signed_map_stage.h"
+
+#include "backends/cpu/parallel_for.h"
+#include "core/require.h"
+#include "shared/bits.h"
+#include "shared/byte_io.h"
+
+namespace fz {
+
+namespace {
+
+constexpr std::size_t kTileBytes = 64 * 1024;  // work per task only; not part of the format
+
+template <class Map>
+void mapTiles(const CpuRun& run, std::size_t value_bytes, Map map) {
+  const ByteView in = run.inputs[0];
+  const MutableByteView out = run.outputs[0];
+  parallelFor(run.executor, bits::ceilDiv(in.size(), kTileBytes), [&](std::size_t tile) {
+    const std::size_t begin = tile * kTileBytes;
+    const std::size_t n_bytes = std::min(kTileBytes, in.size() - begin);
+    map(in.data() + begin, n_bytes / value_bytes, out.data() + begin);
+  });
+}
+
+}  // namespace
+
+std::size_t SignedMapStage::decodedBytes(std::span<const std::size_t> encoded_bytes) const {
+  const std::size_t value_bytes = getDataTypeSize(signed_type_);
+  FZ_REQUIRE(encoded_bytes[0] % value_bytes == 0, ErrorCode::kCorrupt,
+             "{}: {} bytes are no whole number of {}-byte values", getName(), encoded_bytes[0],
+             value_bytes);
+  return encoded_bytes[0];
+}
+
+void SignedMapStage::encodeCpu(const CpuRun& run) {
+  const std::size_t value_bytes = getDataTypeSize(signed_type_);
+  FZ_REQUIRE(run.inputs[0].size() % value_bytes == 0, ErrorCode::kBadSize,
+             "{}: input of {} bytes is no whole number of {}-byte values", getName(),
+             run.inputs[0].size(), value_bytes);
+  mapTiles(run, value_bytes,
+           [this](const void* in, std::size_t n, void* out) { encodeValues(in, n, out); });
+  setActualBytes(0, run.inputs[0].size());
+}
+
+void SignedMapStage::decodeCpu(const CpuRun& run) {
+  const std::size_t n_bytes = run.inputs[0].size();
+  const std::size_t value_bytes = getDataTypeSize(signed_type_);
+  FZ_REQUIRE(n_bytes % value_bytes == 0, ErrorCode::kCorrupt,
+             "{}: {} bytes are no whole number of {}-byte values", getName(), n_bytes, value_bytes);
+  mapTiles(run, value_bytes,
+           [this](const void* in, std::size_t n, void* out) { decodeValues(in, n, out); });
+  setActualBytes(0, n_bytes);
+}
+
+void SignedMapStage::writeConfig(ByteWriter& out) const {
+  out.u8(static_cast<std::uint8_t>(signed_type_)).u8(static_cast<std::uint8_t>(unsigned_type_));
+}
+
+void SignedMapStage::readConfig(ByteReader& in) {
+  if (in.remaining() == 0) {
+    return;  // files without a config mean int32, which is how the stage was made
+  }
+  const std::uint8_t signed_type = in.u8();
+  const std::uint8_t unsigned_type = in.u8();
+  FZ_REQUIRE(!in.failed() && signed_type == static_cast<std::uint8_t>(signed_type_) &&
+                 unsigned_type == static_cast<std::uint8_t>(unsigned_type_),
+             ErrorCode::kCorrupt, "{}: config with types {} and {}", getName(), signed_type,
+             unsigned_type);
+}
+
+std::vector<std::vector<DataType>> signedMapCombinations() {
+  return {{DataType::INT8, DataType::UINT8},
+          {DataType::INT16, DataType::UINT16},
+          {DataType::INT32, DataType::UINT32},
+          {DataType::INT64, DataType::UINT64}};
+}
+
+std::vector<DataType> signedMapTypesFromConfig(ByteView config) {
+  if (config.size() < 2) {
+    return {DataType::INT32, DataType::UINT32};
+  }
+  return {static_cast<DataType>(config[0]), static_cast<DataType>(config[1])};
+}
+
+}  // namespace fz

@@ -1,0 +1,159 @@
+#include "fz/simple_stage.h"
+
+#include "backends/cpu/exec_context.h"
+#include "backends/cpu/parallel_for.h"
+#include "core/require.h"
+#include "fzm_format.h"
+#include "shared/byte_io.h"
+
+namespace fz {
+
+void SimpleStage::execute(cudaStream_t /*stream*/,
+                          MemoryPool* pool,
+                          const std::vector<void*>& inputs,
+                          const std::vector<void*>& outputs,
+                          const std::vector<std::size_t>& sizes) {
+  const std::size_t n_inputs = getNumInputs();
+  FZ_REQUIRE(inputs.size() >= n_inputs && sizes.size() == inputs.size(), ErrorCode::kGraph,
+             "{}: {} inputs needed, {} came", getName(), n_inputs, inputs.size());
+  FZ_REQUIRE(outputs.size() == getNumOutputs(), ErrorCode::kGraph, "{}: {} outputs needed, {} came",
+             getName(), getNumOutputs(), outputs.size());
+  if (capacity_bytes_.size() != outputs.size()) {
+    capacity_bytes_ = estimateOutputSizes(sizes);  // a caller without a pipeline sizes by estimate
+  }
+  input_views_.clear();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    FZ_REQUIRE(inputs[i] != nullptr || sizes[i] == 0, ErrorCode::kInvalidArgument,
+               "{}: input {} of {} bytes is null", getName(), i, sizes[i]);
+    input_views_.emplace_back(static_cast<const std::uint8_t*>(inputs[i]), sizes[i]);
+  }
+  output_views_.clear();
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::size_t capacity = outputs[i] == nullptr ? 0 : capacity_bytes_[i];
+    output_views_.emplace_back(static_cast<std::uint8_t*>(outputs[i]), capacity);
+  }
+  actual_bytes_.assign(outputs.size(), 0);
+  needed_bytes_.clear();
+  const ExecContext* context = execContext();
+  const CpuExecutor& executor =
+      context != nullptr && context->cpu != nullptr ? *context->cpu : CpuExecutor::serial();
+  const CpuRun run{input_views_, output_views_, executor, pool};
+  if (inverse_) {
+    decodeCpu(run);
+  } else {
+    encodeCpu(run);
+  }
+  capacity_bytes_.clear();
+}
+
+std::string SimpleStage::getName() const {
+  return std::string(descriptor().name);
+}
+std::uint16_t SimpleStage::getStageTypeId() const {
+  return descriptor().id;
+}
+
+std::size_t SimpleStage::getNumInputs() const {
+  return inverse_ ? outputPorts().size() : 1;
+}
+std::size_t SimpleStage::getNumOutputs() const {
+  return inverse_ ? 1 : outputPorts().size();
+}
+
+std::vector<std::string> SimpleStage::getOutputNames() const {
+  if (inverse_) {
+    return {decodedPortName()};
+  }
+  std::vector<std::string> names;
+  for (const Port& port : outputPorts()) {
+    names.push_back(port.name);
+  }
+  return names;
+}
+
+std::uint8_t SimpleStage::getInputDataType(std::size_t input_index) const {
+  if (!inverse_) {
+    return static_cast<std::uint8_t>(inputType());
+  }
+  const std::vector<Port> ports = outputPorts();
+  return static_cast<std::uint8_t>(input_index < ports.size() ? ports[input_index].type
+                                                              : DataType::UNKNOWN);
+}
+
+std::uint8_t SimpleStage::getOutputDataType(std::size_t output_index) const {
+  if (inverse_) {
+    return static_cast<std::uint8_t>(inputType());
+  }
+  const std::vector<Port> ports = outputPorts();
+  return static_cast<std::uint8_t>(output_index < ports.size() ? ports[output_index].type
+                                                               : DataType::UNKNOWN);
+}
+
+std::vector<std::size_t> SimpleStage::estimateOutputSizes(
+    const std::vector<std::size_t>& input_sizes) const {
+  if (inverse_) {
+    return {decodedBytes(input_sizes)};
+  }
+  return encodedBytes(input_sizes.empty() ? 0 : input_sizes[0]);
+}
+
+std::vector<std::size_t> SimpleStage::maxOutputSizes(
+    const std::vector<std::size_t>& input_sizes) const {
+  if (inverse_) {
+    return {decodedBytes(input_sizes)};
+  }
+  return maxEncodedBytes(input_sizes.empty() ? 0 : input_sizes[0]);
+}
+
+void SimpleStage::setOutputCapacities(const std::vector<std::size_t>& n_bytes) {
+  capacity_bytes_ = n_bytes;
+}
+
+std::unordered_map<std::string, std::size_t> SimpleStage::getActualOutputSizesByName() const {
+  std::unordered_map<std::string, std::size_t> sizes;
+  const std::vector<std::string> names = getOutputNames();
+  for (std::size_t i = 0; i < names.size() && i < actual_bytes_.size(); ++i) {
+    sizes.emplace(names[i], actual_bytes_[i]);
+  }
+  return sizes;
+}
+
+std::size_t SimpleStage::getActualOutputSize(int output_index) const {
+  const auto i = static_cast<std::size_t>(output_index);
+  return output_index < 0 || i >= actual_bytes_.size() ? 0 : actual_bytes_[i];
+}
+
+bool SimpleStage::isGraphCompatible() const {
+  return inverse_ ? descriptor().graph_compatible_inverse : descriptor().graph_compatible_forward;
+}
+
+std::size_t SimpleStage::serializeHeader(std::size_t /*output_index*/,
+                                         std::uint8_t* buffer,
+                                         std::size_t max_bytes) const {
+  ByteWriter out({buffer, max_bytes});
+  writeConfig(out);
+  FZ_REQUIRE(!out.overflowed(), ErrorCode::kBufferTooSmall, "{}: config does not fit into {} bytes",
+             getName(), max_bytes);
+  return out.position();
+}
+
+void SimpleStage::deserializeHeader(const std::uint8_t* bytes, std::size_t n_bytes) {
+  ByteReader in({bytes, n_bytes});
+  readConfig(in);
+}
+
+std::size_t SimpleStage::getMaxHeaderSize(std::size_t /*output_index*/) const {
+  return FZM_STAGE_CONFIG_SIZE;
+}
+
+void SimpleStage::setActualBytes(std::size_t output_index, std::size_t n_bytes) {
+  FZ_ASSERT(output_index < actual_bytes_.size());
+  actual_bytes_[output_index] = n_bytes;
+}
+
+void SimpleStage::requestOutputBytes(std::size_t output_index, std::size_t n_bytes) {
+  needed_bytes_.resize(actual_bytes_.size(), 0);
+  needed_bytes_[output_index] = n_bytes;
+}
+
+}  // namespace fz

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "shared/host_device.h"
+
+/// A team works on one tile. Codec text written against a team speaks of items, never of threads,
+/// so the same text runs serially on the host, shuffled in tests and by a thread block on a device.
+namespace fz {
+
+/// One thread doing a tile's work in index order.
+struct SerialTeam {
+  /// Calls f(0) .. f(n-1); the calls must be independent of each other.
+  template <class F>
+  FZ_HD void each(std::uint32_t n, F f) const {
+    for (std::uint32_t i = 0; i < n; ++i) {
+      f(i);
+    }
+  }
+  /// Makes the effects of each() visible to the whole team.
+  FZ_HD void sync() const {}
+  /// max of f(0) .. f(n-1); 0 for n == 0.
+  template <class F>
+  FZ_HD std::uint32_t max(std::uint32_t n, F f) const {
+    std::uint32_t m = 0;
+    for (std::uint32_t i = 0; i < n; ++i) {
+      const std::uint32_t v = f(i);
+      m = v > m ? v : m;
+    }
+    return m;
+  }
+};
+
+}  // namespace fz

@@ -1,0 +1,90 @@
+#include <gtest/gtest.h>
+
+#include "fz/error.h"
+#include "support/stage_case.h"
+
+namespace fz::test {
+namespace {
+
+constexpr std::size_t kSmallValues = 70;
+
+// A damaged stream must decode to something or throw fz::Error; reading or writing outside the
+// buffers fails under the guards of decode() and under the sanitizers.
+void decodeDamaged(std::uint16_t stage_id, const Encoded& damaged) {
+  try {
+    decode(stage_id, damaged);
+  } catch (const Error&) {
+  }
+}
+
+template <class F>
+void forEveryStream(F f) {
+  for (const StageSetup& s : allSetups()) {
+    for (const InputCase& input : s.stage_case->inputs) {
+      if (input.applies && !input.applies(*s.config, s.types)) {
+        continue;
+      }
+      SCOPED_TRACE(s.text() + ", " + input.label);
+      std::mt19937_64 rng(5);
+      const Bytes original = input.make(s.inputType(), kSmallValues, rng);
+      const std::unique_ptr<Stage> stage = s.makeStage(kSmallValues);
+      f(stage->getStageTypeId(), encode(*stage, original));
+      if (testing::Test::HasFailure()) {
+        return;
+      }
+    }
+  }
+}
+
+TEST(HostileInput, EveryTruncationEndsInAResultOrATypedError) {
+  forEveryStream([](std::uint16_t id, const Encoded& good) {
+    for (std::size_t port = 0; port < good.streams.size(); ++port) {
+      for (std::size_t n = 0; n < good.streams[port].size(); ++n) {
+        Encoded damaged = good;
+        damaged.streams[port].resize(n);
+        decodeDamaged(id, damaged);
+      }
+    }
+    for (std::size_t n = 0; n < good.config.size(); ++n) {
+      Encoded damaged = good;
+      damaged.config.resize(n);
+      decodeDamaged(id, damaged);
+    }
+  });
+}
+
+TEST(HostileInput, EveryBitFlipEndsInAResultOrATypedError) {
+  forEveryStream([](std::uint16_t id, const Encoded& good) {
+    for (std::size_t port = 0; port < good.streams.size(); ++port) {
+      for (std::size_t bit = 0; bit < 8 * good.streams[port].size(); ++bit) {
+        Encoded damaged = good;
+        damaged.streams[port][bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
+        decodeDamaged(id, damaged);
+      }
+    }
+    for (std::size_t bit = 0; bit < 8 * good.config.size(); ++bit) {
+      Encoded damaged = good;
+      damaged.config[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
+      decodeDamaged(id, damaged);
+    }
+  });
+}
+
+TEST(HostileInput, RandomBytesEndInAResultOrATypedError) {
+  forEveryStream([](std::uint16_t id, const Encoded& good) {
+    std::mt19937_64 rng(11);
+    for (int round = 0; round < 200; ++round) {
+      Encoded damaged = good;
+      for (Bytes& stream : damaged.streams) {
+        stream.resize(rng() % (2 * stream.size() + 16));
+        for (std::uint8_t& b : stream) {
+          b = rng() % 4 == 0 ? static_cast<std::uint8_t>(rng()) : b;
+        }
+      }
+      decodeDamaged(id, damaged);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace fz::test
