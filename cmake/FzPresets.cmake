@@ -1,0 +1,17 @@
+# Compiles examples/presets/*.toml into the library: the files are the one place they are written.
+file(GLOB preset_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/presets/*.toml)
+list(SORT preset_files)
+set(FZ_PRESET_ROWS "")
+foreach(file IN LISTS preset_files)
+  get_filename_component(name ${file} NAME_WE)
+  file(READ ${file} text)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  string(REGEX MATCH "^# ([^\n]*)\n" first "${text}")
+  if(NOT first)
+    message(FATAL_ERROR "${file}: the first line must be a comment that says what the preset is")
+  endif()
+  string(APPEND FZ_PRESET_ROWS "    {\"${name}\",\n     \"${CMAKE_MATCH_1}\",\n     R\"fzpreset(${text})fzpreset\"},\n")
+endforeach()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/presets.cc.in
+               ${PROJECT_BINARY_DIR}/generated/presets.cc @ONLY)
+target_sources(fz PRIVATE ${PROJECT_BINARY_DIR}/generated/presets.cc)

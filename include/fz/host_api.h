@@ -1,0 +1,142 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fz/backend.h"
+#include "fz/bound.h"
+#include "fz/data_type.h"
+#include "fz/limits.h"
+#include "fz/params.h"
+#include "fz/span.h"
+
+/// Arrays in host memory in, owned frames and arrays out: no raw ownership, any backend.
+namespace fz {
+
+struct CompressOptions {
+  /// Name of a shipped preset, or with config_toml a name for messages.
+  std::string preset = "pfpl";
+  /// TOML text of a pipeline; used instead of the preset when not empty.
+  std::string config_toml = {};
+  /// The bound; when absent the preset's own.
+  std::optional<double> error_bound = {};
+  std::optional<ErrorBoundMode> mode = {};
+  /// x fastest; {0, 1, 1}: one dimension.
+  std::array<std::size_t, 3> dims = {0, 1, 1};
+  /// "stage.key" or "key" and the value as text, as in ConfigOverrides.
+  std::vector<std::pair<std::string, std::string>> params = {};
+  Backend backend = Backend::Auto;
+  std::size_t threads = 0;  ///< 0: all
+};
+
+struct DecompressOptions {
+  DecodeLimits limits = {};
+  Backend backend = Backend::Auto;
+  std::size_t threads = 0;
+};
+
+/// A frame that owns its bytes.
+class Frame {
+ public:
+  Frame() = default;
+  explicit Frame(std::vector<std::uint8_t> bytes) : bytes_(std::move(bytes)) {}
+
+  ByteView bytes() const { return bytes_; }
+  std::size_t size() const { return bytes_.size(); }
+  /// The file is complete or absent, never partial. Throws Error(kIo).
+  void writeToFile(const std::string& path) const;
+  static Frame readFromFile(const std::string& path);
+
+ private:
+  std::vector<std::uint8_t> bytes_;
+};
+
+/// A decoded array that owns its values.
+class Array {
+ public:
+  Array() = default;
+  Array(DataType type, std::array<std::size_t, 3> dims, std::vector<std::uint8_t> bytes)
+      : type_(type), dims_(dims), bytes_(std::move(bytes)) {}
+
+  DataType type() const { return type_; }
+  std::array<std::size_t, 3> dims() const { return dims_; }
+  ByteView bytes() const { return bytes_; }
+  /// The values. Throws Error(kTypeMismatch) when the array holds another type.
+  template <class T>
+  std::span<const T> as() const {
+    requireType(kDataTypeOf<T>);
+    return {reinterpret_cast<const T*>(bytes_.data()), bytes_.size() / sizeof(T)};
+  }
+
+ private:
+  void requireType(DataType type) const;
+
+  DataType type_ = DataType::UNKNOWN;
+  std::array<std::size_t, 3> dims_ = {0, 1, 1};
+  std::vector<std::uint8_t> bytes_;
+};
+
+/// One stored segment.
+struct SegmentInfo {
+  std::string stage;
+  std::string port;
+  DataType type;
+  std::uint64_t n_bytes;
+};
+
+/// One stage of a frame's pipeline.
+struct FrameStageInfo {
+  std::uint16_t id;
+  std::uint16_t version;
+  std::string name;
+  std::vector<DataType> types;
+  /// Settings as the frame records them.
+  std::vector<std::pair<std::string, ParamValue>> params;
+};
+
+/// What a frame says about itself; reading it costs the header only.
+struct FrameInfo {
+  unsigned version_major = 0;
+  unsigned version_minor = 0;
+  DataType type = DataType::UNKNOWN;
+  int ndim = 1;
+  std::array<std::size_t, 3> dims = {0, 1, 1};
+  std::uint64_t original_bytes = 0;
+  std::uint64_t header_bytes = 0;
+  std::uint64_t payload_bytes = 0;
+  std::optional<BoundInfo> bound;
+  bool has_checksums = false;
+  std::uint32_t payload_checksum = 0;
+  std::uint32_t header_checksum = 0;
+  std::vector<FrameStageInfo> stages;
+  std::vector<SegmentInfo> segments;
+
+  std::uint64_t frameBytes() const { return header_bytes + payload_bytes; }
+  double ratio() const;
+};
+
+/// Compresses an array of float or double. Throws Error, InvalidArgument.
+Frame compress(std::span<const float> values, const CompressOptions& options = {});
+Frame compress(std::span<const double> values, const CompressOptions& options = {});
+/// The same for raw bytes of a given type.
+Frame compress(DataType type, ByteView bytes, const CompressOptions& options = {});
+
+/// Decodes any frame. Untrusted input: Error(kCorrupt) or a correct result.
+Array decompress(ByteView frame, const DecompressOptions& options = {});
+inline Array decompress(const Frame& frame, const DecompressOptions& options = {}) {
+  return decompress(frame.bytes(), options);
+}
+
+/// Checks the header and describes the frame; the payload is not decoded.
+FrameInfo inspect(ByteView frame);
+inline FrameInfo inspect(const Frame& frame) {
+  return inspect(frame.bytes());
+}
+
+}  // namespace fz

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+
+namespace fz {
+
+/// What decoding a frame from somewhere may cost; 0 means no limit. Exceeding one throws
+/// Error(kLimit) before the memory is taken.
+struct DecodeLimits {
+  std::uint64_t max_output_bytes = 0;
+  /// Working memory besides the frame and the output.
+  std::uint64_t max_memory_bytes = 0;
+};
+
+}  // namespace fz

@@ -1,0 +1,20 @@
+#pragma once
+
+// Everything: the pipeline, the host-memory calls and every stage.
+#include "cuda_check.h"
+#include "fz/all_stages.h"
+#include "fz/bound.h"
+#include "fz/error.h"
+#include "fz/host_api.h"
+#include "fz/presets.h"
+#include "fz/stage_descriptor.h"
+#include "fzm_format.h"
+#include "log.h"
+#include "mem/mempool.h"
+#include "pipeline/compressor.h"
+#include "pipeline/config.h"
+#include "pipeline/dag.h"
+#include "pipeline/perf.h"
+#include "pipeline/stat.h"
+#include "stage/stage.h"
+#include "stage/stage_factory.h"

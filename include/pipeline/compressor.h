@@ -1,0 +1,227 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fz/backend.h"
+#include "fz/limits.h"
+#include "fz/params.h"
+#include "fz/span.h"
+#include "fz/stream.h"
+#include "fzm_format.h"
+#include "mem/mempool.h"
+#include "pipeline/dag.h"
+#include "pipeline/perf.h"
+#include "stage/stage.h"
+
+namespace fz {
+
+/// A frame in memory that somebody else owns.
+struct CompressedView {
+  const void* data = nullptr;
+  std::size_t n_bytes = 0;
+};
+
+/// What a configuration file leaves open, given by the caller. Applied after loading and before
+/// anything is built.
+struct ConfigOverrides {
+  /// Element type of the source stage: loads a float32 preset for float64 data.
+  DataType input_type = DataType::UNKNOWN;
+  std::array<std::size_t, 3> dims = {0, 0, 0};  ///< {0, 0, 0}: as in the file
+  /// "stage.key" or "key" (the first stage that has it) and the value as text.
+  std::vector<std::pair<std::string, std::string>> params = {};
+  /// Keys that no stage knows are ignored instead of refused, for files of other versions.
+  bool allow_unknown_keys = false;
+};
+
+/// A compression pipeline: stages, their connections, and the means to run them.
+///
+/// Build: addStage, connect, finalize. Then compress and decompress, as often as you like. What
+/// compress() gives is a complete frame: any other Pipeline, process or machine decodes it.
+/// Pointers are of the pipeline's backend (host memory for the CPU). One thread at a time per
+/// object; separate objects are independent. Failures throw Error unless stated otherwise.
+class Pipeline {
+ public:
+  /// @param input_data_size largest input of later compress() calls in bytes; 0: any size.
+  explicit Pipeline(std::size_t input_data_size = 0,
+                    MemoryStrategy strategy = MemoryStrategy::MINIMAL,
+                    float pool_multiplier = 3.0f);
+  /// Loads a TOML file; the pipeline is finalized. Throws Error(kConfig).
+  explicit Pipeline(const std::string& config_path);
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+  ~Pipeline();
+
+  // Settings, before finalize unless stated.
+
+  void setMemoryStrategy(MemoryStrategy strategy);
+  MemoryStrategy getMemoryStrategy() const;
+  /// Default Auto. Throws Error(kNoDevice) for a backend that cannot be used.
+  void setBackend(Backend backend);
+  /// The backend in use.
+  Backend getBackend() const;
+  /// Threads of this pipeline's CPU stages; 0: all that the process may use. Any time.
+  void setThreads(std::size_t n_threads);
+  std::size_t getThreads() const;
+  void setNumStreams(int n_streams);
+  int getNumStreams() const;
+  /// x is the fastest axis. Before or after addStage; a stage's own dims win.
+  void setDims(std::size_t x, std::size_t y = 1, std::size_t z = 1);
+  void setDims(const std::array<std::size_t, 3>& dims);
+  std::array<std::size_t, 3> getDims() const;
+  void setWarmupOnFinalize(bool on);
+  bool isWarmupOnFinalizeEnabled() const;
+  /// Who owns what decompress(..., void**, ...) returns: the pipeline (default) or the caller, who
+  /// frees it with std::free (CPU). Any time.
+  void setPoolManagedDecompOutput(bool on);
+  bool isPoolManagedDecompOutput() const;
+  void setDecodeLimits(const DecodeLimits& limits);
+  DecodeLimits getDecodeLimits() const;
+  void enableProfiling(bool on);
+  bool isProfilingEnabled() const;
+  void enableBoundsCheck(bool on);
+  bool isBoundsCheckEnabled() const;
+  void setColoringEnabled(bool on);
+  /// Whether buffers share memory: true only for PREALLOCATE, after memory was planned.
+  bool isColoringEnabled() const;
+  std::size_t getColorRegionCount() const;
+  void enableGraphMode(bool on);
+  bool isGraphModeEnabled() const;
+
+  // Building.
+
+  /// Constructs a stage. The pipeline owns it; the pointer is valid as long as the pipeline.
+  template <class StageT, class... Args>
+  StageT* addStage(Args&&... args) {
+    auto stage = std::make_unique<StageT>(std::forward<Args>(args)...);
+    StageT* raw = stage.get();
+    addStage(std::unique_ptr<Stage>(std::move(stage)));
+    return raw;
+  }
+  Stage* addStage(std::unique_ptr<Stage> stage, const std::string& name = "");
+  /// Makes an output of `producer` the next input of `dependent`; returns a buffer id.
+  int connect(Stage* dependent, Stage* producer, const std::string& output_name = "output");
+  /// Connects the "output" port of each, in order; returns the last id.
+  int connect(Stage* dependent, const std::vector<Stage*>& producers);
+  /// Checks the graph and plans it. Throws Error (kGraph, kTypeMismatch, kInvalidState) naming the
+  /// stages at fault.
+  void finalize();
+  bool isFinalized() const;
+  /// Runs one compress and decompress of zeros of the hint's size, so that the next call finds all
+  /// memory in place. Does nothing without a hint.
+  void warmup(cudaStream_t stream = nullptr);
+  /// Stages in the order in which they were added.
+  std::vector<Stage*> getStages() const;
+  const std::string& getStageName(const Stage* stage) const;
+
+  // Running.
+
+  /// The frame stays in the pipeline's memory until the next compress(), reset() or destruction.
+  void compress(const void* d_in,
+                std::size_t n_bytes,
+                void** d_out,
+                std::size_t* out_bytes,
+                cudaStream_t stream = nullptr);
+  CompressedView compress(const void* d_in, std::size_t n_bytes, cudaStream_t stream = nullptr);
+  /// Into the caller's buffer; throws Error(kBufferTooSmall) with both sizes.
+  void compress(const void* d_in,
+                std::size_t n_bytes,
+                void* d_buffer,
+                std::size_t capacity_bytes,
+                std::size_t* actual_bytes,
+                cudaStream_t stream = nullptr);
+
+  /// Decodes any frame, also of other pipelines. A null d_in means this pipeline's last frame.
+  void decompress(const void* d_in,
+                  std::size_t n_bytes,
+                  void** d_out,
+                  std::size_t* out_bytes,
+                  cudaStream_t stream = nullptr);
+  /// Straight into the caller's buffer, which must hold the original length.
+  void decompress(const void* d_in,
+                  std::size_t n_bytes,
+                  void* d_buffer,
+                  std::size_t capacity_bytes,
+                  std::size_t* actual_bytes,
+                  cudaStream_t stream = nullptr);
+
+  /// Decodes any frame without a graph of its own: works before finalize. The result is owned as
+  /// for decompress(..., void**, ...).
+  void decompressFrame(ByteView frame, void** d_out, std::size_t* out_bytes);
+
+  /// Bytes that no input of this length can exceed when compressed.
+  std::size_t getMaxCompressedSize(std::size_t n_bytes) const;
+  /// Bytes of the last compress() input; 0 before the first.
+  std::size_t getLastUncompressedSize() const;
+  /// Gives up the compressed frame and the buffers of the last run.
+  void reset(cudaStream_t stream = nullptr);
+
+  void captureGraph(cudaStream_t stream = nullptr);
+  bool isGraphCaptured() const;
+
+  // Insight.
+
+  const PipelinePerfResult& getLastPerfResult() const;
+  CompressionDAG* getDAG();
+  std::size_t getPoolThreshold() const;
+  bool isMemPoolFallbackMode() const;
+  std::size_t getPeakMemoryUsage() const;
+  std::size_t getCurrentMemoryUsage() const;
+  MemoryPool& getMemoryPool();
+  /// What finalize() made of the stages: order, levels, types, memory, how it runs.
+  std::string explain() const;
+  /// explain(), through the log.
+  void printPipeline() const;
+
+  // Files and configurations.
+
+  struct FZMFileHeader {
+    FZMHeaderCore core;
+    std::vector<FZMStageInfo> stages;
+    std::vector<FZMBufferEntry> buffers;
+  };
+
+  /// Writes the last frame: complete under its final name, or not at all.
+  void writeToFile(const std::string& path, cudaStream_t stream = nullptr);
+  static FZMFileHeader readHeader(const std::string& path);
+  /// Header of the last frame.
+  FZMFileHeader buildHeader() const;
+  /// Needs no pipeline. The caller owns the result and frees it with std::free (CPU).
+  static void decompressFromFile(const std::string& path,
+                                 void** d_out,
+                                 std::size_t* out_bytes,
+                                 cudaStream_t stream = nullptr,
+                                 PipelinePerfResult* perf = nullptr,
+                                 std::size_t pool_override_bytes = 0);
+  /// Honours setPoolManagedDecompOutput; works before finalize too.
+  void decompressFromFileInstance(const std::string& path,
+                                  void** d_out,
+                                  std::size_t* out_bytes,
+                                  cudaStream_t stream = nullptr,
+                                  PipelinePerfResult* perf = nullptr);
+
+  /// Adds the stages of a TOML file, connects and finalizes. A failure leaves the pipeline empty.
+  void loadConfig(const std::string& path);
+  void loadConfig(const std::string& path, const ConfigOverrides& overrides);
+  /// From TOML text; `source_name` stands in messages. With `finalize_after` false the caller can
+  /// still change settings (error bound, dims) and finalizes himself.
+  void loadConfigText(const std::string& text,
+                      const std::string& source_name,
+                      const ConfigOverrides& overrides = {},
+                      bool finalize_after = true);
+  void saveConfig(const std::string& path) const;
+  std::string saveConfigText() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fz

@@ -1,0 +1,202 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "fz/stream.h"
+#include "pipeline/perf.h"
+
+namespace fz {
+
+class MemoryPool;
+class Stage;
+struct ExecContext;
+
+// NOLINTBEGIN(readability-identifier-naming)
+enum class MemoryStrategy {
+  MINIMAL,      ///< allocate before a stage, free after its last consumer
+  PREALLOCATE,  ///< all buffers at once, sharing memory where lifetimes allow; grown when needed
+};
+// NOLINTEND(readability-identifier-naming)
+
+/// One edge of the graph: a stage's output, or data from outside.
+struct BufferInfo {
+  std::size_t size = 0;            ///< bytes in use
+  std::size_t initial_size = 0;    ///< estimate from planning
+  std::size_t allocated_size = 0;  ///< capacity
+  void* d_ptr = nullptr;           ///< memory of the pipeline's backend
+  std::string tag = {};
+  int remaining_consumers = 0;
+  std::vector<int> consumer_stage_ids = {};
+  int producer_stage_id = -1;  ///< -1: from outside
+  int producer_output_index = 0;
+  bool is_allocated = false;
+  bool is_persistent = false;  ///< survives reset()
+  bool is_external = false;    ///< memory belongs to somebody else
+  int color = -1;              ///< region shared with other buffers; -1: none
+};
+
+/// One stage in the graph.
+struct DAGNode {
+  int id = 0;
+  Stage* stage = nullptr;
+  std::string name;
+  std::vector<int> input_buffer_ids;
+  std::vector<int> output_buffer_ids;
+  std::unordered_map<int, int> output_index_to_buffer_id;
+  std::vector<DAGNode*> dependencies;
+  std::vector<DAGNode*> dependents;
+  int level = -1;            ///< longest path from a source
+  int execution_order = -1;  ///< position in the canonical order
+  cudaStream_t stream = nullptr;
+  bool is_executed = false;
+  float elapsed_ms = 0.0f;
+  bool reports_exact_sizes = false;  ///< a size of 0 means empty, not "unknown"
+  std::vector<void*> exec_inputs;
+  std::vector<void*> exec_outputs;
+  std::vector<std::size_t> exec_sizes;
+};
+
+/// Graph of stages with its buffers and its execution. Users normally need only Pipeline.
+///
+/// The order of execution and of everything derived from it depends on the graph alone, not on
+/// the order in which stages were added.
+class CompressionDAG {
+ public:
+  /// Throws InvalidArgument for a null pool.
+  explicit CompressionDAG(MemoryPool* pool, MemoryStrategy strategy = MemoryStrategy::MINIMAL);
+  CompressionDAG(const CompressionDAG&) = delete;
+  CompressionDAG& operator=(const CompressionDAG&) = delete;
+  ~CompressionDAG();
+
+  void setStrategy(MemoryStrategy strategy) { strategy_ = strategy; }
+  DAGNode* addStage(Stage* stage, const std::string& name = "");
+  /// New buffer from an output of `dependency` to the next input of `dependent`; returns its id.
+  int addDependency(DAGNode* dependent,
+                    DAGNode* dependency,
+                    std::size_t n_bytes = 0,
+                    int output_index = 0);
+  /// The next input of `node` comes from outside; returns the buffer id.
+  int setInputBuffer(DAGNode* node, std::size_t n_bytes, const std::string& tag = "input");
+  int setOutputBuffer(DAGNode* node, std::size_t n_bytes, const std::string& tag = "output");
+  int addUnconnectedOutput(DAGNode* node,
+                           std::size_t n_bytes,
+                           int output_index,
+                           const std::string& tag = "");
+  /// Makes an existing output the next input of `consumer`; false when there is no such output.
+  bool connectExistingOutput(DAGNode* producer, DAGNode* consumer, int output_index);
+  void dropOutput(DAGNode* node, int output_index);
+  void updateBufferTag(int buffer_id, const std::string& tag);
+  void setBufferPersistent(int buffer_id, bool persistent);
+
+  /// Orders the stages. Throws Error(kGraph) naming the stages of a cycle.
+  void finalize();
+  /// Accepted for compatibility; CPU stages use all threads, one stage after the other.
+  void configureStreams(int n_streams);
+  /// Runs all stages. Throws what a stage throws; the graph can be run again afterwards.
+  void execute(cudaStream_t stream);
+  /// Estimates every buffer for these external inputs and allocates (PREALLOCATE only).
+  void preallocateBuffers(cudaStream_t stream = nullptr);
+  /// Frees what is not persistent and forgets the last run.
+  void reset(cudaStream_t stream = nullptr);
+
+  void* getBuffer(int buffer_id) const;
+  /// Lends memory for a buffer: an input, or an output of at least `capacity_bytes`.
+  void setExternalPointer(int buffer_id, void* memory);
+  void setExternalOutput(int buffer_id, void* memory, std::size_t capacity_bytes);
+  void updateBufferSize(int buffer_id, std::size_t n_bytes);
+  /// Called when an external output is too small; must return memory of at least that size.
+  void setExternalGrower(std::function<void*(int buffer_id, std::size_t n_bytes)> grow);
+  /// Bytes that buffers may take together; more throws Error(kLimit). 0: no limit.
+  void setMemoryLimit(std::size_t n_bytes) { memory_limit_bytes_ = n_bytes; }
+
+  /// Estimates from the external input sizes, through every stage. `proven` asks for the sizes
+  /// that no input can exceed. Returns one size per buffer.
+  std::vector<std::size_t> propagateSizes(bool proven) const;
+
+  std::size_t getTotalBufferSize() const;
+  /// Bytes that a run needs at its peak: simulated for MINIMAL, all regions for PREALLOCATE.
+  std::size_t computeTopoPoolSize() const;
+  std::size_t getPeakMemoryUsage() const { return peak_bytes_; }
+  std::size_t getCurrentMemoryUsage() const { return current_bytes_; }
+  std::size_t getBufferSize(int buffer_id) const;
+  const BufferInfo& getBufferInfo(int buffer_id) const;
+  const std::vector<std::vector<DAGNode*>>& getLevels() const { return levels_; }
+  const std::vector<std::unique_ptr<DAGNode>>& getNodes() const { return nodes_; }
+  /// Stages in canonical order.
+  const std::vector<DAGNode*>& getOrder() const { return order_; }
+  std::size_t getBufferCount() const { return buffers_.size(); }
+  std::size_t getMaxParallelism() const;
+  int getStreamCount() const { return n_streams_; }
+
+  /// Text for people, through the log.
+  void printDAG() const;
+  void printBufferLifetimes() const;
+
+  void enableBoundsCheck(bool on) { bounds_check_ = on; }
+  bool isBoundsCheckEnabled() const { return bounds_check_; }
+  void setColoringEnabled(bool on) { coloring_requested_ = on; }
+  bool isColoringEnabled() const { return !regions_.empty(); }
+  std::size_t getColorRegionCount() const { return regions_.size(); }
+  void setCaptureMode(bool on) { capture_mode_ = on; }
+  bool isCaptureMode() const { return capture_mode_; }
+  void enableProfiling(bool on) { profiling_ = on; }
+  bool isProfilingEnabled() const { return profiling_; }
+  /// One row per stage, in execution order.
+  std::vector<StageTimingResult> collectTimings() const;
+
+  /// Threads and backend for the stages; must outlive the graph's runs.
+  void setExecContext(const ExecContext* context) { exec_context_ = context; }
+
+ private:
+  struct Region {
+    std::vector<int> buffer_ids;
+    void* memory = nullptr;
+    std::size_t capacity_bytes = 0;
+  };
+
+  BufferInfo& bufferAt(int buffer_id);
+  const BufferInfo& bufferAt(int buffer_id) const;
+  void requireEditable(const char* what) const;
+  int newBuffer(BufferInfo info);
+
+  void assignLevels();
+  void sortLevels();
+  void colorBuffers();
+
+  void runNode(DAGNode& node, cudaStream_t stream);
+  void prepareInputs(DAGNode& node) const;
+  void runUntilDone(DAGNode& node, std::vector<std::size_t>& capacities, cudaStream_t stream);
+  void provideOutput(int buffer_id, std::size_t n_bytes, cudaStream_t stream);
+  void takeActualSizes(DAGNode& node, const std::vector<std::size_t>& capacities);
+  void releaseInputs(DAGNode& node, cudaStream_t stream);
+  void freeBuffer(BufferInfo& buffer, cudaStream_t stream);
+  void growRegion(Region& region, std::size_t n_bytes, cudaStream_t stream);
+  void* allocate(std::size_t n_bytes, const std::string& tag, cudaStream_t stream);
+
+  MemoryPool* pool_;
+  MemoryStrategy strategy_;
+  std::vector<std::unique_ptr<DAGNode>> nodes_;
+  std::vector<BufferInfo> buffers_;
+  std::vector<std::vector<DAGNode*>> levels_;
+  std::vector<DAGNode*> order_;
+  std::vector<Region> regions_;
+  std::function<void*(int, std::size_t)> grow_external_;
+  const ExecContext* exec_context_ = nullptr;
+  std::size_t memory_limit_bytes_ = 0;
+  std::size_t current_bytes_ = 0;
+  std::size_t peak_bytes_ = 0;
+  int n_streams_ = 1;
+  bool finalized_ = false;
+  bool bounds_check_ = true;
+  bool coloring_requested_ = true;
+  bool capture_mode_ = false;
+  bool profiling_ = false;
+};
+
+}  // namespace fz

@@ -1,0 +1,148 @@
+#include "fz/host_api.h"
+
+#include "core/require.h"
+#include "format/file_io.h"
+#include "format/frame_header.h"
+#include "fz/presets.h"
+#include "fz/stage_descriptor.h"
+#include "pipeline/compressor.h"
+#include "stage/stage_factory.h"
+
+namespace fz {
+
+namespace {
+
+ConfigOverrides overridesFor(DataType type, const CompressOptions& options) {
+  ConfigOverrides overrides;
+  overrides.input_type = type;
+  overrides.dims = options.dims;
+  if (options.error_bound) {
+    overrides.params.emplace_back("error_bound", fmt::format("{}", *options.error_bound));
+  }
+  if (options.mode) {
+    overrides.params.emplace_back("error_bound_mode", errorBoundModeName(*options.mode));
+  }
+  overrides.params.insert(overrides.params.end(), options.params.begin(), options.params.end());
+  return overrides;
+}
+
+void loadPipeline(Pipeline& pipeline, DataType type, const CompressOptions& options) {
+  const ConfigOverrides overrides = overridesFor(type, options);
+  if (!options.config_toml.empty()) {
+    pipeline.loadConfigText(options.config_toml, options.preset, overrides);
+    return;
+  }
+  const Preset* preset = findPreset(options.preset);
+  if (preset == nullptr) {
+    std::string names;
+    for (const Preset& known : allPresets()) {
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+    }
+    detail::throwInvalidArgument(
+        fmt::format("no preset '{}'; there are {}", options.preset, names));
+  }
+  pipeline.loadConfigText(std::string(preset->toml), options.preset, overrides);
+}
+
+}  // namespace
+
+void Frame::writeToFile(const std::string& path) const {
+  writeFileAtomically(path, bytes_);
+}
+Frame Frame::readFromFile(const std::string& path) {
+  return Frame(readFile(path));
+}
+
+void Array::requireType(DataType type) const {
+  FZ_REQUIRE(type == type_, ErrorCode::kTypeMismatch, "Array: holds {}, asked for {}",
+             dataTypeToString(type_), dataTypeToString(type));
+}
+
+double FrameInfo::ratio() const {
+  return static_cast<double>(original_bytes) / static_cast<double>(frameBytes());
+}
+
+Frame compress(DataType type, ByteView bytes, const CompressOptions& options) {
+  Pipeline pipeline;
+  pipeline.setBackend(options.backend);
+  pipeline.setThreads(options.threads);
+  loadPipeline(pipeline, type, options);
+  const CompressedView view = pipeline.compress(bytes.data(), bytes.size());
+  const auto* begin = static_cast<const std::uint8_t*>(view.data);
+  return Frame(std::vector<std::uint8_t>(begin, begin + view.n_bytes));
+}
+
+Frame compress(std::span<const float> values, const CompressOptions& options) {
+  return compress(DataType::FLOAT32,
+                  {reinterpret_cast<const std::uint8_t*>(values.data()), values.size_bytes()},
+                  options);
+}
+
+Frame compress(std::span<const double> values, const CompressOptions& options) {
+  return compress(DataType::FLOAT64,
+                  {reinterpret_cast<const std::uint8_t*>(values.data()), values.size_bytes()},
+                  options);
+}
+
+Array decompress(ByteView frame, const DecompressOptions& options) {
+  const FrameInfo info = inspect(frame);
+  FZ_REQUIRE(options.limits.max_output_bytes == 0 ||
+                 info.original_bytes <= options.limits.max_output_bytes,
+             ErrorCode::kLimit, "frame: decodes to {} bytes, the limit is {}", info.original_bytes,
+             options.limits.max_output_bytes);
+  Pipeline pipeline;
+  pipeline.setBackend(options.backend);
+  pipeline.setThreads(options.threads);
+  pipeline.setDecodeLimits(options.limits);
+  void* data = nullptr;
+  std::size_t n_bytes = 0;
+  pipeline.decompressFrame(frame, &data, &n_bytes);
+  const auto* begin = static_cast<const std::uint8_t*>(data);
+  return Array(info.type, info.dims, std::vector<std::uint8_t>(begin, begin + n_bytes));
+}
+
+FrameInfo inspect(ByteView frame) {
+  const FrameHeader header = readHeader(frame, frame.size());
+  FrameInfo info;
+  info.version_major = header.major();
+  info.version_minor = header.minor();
+  info.original_bytes = header.description.original_bytes;
+  info.header_bytes = header.core.header_size;
+  info.payload_bytes = header.core.compressed_size;
+  info.bound = header.description.bound;
+  info.has_checksums = header.minor() > 0;
+  info.payload_checksum = header.core.data_checksum;
+  info.header_checksum = header.core.header_checksum;
+  for (const FZMStageInfo& record : header.stages) {
+    const auto stage = makeStage(record.stage_type, record.stage_config.data(), record.config_size,
+                                 record.stage_version);
+    FrameStageInfo row{
+        record.stage_type, record.stage_version, stage->getName(), stage->elementTypes(), {}};
+    for (const Param& param : stage->paramTable().rows()) {
+      row.params.emplace_back(param.key, param.get(*stage));
+    }
+    if (info.stages.empty()) {
+      // Older frames name neither type nor shape; the first stage knows the type.
+      info.type = static_cast<DataType>(stage->getInputDataType(0));
+    }
+    info.stages.push_back(std::move(row));
+  }
+  for (const FZMBufferEntry& record : header.buffers) {
+    info.segments.push_back({stageTypeToString(static_cast<StageType>(record.stage_type)),
+                             std::string(record.name.data()),
+                             static_cast<DataType>(record.data_type), record.data_size});
+  }
+  if (header.minor() >= 2) {
+    info.type = header.description.type;
+    info.ndim = header.description.ndim;
+    info.dims = {header.description.dims[0], header.description.dims[1],
+                 header.description.dims[2]};
+  } else {
+    info.dims = {
+        isKnown(info.type) ? info.original_bytes / getDataTypeSize(info.type) : info.original_bytes,
+        1, 1};
+  }
+  return info;
+}
+
+}  // namespace fz

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "fz/bound.h"
+#include "fz/data_type.h"
+#include "fz/span.h"
+#include "fzm_format.h"
+
+namespace fz {
+
+/// What version 3.2 adds: the array that the frame holds. Stored in the reserved bytes of the
+/// first stage record, which the original system writes as zeros and never reads.
+struct FrameDescription {
+  DataType type = DataType::UNKNOWN;
+  std::uint8_t ndim = 1;
+  std::uint64_t original_bytes = 0;
+  std::array<std::uint64_t, 3> dims = {0, 1, 1};
+  std::optional<BoundInfo> bound;
+};
+
+/// A parsed and checked header.
+struct FrameHeader {
+  FZMHeaderCore core;
+  std::vector<FZMStageInfo> stages;
+  std::vector<FZMBufferEntry> buffers;
+  FrameDescription description;
+
+  std::uint16_t major() const;
+  std::uint16_t minor() const;
+  std::uint64_t frameBytes() const { return core.header_size + core.compressed_size; }
+};
+
+/// Bytes of a header with these many records.
+std::size_t headerBytes(std::size_t n_stages, std::size_t n_buffers);
+
+/// Writes `header` to the front of `out`, which must hold header.core.header_size bytes. Fills in
+/// sizes and flags; data_checksum must be set; computes the header checksum.
+void writeHeader(FrameHeader& header, MutableByteView out);
+
+/// Parses the front of a frame. Checks magic, version, counts, every offset, size and id against
+/// each other and against total_bytes (the length of the whole frame), and the header checksum.
+/// `front` needs to hold the header only. Throws Error(kCorrupt) or Error(kUnsupported).
+FrameHeader readHeader(ByteView front, std::uint64_t total_bytes);
+
+/// Bytes of header that the core at the front announces; 0 when `front` is too short to tell.
+/// For readers that fetch a header in two steps; nothing else is checked.
+std::uint64_t announcedHeaderBytes(ByteView front);
+
+/// Throws Error(kCorrupt) when the payload does not match its checksum. A no-op for 3.0 frames,
+/// which have none.
+void verifyPayload(const FrameHeader& header, ByteView payload);
+
+}  // namespace fz

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// Positions inside a frame that writer and reader share; docs/format.md has the whole layout.
+namespace fz {
+
+inline constexpr std::size_t kHeaderChecksumOffset = 76;
+inline constexpr std::size_t kHeaderSizeOffset = 24;
+inline constexpr std::size_t kBufferTailBytes = 20;      // reserved end of a buffer record
+inline constexpr std::uint32_t kDescriptionVersion = 1;  // of the block in the first record
+inline constexpr std::uint8_t kNoBound = 0xFF;           // lossless: no bound mode
+
+}  // namespace fz

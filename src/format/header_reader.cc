@@ -1,0 +1,260 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "core/require.h"
+#include "format/crc32.h"
+#include "format/frame_header.h"
+#include "format/frame_layout.h"
+#include "shared/byte_io.h"
+
+namespace fz {
+
+namespace {
+
+constexpr std::size_t kFrontBytes = 8;  // magic and version
+
+FZMHeaderCore getCore(ByteReader& in, bool has_checksums) {
+  FZMHeaderCore core;
+  core.magic = in.u32();
+  core.version = in.u16();
+  core.num_buffers = in.u16();
+  core.uncompressed_size = in.u64();
+  core.compressed_size = in.u64();
+  core.header_size = in.u64();
+  core.num_stages = in.u32();
+  core.num_sources = in.u16();
+  core.flags = in.u16();
+  for (std::uint64_t& n : core.source_uncompressed_sizes) {
+    n = in.u64();
+  }
+  if (has_checksums) {
+    core.data_checksum = in.u32();
+    core.header_checksum = in.u32();
+  }
+  return core;
+}
+
+template <std::size_t N>
+void getBytes(ByteReader& in, std::array<std::uint8_t, N>& bytes) {
+  for (std::uint8_t& b : bytes) {
+    b = in.u8();
+  }
+}
+
+FZMStageInfo getStage(ByteReader& in) {
+  FZMStageInfo stage;
+  stage.stage_type = in.u16();
+  stage.stage_version = in.u16();
+  stage.num_inputs = in.u8();
+  stage.num_outputs = in.u8();
+  stage.reserved1 = in.u16();
+  for (std::uint16_t& id : stage.input_buffer_ids) {
+    id = in.u16();
+  }
+  for (std::uint16_t& id : stage.output_buffer_ids) {
+    id = in.u16();
+  }
+  getBytes(in, stage.stage_config);
+  stage.config_size = in.u32();
+  getBytes(in, stage.reserved);
+  return stage;
+}
+
+FZMBufferEntry getBuffer(ByteReader& in) {
+  FZMBufferEntry buffer;
+  buffer.stage_type = in.u16();
+  buffer.stage_version = in.u16();
+  buffer.data_type = in.u8();
+  buffer.producer_output_idx = in.u8();
+  buffer.dag_buffer_id = in.u16();
+  for (char& c : buffer.name) {
+    c = static_cast<char>(in.u8());
+  }
+  buffer.data_size = in.u64();
+  buffer.allocated_size = in.u64();
+  buffer.uncompressed_size = in.u64();
+  buffer.byte_offset = in.u64();
+  getBytes(in, buffer.stage_config);
+  buffer.config_size = in.u32();
+  in.skip(kBufferTailBytes);
+  return buffer;
+}
+
+FrameDescription getDescription(const FrameHeader& header) {
+  FrameDescription description;
+  if (header.minor() < 2) {
+    description.original_bytes = header.core.uncompressed_size;
+    return description;
+  }
+  ByteReader in(header.stages.front().reserved);
+  FZ_REQUIRE(in.u32() == kDescriptionVersion, ErrorCode::kUnsupported,
+             "frame: description of a version that this build does not know");
+  description.type = static_cast<DataType>(in.u8());
+  description.ndim = in.u8();
+  const std::uint8_t mode = in.u8();
+  in.u8();
+  description.original_bytes = in.u64();
+  for (std::uint64_t& extent : description.dims) {
+    extent = in.u64();
+  }
+  const double requested = in.f64();
+  const double absolute = in.f64();
+  FZ_REQUIRE(isKnown(description.type) || description.type == DataType::UNKNOWN,
+             ErrorCode::kCorrupt, "frame: unknown element type");
+  FZ_REQUIRE(description.ndim >= 1 && description.ndim <= 3, ErrorCode::kCorrupt,
+             "frame: {} dimensions", description.ndim);
+  FZ_REQUIRE(mode == kNoBound || mode <= 2, ErrorCode::kCorrupt, "frame: bound mode {}", mode);
+  FZ_REQUIRE(description.original_bytes <= header.core.uncompressed_size, ErrorCode::kCorrupt,
+             "frame: original length {} exceeds the decoded length {}", description.original_bytes,
+             header.core.uncompressed_size);
+  if (mode != kNoBound) {
+    description.bound = BoundInfo{static_cast<ErrorBoundMode>(mode), requested, absolute};
+  }
+  return description;
+}
+
+void checkVersion(std::uint32_t magic, std::uint16_t version) {
+  FZ_REQUIRE(magic == FZM_MAGIC, ErrorCode::kCorrupt, "frame: no FZM magic number at its start");
+  const unsigned major = version <= 0xFF ? version : version >> 8;
+  const unsigned minor = version <= 0xFF ? 0 : version & 0xFFu;
+  FZ_REQUIRE(major == FZM_VERSION_MAJOR && minor <= FZM_VERSION_MINOR, ErrorCode::kUnsupported,
+             "frame: version {}.{}; this build reads 3.0 to {}.{}", major, minor, FZM_VERSION_MAJOR,
+             FZM_VERSION_MINOR);
+}
+
+void checkCore(const FrameHeader& header, std::size_t core_bytes, std::uint64_t total_bytes) {
+  const FZMHeaderCore& core = header.core;
+  FZ_REQUIRE(core.num_stages >= 1 && core.num_stages <= FZM_MAX_STAGES &&
+                 core.num_buffers <= FZM_MAX_BUFFERS,
+             ErrorCode::kCorrupt, "frame: {} stages and {} segments; at most {} and {} are allowed",
+             core.num_stages, core.num_buffers, FZM_MAX_STAGES, FZM_MAX_BUFFERS);
+  const std::uint64_t wanted = core_bytes + kRecordBytes * (std::uint64_t{core.num_stages} +
+                                                            std::uint64_t{core.num_buffers});
+  FZ_REQUIRE(core.header_size == wanted, ErrorCode::kCorrupt,
+             "frame: header size {}, but its records take {}", core.header_size, wanted);
+  FZ_REQUIRE(
+      total_bytes >= core.header_size && total_bytes - core.header_size == core.compressed_size,
+      ErrorCode::kCorrupt, "frame: {} bytes long, but the header announces {} + {}", total_bytes,
+      core.header_size, core.compressed_size);
+  FZ_REQUIRE(core.num_sources == 1, ErrorCode::kUnsupported, "frame: {} sources; 1 is supported",
+             core.num_sources);
+}
+
+void checkChecksum(const FrameHeader& header, ByteView front) {
+  if (header.minor() == 0) {
+    return;  // 3.0 has no checksums
+  }
+  // Both are always written, so a cleared flag is damage and not a choice.
+  FZ_REQUIRE(header.core.flags == (FZM_FLAG_DATA_CHECKSUM | FZM_FLAG_HEADER_CHECKSUM),
+             ErrorCode::kCorrupt, "frame: checksum flags {:#x}, both must be set",
+             header.core.flags);
+  constexpr std::array<std::uint8_t, 4> kZeros = {};
+  std::uint32_t crc = crc32(front.first(kHeaderChecksumOffset));
+  crc = crc32(kZeros, crc);
+  crc = crc32(front.subspan(kCoreBytes, header.core.header_size - kCoreBytes), crc);
+  FZ_REQUIRE(crc == header.core.header_checksum, ErrorCode::kCorrupt,
+             "frame: header checksum {:08x}, computed {:08x}", header.core.header_checksum, crc);
+}
+
+void checkStages(const FrameHeader& header) {
+  std::set<std::uint16_t> produced;
+  for (const FZMStageInfo& stage : header.stages) {
+    FZ_REQUIRE(stage.num_inputs >= 1 && stage.num_inputs <= FZM_MAX_PORTS &&
+                   stage.num_outputs >= 1 && stage.num_outputs <= FZM_MAX_PORTS,
+               ErrorCode::kCorrupt, "frame: stage of type {} with {} inputs and {} outputs",
+               stage.stage_type, stage.num_inputs, stage.num_outputs);
+    FZ_REQUIRE(stage.config_size <= FZM_STAGE_CONFIG_SIZE, ErrorCode::kCorrupt,
+               "frame: stage of type {} with a config of {} bytes", stage.stage_type,
+               stage.config_size);
+    for (std::size_t i = 0; i < stage.num_outputs; ++i) {
+      const std::uint16_t id = stage.output_buffer_ids[i];
+      FZ_REQUIRE(id != FZM_UNUSED_BUFFER_ID && produced.insert(id).second, ErrorCode::kCorrupt,
+                 "frame: buffer {} is produced twice or has no id", id);
+    }
+  }
+}
+
+void checkSegments(const FrameHeader& header) {
+  std::set<std::uint16_t> seen;
+  std::uint64_t offset = 0;
+  for (const FZMBufferEntry& buffer : header.buffers) {
+    FZ_REQUIRE(
+        buffer.byte_offset == offset && buffer.data_size <= header.core.compressed_size - offset,
+        ErrorCode::kCorrupt, "frame: segment at {} of {} bytes in a payload of {}",
+        buffer.byte_offset, buffer.data_size, header.core.compressed_size);
+    offset += buffer.data_size;
+    FZ_REQUIRE(seen.insert(buffer.dag_buffer_id).second, ErrorCode::kCorrupt,
+               "frame: two segments for buffer {}", buffer.dag_buffer_id);
+    FZ_REQUIRE(buffer.name.back() == '\0', ErrorCode::kCorrupt, "frame: segment name without end");
+    FZ_REQUIRE(buffer.config_size <= FZM_STAGE_CONFIG_SIZE, ErrorCode::kCorrupt,
+               "frame: segment with a config of {} bytes", buffer.config_size);
+  }
+  FZ_REQUIRE(offset == header.core.compressed_size, ErrorCode::kCorrupt,
+             "frame: segments take {} bytes of a payload of {}", offset,
+             header.core.compressed_size);
+}
+
+}  // namespace
+
+std::uint16_t FrameHeader::major() const {
+  return core.version <= 0xFF ? core.version : static_cast<std::uint16_t>(core.version >> 8);
+}
+std::uint16_t FrameHeader::minor() const {
+  return core.version <= 0xFF ? 0 : static_cast<std::uint16_t>(core.version & 0xFFu);
+}
+
+std::uint64_t announcedHeaderBytes(ByteView front) {
+  if (front.size() < kHeaderSizeOffset + 8) {
+    return 0;
+  }
+  ByteReader in(front.subspan(kHeaderSizeOffset));
+  return in.u64();
+}
+
+FrameHeader readHeader(ByteView front, std::uint64_t total_bytes) {
+  FZ_REQUIRE(front.size() >= kFrontBytes, ErrorCode::kCorrupt,
+             "frame: {} bytes are too few for a header", front.size());
+  ByteReader peek(front);
+  const std::uint32_t magic = peek.u32();
+  checkVersion(magic, peek.u16());
+
+  FrameHeader header;
+  ByteReader in(front);
+  header.core.version = loadLe<std::uint16_t>(front.data() + 4);
+  const bool has_checksums = header.minor() > 0;
+  const std::size_t core_bytes = has_checksums ? kCoreBytes : kCoreBytesV30;
+  header.core = getCore(in, has_checksums);
+  FZ_REQUIRE(!in.failed(), ErrorCode::kCorrupt, "frame: {} bytes are too few for a header",
+             front.size());
+  checkCore(header, core_bytes, total_bytes);
+  FZ_REQUIRE(front.size() >= header.core.header_size, ErrorCode::kCorrupt,
+             "frame: {} bytes, its header has {}", front.size(), header.core.header_size);
+  checkChecksum(header, front);
+  for (std::uint32_t i = 0; i < header.core.num_stages; ++i) {
+    header.stages.push_back(getStage(in));
+  }
+  for (std::uint16_t i = 0; i < header.core.num_buffers; ++i) {
+    header.buffers.push_back(getBuffer(in));
+  }
+  FZ_ASSERT(!in.failed());
+  checkStages(header);
+  checkSegments(header);
+  header.description = getDescription(header);
+  return header;
+}
+
+void verifyPayload(const FrameHeader& header, ByteView payload) {
+  FZ_REQUIRE(payload.size() == header.core.compressed_size, ErrorCode::kCorrupt,
+             "frame: payload of {} bytes, the header announces {}", payload.size(),
+             header.core.compressed_size);
+  if (header.minor() == 0) {
+    return;
+  }
+  const std::uint32_t crc = crc32(payload);
+  FZ_REQUIRE(crc == header.core.data_checksum, ErrorCode::kCorrupt,
+             "frame: payload checksum {:08x}, computed {:08x}", header.core.data_checksum, crc);
+}
+
+}  // namespace fz

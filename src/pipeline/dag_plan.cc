@@ -1,0 +1,175 @@
+#include <algorithm>
+#include <numeric>
+
+#include "core/require.h"
+#include "log.h"
+#include "mem/mempool.h"
+#include "pipeline/dag.h"
+#include "stage/stage.h"
+
+namespace fz {
+
+namespace {
+
+/// Levels during which a buffer must keep its contents, both ends included.
+struct Lifetime {
+  int first;
+  int last;
+  bool overlaps(const Lifetime& other) const { return first <= other.last && other.first <= last; }
+};
+
+Lifetime lifetimeOf(const BufferInfo& buffer,
+                    const std::vector<std::unique_ptr<DAGNode>>& nodes,
+                    int last_level) {
+  const auto levelOf = [&](int id) { return nodes[static_cast<std::size_t>(id)]->level; };
+  Lifetime life{buffer.producer_stage_id < 0 ? 0 : levelOf(buffer.producer_stage_id), last_level};
+  if (!buffer.consumer_stage_ids.empty()) {
+    life.last = life.first;
+    for (const int id : buffer.consumer_stage_ids) {
+      life.last = std::max(life.last, levelOf(id));
+    }
+  }
+  return life;
+}
+
+}  // namespace
+
+std::vector<std::size_t> CompressionDAG::propagateSizes(bool proven) const {
+  std::vector<std::size_t> sizes(buffers_.size(), 0);
+  for (std::size_t id = 0; id < buffers_.size(); ++id) {
+    if (buffers_[id].producer_stage_id < 0) {
+      sizes[id] = buffers_[id].size;
+    }
+  }
+  for (const DAGNode* node : order_) {
+    std::vector<std::size_t> inputs;
+    for (const int id : node->input_buffer_ids) {
+      inputs.push_back(sizes[static_cast<std::size_t>(id)]);
+    }
+    const std::vector<std::size_t> outputs =
+        proven ? node->stage->maxOutputSizes(inputs) : node->stage->estimateOutputSizes(inputs);
+    for (const int id : node->output_buffer_ids) {
+      const auto port = static_cast<std::size_t>(bufferAt(id).producer_output_index);
+      FZ_REQUIRE(port < outputs.size(), ErrorCode::kInternal,
+                 "{}: estimates {} outputs, port {} is wired", node->name, outputs.size(), port);
+      sizes[static_cast<std::size_t>(id)] = outputs[port];
+    }
+  }
+  return sizes;
+}
+
+void CompressionDAG::colorBuffers() {
+  const int last_level = static_cast<int>(levels_.size()) - 1;
+  std::vector<int> ids;
+  for (std::size_t id = 0; id < buffers_.size(); ++id) {
+    if (buffers_[id].producer_stage_id >= 0 && !buffers_[id].is_external &&
+        !buffers_[id].is_persistent) {
+      ids.push_back(static_cast<int>(id));
+    }
+  }
+  // Longest life first: the buffers that are hardest to place take regions of their own.
+  std::stable_sort(ids.begin(), ids.end(), [&](int a, int b) {
+    const Lifetime la = lifetimeOf(bufferAt(a), nodes_, last_level);
+    const Lifetime lb = lifetimeOf(bufferAt(b), nodes_, last_level);
+    return la.last - la.first > lb.last - lb.first;
+  });
+  for (const int id : ids) {
+    const Lifetime life = lifetimeOf(bufferAt(id), nodes_, last_level);
+    const auto fits = [&](const Region& region) {
+      return std::none_of(region.buffer_ids.begin(), region.buffer_ids.end(), [&](int other) {
+        return lifetimeOf(bufferAt(other), nodes_, last_level).overlaps(life);
+      });
+    };
+    auto region = std::find_if(regions_.begin(), regions_.end(), fits);
+    if (region == regions_.end()) {
+      region = regions_.insert(regions_.end(), Region{});
+    }
+    region->buffer_ids.push_back(id);
+    bufferAt(id).color = static_cast<int>(region - regions_.begin());
+  }
+}
+
+void CompressionDAG::preallocateBuffers(cudaStream_t stream) {
+  if (strategy_ != MemoryStrategy::PREALLOCATE) {
+    return;
+  }
+  if (coloring_requested_ && regions_.empty()) {
+    colorBuffers();
+  }
+  const std::vector<std::size_t> sizes = propagateSizes(false);
+  for (std::size_t id = 0; id < buffers_.size(); ++id) {
+    BufferInfo& buffer = buffers_[id];
+    if (buffer.producer_stage_id < 0 || buffer.is_external) {
+      continue;
+    }
+    buffer.initial_size = sizes[id];
+    provideOutput(static_cast<int>(id), sizes[id], stream);
+  }
+}
+
+std::size_t CompressionDAG::getTotalBufferSize() const {
+  const std::vector<std::size_t> sizes = propagateSizes(false);
+  return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+}
+
+std::size_t CompressionDAG::computeTopoPoolSize() const {
+  const std::vector<std::size_t> sizes = propagateSizes(false);
+  const int last_level = static_cast<int>(levels_.size()) - 1;
+  std::size_t scratch = 0;
+  for (const DAGNode* node : order_) {
+    std::vector<std::size_t> inputs;
+    for (const int id : node->input_buffer_ids) {
+      inputs.push_back(sizes[static_cast<std::size_t>(id)]);
+    }
+    scratch += node->stage->estimateScratchBytes(inputs);
+  }
+  std::size_t all = 0;
+  std::size_t peak = 0;
+  for (int level = 0; level <= last_level; ++level) {
+    std::size_t alive = 0;
+    for (std::size_t id = 0; id < buffers_.size(); ++id) {
+      const Lifetime life = lifetimeOf(buffers_[id], nodes_, last_level);
+      alive += life.first <= level && level <= life.last ? sizes[id] : 0;
+      all += level == 0 ? sizes[id] : 0;
+    }
+    peak = std::max(peak, alive);
+  }
+  return (strategy_ == MemoryStrategy::MINIMAL ? peak : all) + scratch;
+}
+
+std::size_t CompressionDAG::getMaxParallelism() const {
+  std::size_t most = 0;
+  for (const auto& level : levels_) {
+    most = std::max(most, level.size());
+  }
+  return most;
+}
+
+void CompressionDAG::printDAG() const {
+  for (const auto& level : levels_) {
+    for (const DAGNode* node : level) {
+      std::string inputs;
+      for (const int id : node->input_buffer_ids) {
+        inputs += fmt::format(" {}", id);
+      }
+      std::string outputs;
+      for (const int id : node->output_buffer_ids) {
+        outputs += fmt::format(" {}", id);
+      }
+      FZ_PRINT("level %d: %s  in:%s  out:%s", node->level, node->name.c_str(), inputs.c_str(),
+               outputs.c_str());
+    }
+  }
+}
+
+void CompressionDAG::printBufferLifetimes() const {
+  const int last_level = static_cast<int>(levels_.size()) - 1;
+  for (std::size_t id = 0; id < buffers_.size(); ++id) {
+    const BufferInfo& buffer = buffers_[id];
+    const Lifetime life = lifetimeOf(buffer, nodes_, last_level);
+    FZ_PRINT("buffer %zu (%s): levels %d to %d, %zu bytes, region %d", id, buffer.tag.c_str(),
+             life.first, life.last, buffer.allocated_size, buffer.color);
+  }
+}
+
+}  // namespace fz

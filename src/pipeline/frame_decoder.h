@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "format/frame_header.h"
+#include "fz/limits.h"
+#include "pipeline/dag.h"
+
+namespace fz {
+
+class MemoryPool;
+class Stage;
+struct ExecContext;
+
+/// Where a decoded array goes: given its length, returns memory for it.
+using OutputProvider = std::function<void*(std::size_t n_bytes)>;
+
+/// Runs the inverse of a frame's graph. Keeps the graph between calls, so frames of one pipeline
+/// decode without building anything again.
+class FrameDecoder {
+ public:
+  FrameDecoder(MemoryPool* pool, MemoryStrategy strategy);
+  ~FrameDecoder();
+
+  /// Stages for types that the registry does not know, by position in the frame; may hold nulls.
+  void setCustomStages(std::vector<Stage*> stages) { custom_stages_ = std::move(stages); }
+
+  /// Decodes a checked frame. Every size the frame claims is compared with what its parts can
+  /// give before memory is taken. Throws Error (kCorrupt, kLimit, kUnsupported, kOutOfMemory).
+  void decode(const FrameHeader& header,
+              ByteView payload,
+              const DecodeLimits& limits,
+              const ExecContext& context,
+              const OutputProvider& provide_output,
+              cudaStream_t stream);
+
+  /// Rows of the last decode.
+  std::vector<StageTimingResult> collectTimings() const;
+  std::size_t peakMemoryUsage() const;
+  bool isFor(MemoryStrategy strategy) const { return strategy_ == strategy; }
+
+ private:
+  struct Plan;
+  class InverseMode;
+
+  std::unique_ptr<Plan> makePlan(const FrameHeader& header) const;
+  void configureStages(const FrameHeader& header);
+  void bindSegments(const FrameHeader& header, ByteView payload, cudaStream_t stream);
+
+  MemoryPool* pool_;
+  MemoryStrategy strategy_;
+  std::vector<Stage*> custom_stages_;
+  std::unique_ptr<Plan> plan_;
+};
+
+}  // namespace fz

@@ -1,0 +1,300 @@
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "core/require.h"
+#include "format/crc32.h"
+#include "pipeline/compressor.h"
+#include "pipeline/pipeline_impl.h"
+#include "shared/bits.h"
+
+namespace fz {
+
+namespace {
+
+float millisecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+int dimensionsOf(const std::array<std::size_t, 3>& dims) {
+  if (dims[2] > 1) {
+    return 3;
+  }
+  return dims[1] > 1 ? 2 : 1;
+}
+
+void putName(const std::string& name, std::array<char, FZM_MAX_NAME_LEN>& out) {
+  const std::size_t n = std::min(name.size(), FZM_MAX_NAME_LEN - 1);
+  std::copy_n(name.begin(), n, out.begin());
+}
+
+}  // namespace
+
+void PoolBuffer::reserve(std::size_t n_bytes, std::size_t n_kept, const char* tag) {
+  if (n_bytes <= capacity_bytes_) {
+    return;
+  }
+  void* larger = pool_->allocate(n_bytes, nullptr, tag, true);
+  FZ_REQUIRE(larger != nullptr, ErrorCode::kOutOfMemory, "Pipeline: {} bytes for the {}", n_bytes,
+             tag);
+  if (n_kept > 0) {
+    std::memcpy(larger, memory_, n_kept);
+  }
+  release();
+  memory_ = larger;
+  capacity_bytes_ = n_bytes;
+}
+
+void PoolBuffer::release() {
+  if (memory_ != nullptr) {
+    pool_->free(memory_, nullptr);
+  }
+  memory_ = nullptr;
+  capacity_bytes_ = 0;
+}
+
+void* Pipeline::Impl::growFirstSegment(std::size_t n_bytes) {
+  std::size_t others = 0;
+  for (std::size_t i = 1; i < sinks.size(); ++i) {
+    const BufferInfo& sink = dag->getBufferInfo(sinks[i]);
+    others += std::max(sink.size, sink.initial_size);
+  }
+  frame.reserve(header_bytes + n_bytes + others, 0, "frame");
+  return frame.data() + header_bytes;
+}
+
+/// Only stages from outside the library ask for alignment. The padding repeats the last value, so
+/// that it changes neither the range nor the special values of the data.
+const void* Pipeline::Impl::padInput(const void* input,
+                                     std::size_t n_bytes,
+                                     std::size_t padded_bytes) {
+  padded_input.reserve(padded_bytes, 0, "padded input");
+  std::memcpy(padded_input.data(), input, n_bytes);
+  const auto type = static_cast<DataType>(dag->getOrder().front()->stage->getInputDataType(0));
+  const std::size_t value_bytes = isKnown(type) ? getDataTypeSize(type) : 1;
+  for (std::size_t i = n_bytes; i < padded_bytes; ++i) {
+    padded_input.data()[i] = i >= value_bytes ? padded_input.data()[i - value_bytes] : 0;
+  }
+  return padded_input.data();
+}
+
+FrameHeader Pipeline::Impl::describeFrame(std::size_t n_bytes, std::size_t padded_bytes) const {
+  FrameHeader header;
+  header.core.uncompressed_size = padded_bytes;
+  header.core.source_uncompressed_sizes[0] = padded_bytes;
+  const auto idOf = [this](int id) { return frame_ids[static_cast<std::size_t>(id)]; };
+  for (const DAGNode* node : dag->getOrder()) {
+    FZMStageInfo record;
+    record.stage_type = node->stage->getStageTypeId();
+    record.stage_version = node->stage->getStageVersion();
+    record.num_inputs = static_cast<std::uint8_t>(node->input_buffer_ids.size());
+    record.num_outputs = static_cast<std::uint8_t>(node->output_buffer_ids.size());
+    record.input_buffer_ids.fill(FZM_UNUSED_BUFFER_ID);
+    record.output_buffer_ids.fill(FZM_UNUSED_BUFFER_ID);
+    std::transform(node->input_buffer_ids.begin(), node->input_buffer_ids.end(),
+                   record.input_buffer_ids.begin(), idOf);
+    std::transform(node->output_buffer_ids.begin(), node->output_buffer_ids.end(),
+                   record.output_buffer_ids.begin(), idOf);
+    record.config_size = static_cast<std::uint32_t>(
+        node->stage->serializeHeader(0, record.stage_config.data(), record.stage_config.size()));
+    header.stages.push_back(record);
+  }
+  for (const int id : sinks) {
+    const BufferInfo& buffer = dag->getBufferInfo(id);
+    const DAGNode& node = *dag->getNodes()[static_cast<std::size_t>(buffer.producer_stage_id)];
+    const FZMStageInfo& producer = header.stages[static_cast<std::size_t>(node.execution_order)];
+    const auto port = static_cast<std::size_t>(buffer.producer_output_index);
+    FZMBufferEntry record;
+    record.stage_type = producer.stage_type;
+    record.stage_version = producer.stage_version;
+    record.data_type = node.stage->getOutputDataType(port);
+    record.producer_output_idx = static_cast<std::uint8_t>(port);
+    record.dag_buffer_id = idOf(id);
+    putName(node.stage->getOutputNames()[port], record.name);
+    record.data_size = buffer.size;
+    record.allocated_size = buffer.size;
+    record.uncompressed_size = buffer.size;
+    record.byte_offset = header.core.compressed_size;
+    record.stage_config = producer.stage_config;
+    record.config_size = producer.config_size;
+    header.core.compressed_size += buffer.size;
+    header.buffers.push_back(record);
+  }
+  const Stage& source = *dag->getOrder().front()->stage;
+  FrameDescription& description = header.description;
+  description.type = static_cast<DataType>(source.getInputDataType(0));
+  description.original_bytes = n_bytes;
+  const std::size_t n_values =
+      isKnown(description.type) ? n_bytes / getDataTypeSize(description.type) : n_bytes;
+  const bool has_dims = dims[0] != 0 && dims[0] * dims[1] * dims[2] == n_values;
+  description.dims = {has_dims ? dims[0] : n_values, has_dims ? dims[1] : 1,
+                      has_dims ? dims[2] : 1};
+  description.ndim = static_cast<std::uint8_t>(has_dims ? dimensionsOf(dims) : 1);
+  for (const DAGNode* node : dag->getOrder()) {
+    description.bound = description.bound ? description.bound : node->stage->boundInfo();
+  }
+  return header;
+}
+
+void Pipeline::Impl::assembleFrame(std::size_t n_bytes, std::size_t padded_bytes) {
+  FrameHeader header = describeFrame(n_bytes, padded_bytes);
+  const std::size_t total = header_bytes + header.core.compressed_size;
+  const std::size_t n_first = header_bytes + dag->getBufferInfo(sinks.front()).size;
+  frame.reserve(total, std::min(n_first, frame.capacity()), "frame");
+  for (std::size_t i = 1; i < sinks.size(); ++i) {
+    const BufferInfo& sink = dag->getBufferInfo(sinks[i]);
+    if (sink.size > 0) {
+      std::memcpy(frame.data() + header_bytes + header.buffers[i].byte_offset, sink.d_ptr,
+                  sink.size);
+    }
+  }
+  const MutableByteView all(frame.data(), total);
+  header.core.data_checksum = crc32(all.subspan(header_bytes));
+  writeHeader(header, all);
+  last_header = std::move(header);
+  frame_bytes = total;
+}
+
+void Pipeline::Impl::fillPerf(PipelinePerfResult& result,
+                              const std::vector<StageTimingResult>& stages) const {
+  result.stages = stages;
+  result.levels.clear();
+  result.dag_elapsed_ms = 0;
+  for (const StageTimingResult& row : stages) {
+    result.dag_elapsed_ms += row.elapsed_ms;
+    const auto level = static_cast<std::size_t>(row.level);
+    if (result.levels.size() <= level) {
+      result.levels.resize(level + 1);
+    }
+    result.levels[level].level = row.level;
+    ++result.levels[level].parallelism;
+    result.levels[level].elapsed_ms = std::max(result.levels[level].elapsed_ms, row.elapsed_ms);
+  }
+}
+
+void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStream_t stream) {
+  requireFinalized("compress");
+  FZ_REQUIRE(input != nullptr || n_bytes == 0, ErrorCode::kInvalidArgument,
+             "Pipeline::compress: the input is null");
+  FZ_REQUIRE(hint_bytes == 0 || n_bytes <= hint_bytes, ErrorCode::kBadSize,
+             "Pipeline::compress: input of {} bytes, the pipeline was made for at most {}", n_bytes,
+             hint_bytes);
+  const auto start = std::chrono::steady_clock::now();
+  frame_bytes = 0;
+  dag->reset(stream);
+  const std::size_t padded_bytes = bits::roundUp(n_bytes, alignment);
+  const void* data = padded_bytes == n_bytes ? input : padInput(input, n_bytes, padded_bytes);
+  try {
+    dag->updateBufferSize(source_buffer, padded_bytes);
+    dag->setExternalPointer(source_buffer, const_cast<void*>(data));
+    // The segment's place depends on the frame's memory, which the last call may have moved.
+    dag->setExternalOutput(sinks.front(),
+                           frame.capacity() > header_bytes ? frame.data() + header_bytes : nullptr,
+                           frame.capacity() > header_bytes ? frame.capacity() - header_bytes : 0);
+    dag->execute(stream);
+    assembleFrame(n_bytes, padded_bytes);
+  } catch (...) {
+    dag->reset(stream);
+    throw;
+  }
+  last_uncompressed_bytes = n_bytes;
+  compressed_since_reset = true;
+  if (profiling) {
+    perf.is_compress = true;
+    perf.input_bytes = n_bytes;
+    perf.output_bytes = frame_bytes;
+    fillPerf(perf, dag->collectTimings());
+    perf.host_elapsed_ms = millisecondsSince(start);
+  }
+}
+
+void Pipeline::compress(const void* d_in,
+                        std::size_t n_bytes,
+                        void** d_out,
+                        std::size_t* out_bytes,
+                        cudaStream_t stream) {
+  FZ_REQUIRE(d_out != nullptr && out_bytes != nullptr, ErrorCode::kInvalidArgument,
+             "Pipeline::compress: the result pointers are null");
+  impl_->runCompress(d_in, n_bytes, stream);
+  *d_out = impl_->frame.data();
+  *out_bytes = impl_->frame_bytes;
+}
+
+CompressedView Pipeline::compress(const void* d_in, std::size_t n_bytes, cudaStream_t stream) {
+  impl_->runCompress(d_in, n_bytes, stream);
+  return {impl_->frame.data(), impl_->frame_bytes};
+}
+
+void Pipeline::compress(const void* d_in,
+                        std::size_t n_bytes,
+                        void* d_buffer,
+                        std::size_t capacity_bytes,
+                        std::size_t* actual_bytes,
+                        cudaStream_t stream) {
+  FZ_REQUIRE(d_buffer != nullptr && actual_bytes != nullptr, ErrorCode::kInvalidArgument,
+             "Pipeline::compress: the caller's buffer or size pointer is null");
+  impl_->runCompress(d_in, n_bytes, stream);
+  FZ_REQUIRE(impl_->frame_bytes <= capacity_bytes, ErrorCode::kBufferTooSmall,
+             "Pipeline::compress: the frame has {} bytes, the caller's buffer {}",
+             impl_->frame_bytes, capacity_bytes);
+  std::memcpy(d_buffer, impl_->frame.data(), impl_->frame_bytes);
+  *actual_bytes = impl_->frame_bytes;
+}
+
+std::size_t Pipeline::getMaxCompressedSize(std::size_t n_bytes) const {
+  impl_->requireFinalized("getMaxCompressedSize");
+  CompressionDAG& dag = *impl_->dag;
+  const std::size_t before = dag.getBufferSize(impl_->source_buffer);
+  dag.updateBufferSize(impl_->source_buffer, bits::roundUp(n_bytes, impl_->alignment));
+  const std::vector<std::size_t> sizes = dag.propagateSizes(true);
+  dag.updateBufferSize(impl_->source_buffer, before);
+  std::size_t total = impl_->header_bytes;
+  for (const int id : impl_->sinks) {
+    total += sizes[static_cast<std::size_t>(id)];
+  }
+  return total;
+}
+
+std::size_t Pipeline::getLastUncompressedSize() const {
+  return impl_->last_uncompressed_bytes;
+}
+
+void Pipeline::reset(cudaStream_t stream) {
+  if (!impl_->finalized) {
+    return;
+  }
+  impl_->dag->reset(stream);
+  impl_->frame_bytes = 0;
+  impl_->compressed_since_reset = false;
+}
+
+void Pipeline::warmup(cudaStream_t stream) {
+  impl_->requireFinalized("warmup");
+  if (impl_->hint_bytes == 0) {
+    return;
+  }
+  const std::size_t last = impl_->last_uncompressed_bytes;
+  const bool profiling = std::exchange(impl_->profiling, false);
+  const bool managed = std::exchange(impl_->pool_managed_output, true);
+  const auto restore = [&] {
+    impl_->profiling = profiling;
+    impl_->pool_managed_output = managed;
+    impl_->last_uncompressed_bytes = last;
+  };
+  const std::vector<std::uint8_t> zeros(impl_->hint_bytes, 0);
+  try {
+    impl_->runCompress(zeros.data(), zeros.size(), stream);
+    void* out = nullptr;
+    std::size_t n_out = 0;
+    decompress(nullptr, 0, &out, &n_out, stream);
+  } catch (...) {
+    restore();
+    throw;
+  }
+  restore();
+  reset(stream);
+}
+
+}  // namespace fz

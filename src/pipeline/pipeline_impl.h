@@ -1,0 +1,116 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/exec_context.h"
+#include "backends/cpu/parallel_for.h"
+#include "format/frame_header.h"
+#include "mem/mempool.h"
+#include "pipeline/compressor.h"
+#include "pipeline/dag.h"
+#include "pipeline/frame_decoder.h"
+
+namespace fz {
+
+/// A buffer of the pool that grows and keeps its contents when it does.
+class PoolBuffer {
+ public:
+  explicit PoolBuffer(MemoryPool& pool) : pool_(&pool) {}
+  PoolBuffer(const PoolBuffer&) = delete;
+  PoolBuffer& operator=(const PoolBuffer&) = delete;
+  ~PoolBuffer() { release(); }
+
+  std::uint8_t* data() const { return static_cast<std::uint8_t*>(memory_); }
+  std::size_t capacity() const { return capacity_bytes_; }
+  /// Makes room for n_bytes; the first n_kept bytes survive. Throws Error(kOutOfMemory).
+  void reserve(std::size_t n_bytes, std::size_t n_kept, const char* tag);
+  void release();
+
+ private:
+  MemoryPool* pool_;
+  void* memory_ = nullptr;
+  std::size_t capacity_bytes_ = 0;
+};
+
+struct Pipeline::Impl {
+  struct Entry {
+    std::unique_ptr<Stage> stage;
+    std::string name;
+    DAGNode* node;
+  };
+
+  Impl(std::size_t hint_bytes, MemoryStrategy strategy, float multiplier);
+
+  /// Back to a pipeline without stages, settings kept.
+  void removeStages();
+  Entry& entryOf(const Stage* stage, const char* role);
+  void requireNotFinalized(const char* what) const;
+  void requireFinalized(const char* what) const;
+
+  // Steps of finalize(), in this order.
+  void refreshPorts();
+  void checkConnections() const;
+  void checkTypes() const;
+  void checkSingleSource() const;
+  void checkGraphMode() const;
+  void placeSinks();
+
+  /// Runs the stages and assembles the frame; the frame is in frame_ afterwards.
+  void runCompress(const void* input, std::size_t n_bytes, cudaStream_t stream);
+  const void* padInput(const void* input, std::size_t n_bytes, std::size_t padded_bytes);
+  void assembleFrame(std::size_t n_bytes, std::size_t padded_bytes);
+  FrameHeader describeFrame(std::size_t n_bytes, std::size_t padded_bytes) const;
+  void* growFirstSegment(std::size_t n_bytes);
+  void fillPerf(PipelinePerfResult& perf, const std::vector<StageTimingResult>& stages) const;
+
+  /// Checks and decodes a frame; returns its original length.
+  std::size_t runDecompress(ByteView frame, const OutputProvider& provide, cudaStream_t stream);
+  void decompressTo(ByteView bytes, void** d_out, std::size_t* out_bytes, cudaStream_t stream);
+  ByteView frameOrLast(const void* data, std::size_t n_bytes) const;
+  std::vector<Stage*> stagesInOrder() const;
+
+  MemoryPoolConfig pool_config;
+  MemoryPool pool;
+  std::vector<Entry> entries;  // before the graph: stages outlive it
+  MemoryStrategy strategy;
+  std::unique_ptr<CompressionDAG> dag;
+  float pool_multiplier;
+  std::size_t hint_bytes;
+  Backend backend = Backend::CPU;
+  std::array<std::size_t, 3> dims = {0, 1, 1};
+  int n_streams = 1;
+  std::size_t n_threads = 0;
+  std::unique_ptr<CpuExecutor> executor;
+  ExecContext context;
+  DecodeLimits limits;
+  bool finalized = false;
+  bool warmup_on_finalize = false;
+  bool pool_managed_output = true;
+  bool graph_mode = false;
+  bool graph_captured = false;
+  bool compressed_since_reset = false;
+  bool coloring_requested = true;
+  bool profiling = false;
+  std::size_t n_connections = 0;
+
+  int source_buffer = -1;
+  std::vector<int> sinks;                // graph buffers that are stored, in frame order
+  std::vector<std::uint16_t> frame_ids;  // graph buffer -> id in the frame
+  std::size_t alignment = 1;
+  std::size_t header_bytes = 0;
+
+  PoolBuffer frame;
+  std::size_t frame_bytes = 0;  // 0: no frame
+  FrameHeader last_header;
+  PoolBuffer padded_input;
+  PoolBuffer decoded;
+  std::size_t last_uncompressed_bytes = 0;
+  std::unique_ptr<FrameDecoder> decoder;
+  PipelinePerfResult perf;
+};
+
+}  // namespace fz

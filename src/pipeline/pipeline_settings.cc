@@ -1,0 +1,175 @@
+#include <algorithm>
+
+#include "core/require.h"
+#include "pipeline/compressor.h"
+#include "pipeline/pipeline_impl.h"
+
+namespace fz {
+
+void Pipeline::setMemoryStrategy(MemoryStrategy strategy) {
+  impl_->requireNotFinalized("setMemoryStrategy");
+  impl_->strategy = strategy;
+  impl_->dag->setStrategy(strategy);
+}
+MemoryStrategy Pipeline::getMemoryStrategy() const {
+  return impl_->strategy;
+}
+
+void Pipeline::setBackend(Backend backend) {
+  impl_->requireNotFinalized("setBackend");
+  FZ_REQUIRE(isBackendAvailable(backend), ErrorCode::kNoDevice,
+             "Pipeline: the {} backend is not part of this build", backendName(backend));
+  impl_->backend = Backend::CPU;
+}
+Backend Pipeline::getBackend() const {
+  return impl_->backend;
+}
+
+void Pipeline::setThreads(std::size_t n_threads) {
+  impl_->n_threads = n_threads;
+  impl_->executor = makeCpuExecutor(n_threads, defaultThreadBackend());
+  impl_->context.cpu = impl_->executor.get();
+}
+std::size_t Pipeline::getThreads() const {
+  return impl_->executor != nullptr ? impl_->executor->threadCount() : impl_->n_threads;
+}
+
+void Pipeline::setNumStreams(int n_streams) {
+  impl_->requireNotFinalized("setNumStreams");
+  FZ_REQUIRE(n_streams >= 1, ErrorCode::kInvalidArgument, "Pipeline: {} streams; at least 1",
+             n_streams);
+  impl_->n_streams = n_streams;
+  impl_->dag->configureStreams(n_streams);
+}
+int Pipeline::getNumStreams() const {
+  return impl_->n_streams;
+}
+
+void Pipeline::setDims(std::size_t x, std::size_t y, std::size_t z) {
+  setDims(std::array<std::size_t, 3>{x, y, z});
+}
+void Pipeline::setDims(const std::array<std::size_t, 3>& dims) {
+  impl_->requireNotFinalized("setDims");
+  FZ_REQUIRE(dims[1] >= 1 && dims[2] >= 1, ErrorCode::kInvalidArgument,
+             "Pipeline: dims {} x {} x {}; y and z are at least 1", dims[0], dims[1], dims[2]);
+  impl_->dims = dims;
+  for (Impl::Entry& entry : impl_->entries) {
+    entry.stage->setPipelineDims(dims);
+  }
+}
+std::array<std::size_t, 3> Pipeline::getDims() const {
+  return impl_->dims;
+}
+
+void Pipeline::setWarmupOnFinalize(bool on) {
+  impl_->warmup_on_finalize = on;
+}
+bool Pipeline::isWarmupOnFinalizeEnabled() const {
+  return impl_->warmup_on_finalize;
+}
+void Pipeline::setPoolManagedDecompOutput(bool on) {
+  impl_->pool_managed_output = on;
+}
+bool Pipeline::isPoolManagedDecompOutput() const {
+  return impl_->pool_managed_output;
+}
+void Pipeline::setDecodeLimits(const DecodeLimits& limits) {
+  impl_->limits = limits;
+}
+DecodeLimits Pipeline::getDecodeLimits() const {
+  return impl_->limits;
+}
+
+void Pipeline::enableProfiling(bool on) {
+  impl_->profiling = on;
+  impl_->dag->enableProfiling(on);
+}
+bool Pipeline::isProfilingEnabled() const {
+  return impl_->profiling;
+}
+void Pipeline::enableBoundsCheck(bool on) {
+  impl_->dag->enableBoundsCheck(on);
+}
+bool Pipeline::isBoundsCheckEnabled() const {
+  return impl_->dag->isBoundsCheckEnabled();
+}
+
+void Pipeline::setColoringEnabled(bool on) {
+  impl_->requireNotFinalized("setColoringEnabled");
+  impl_->coloring_requested = on;
+}
+bool Pipeline::isColoringEnabled() const {
+  return impl_->dag->isColoringEnabled();
+}
+std::size_t Pipeline::getColorRegionCount() const {
+  return impl_->dag->getColorRegionCount();
+}
+
+void Pipeline::enableGraphMode(bool on) {
+  impl_->requireNotFinalized("enableGraphMode");
+  impl_->graph_mode = on;
+}
+bool Pipeline::isGraphModeEnabled() const {
+  return impl_->graph_mode;
+}
+bool Pipeline::isGraphCaptured() const {
+  return impl_->graph_captured;
+}
+
+void Pipeline::captureGraph(cudaStream_t /*stream*/) {
+  impl_->requireFinalized("captureGraph");
+  FZ_REQUIRE(impl_->graph_mode, ErrorCode::kInvalidState,
+             "Pipeline: captureGraph without enableGraphMode(true)");
+  FZ_REQUIRE(!impl_->compressed_since_reset, ErrorCode::kInvalidState,
+             "Pipeline: captureGraph after compress; call reset() first");
+  std::string names;
+  for (const Impl::Entry& entry : impl_->entries) {
+    if (!entry.stage->isGraphCompatible()) {
+      names += (names.empty() ? "" : ", ") + entry.name;
+    }
+  }
+  FZ_REQUIRE(names.empty(), ErrorCode::kUnsupported,
+             "Pipeline: these stages cannot be part of a graph: {}", names);
+  // The CPU has no launch to record: the plan made by finalize() is what a replay would be.
+  impl_->graph_captured = true;
+}
+
+bool Pipeline::isFinalized() const {
+  return impl_->finalized;
+}
+
+std::vector<Stage*> Pipeline::getStages() const {
+  std::vector<Stage*> stages;
+  for (const Impl::Entry& entry : impl_->entries) {
+    stages.push_back(entry.stage.get());
+  }
+  return stages;
+}
+
+const std::string& Pipeline::getStageName(const Stage* stage) const {
+  return impl_->entryOf(stage, "stage").name;
+}
+
+const PipelinePerfResult& Pipeline::getLastPerfResult() const {
+  return impl_->perf;
+}
+CompressionDAG* Pipeline::getDAG() {
+  return impl_->dag.get();
+}
+std::size_t Pipeline::getPoolThreshold() const {
+  return impl_->pool.getConfiguredSize();
+}
+bool Pipeline::isMemPoolFallbackMode() const {
+  return impl_->pool.isFallbackMode();
+}
+std::size_t Pipeline::getPeakMemoryUsage() const {
+  return std::max(impl_->dag->getPeakMemoryUsage(), impl_->pool.getPeakUsage());
+}
+std::size_t Pipeline::getCurrentMemoryUsage() const {
+  return impl_->dag->getCurrentMemoryUsage();
+}
+MemoryPool& Pipeline::getMemoryPool() {
+  return impl_->pool;
+}
+
+}  // namespace fz
