@@ -1,0 +1,161 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "fz/error.h"
+#include "fz/host_api.h"
+#include "fz/presets.h"
+#include "pipeline/compressor.h"
+#include "support/fields.h"
+
+namespace fz::test {
+namespace {
+
+bool needsFiniteData(std::string_view preset) { return preset.substr(0, 5) == "cuszp"; }
+
+/// LorenzoQuant calls a bound relative to the largest magnitude REL; only Quantizer is pointwise.
+bool isPointwise(const FrameInfo& info) {
+  return info.bound->mode == ErrorBoundMode::REL && info.stages[0].name == "Quantizer";
+}
+
+void expectWithinBound(const Field& field, const CompressOptions& options) {
+  const Frame frame = compress(field.type, field.bytes, options);
+  const FrameInfo info = inspect(frame);
+  ASSERT_TRUE(info.bound.has_value());
+  EXPECT_EQ(info.type, field.type);
+  EXPECT_EQ(info.dims, field.dims);
+  EXPECT_EQ(info.original_bytes, field.bytes.size());
+  if (options.error_bound) {
+    EXPECT_EQ(info.bound->requested, *options.error_bound);
+    if (options.mode == ErrorBoundMode::ABS) {
+      EXPECT_LE(info.bound->absolute, *options.error_bound);
+    }
+    if (options.mode == ErrorBoundMode::NOA && valueRange(field) > 0) {
+      EXPECT_LE(info.bound->absolute, *options.error_bound * valueRange(field) * (1 + 1e-15));
+    }
+  }
+  const Array array = decompress(frame);
+  ASSERT_EQ(array.bytes().size(), field.bytes.size());
+  const bool relative = isPointwise(info);
+  const double bound = relative ? info.bound->requested : info.bound->absolute;
+  EXPECT_EQ(countViolations(field, array.bytes().data(), bound, relative), 0u);
+}
+
+TEST(Presets, AllOfThemLoadAndSaveAndLoadAgain) {
+  ASSERT_GE(allPresets().size(), 11u);
+  for (const Preset& preset : allPresets()) {
+    SCOPED_TRACE(std::string(preset.name));
+    Pipeline pipeline;
+    pipeline.loadConfigText(std::string(preset.toml), std::string(preset.name));
+    const std::string saved = pipeline.saveConfigText();
+    Pipeline again;
+    again.loadConfigText(saved, "saved");
+    EXPECT_EQ(again.saveConfigText(), saved);
+    EXPECT_FALSE(preset.summary.empty());
+  }
+}
+
+TEST(Presets, SmoothFieldsOfBothTypesAndAllDimensionsStayWithinBound) {
+  const std::array<std::size_t, 3> shapes[] = {
+      {100'003, 1, 1}, {317, 211, 1}, {53, 47, 31}, {1, 1, 1}, {5, 1, 1}};
+  for (const Preset& preset : allPresets()) {
+    for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
+      for (const auto& shape : shapes) {
+        SCOPED_TRACE(std::string(preset.name) + " " + std::string(dataTypeToString(type)) + " " +
+                     std::to_string(shape[0]) + "x" + std::to_string(shape[1]) + "x" +
+                     std::to_string(shape[2]));
+        const Field field = smoothField(type, shape);
+        CompressOptions options;
+        options.preset = preset.name;
+        options.dims = field.dims;
+        expectWithinBound(field, options);
+        options.mode = ErrorBoundMode::ABS;
+        options.error_bound = 0.001;  // the number typed, not its nearest float
+        expectWithinBound(field, options);
+        if (testing::Test::HasFailure()) {
+          return;
+        }
+      }
+    }
+  }
+}
+
+TEST(Presets, EmptyInputRoundTrips) {
+  for (const Preset& preset : allPresets()) {
+    SCOPED_TRACE(std::string(preset.name));
+    CompressOptions options;
+    options.preset = preset.name;
+    const Frame frame = compress(std::span<const float>(), options);
+    EXPECT_EQ(decompress(frame).bytes().size(), 0u);
+  }
+}
+
+TEST(Presets, ThreadsDoNotChangeTheFrame) {
+  const Field field = smoothField(DataType::FLOAT32, {300, 200, 3});
+  for (const Preset& preset : allPresets()) {
+    SCOPED_TRACE(std::string(preset.name));
+    CompressOptions options;
+    options.preset = preset.name;
+    options.dims = field.dims;
+    options.threads = 1;
+    const Frame one = compress(field.type, field.bytes, options);
+    for (const std::size_t n : {2, 7}) {
+      options.threads = n;
+      const Frame many = compress(field.type, field.bytes, options);
+      EXPECT_TRUE(std::equal(one.bytes().begin(), one.bytes().end(), many.bytes().begin(),
+                             many.bytes().end()));
+    }
+  }
+}
+
+TEST(Presets, EveryRealFieldStaysWithinBoundOrIsRefusedForItsNans) {
+  const std::vector<Field> fields = realFields();
+  if (fields.empty()) {
+    GTEST_SKIP() << "no real fields beside the project";
+  }
+  for (const Field& field : fields) {
+    for (const Preset& preset : allPresets()) {
+      for (const double bound : {1e-2, 1e-4}) {
+        SCOPED_TRACE(field.name + " " + std::string(preset.name) + " " + std::to_string(bound));
+        CompressOptions options;
+        options.preset = preset.name;
+        options.dims = field.dims;
+        options.error_bound = bound;
+        options.mode = ErrorBoundMode::NOA;
+        if (needsFiniteData(preset.name) && !isFiniteField(field)) {
+          try {
+            compress(field.type, field.bytes, options);
+            ADD_FAILURE() << "a NaN was accepted by a pipeline without outliers";
+          } catch (const Error& e) {
+            EXPECT_EQ(e.code(), ErrorCode::kBoundViolation) << e.what();
+          }
+          continue;
+        }
+        expectWithinBound(field, options);
+        if (testing::Test::HasFailure()) {
+          return;
+        }
+      }
+    }
+  }
+}
+
+TEST(Presets, RelativeBoundHoldsForEveryValueOfEveryRealField) {
+  const std::vector<Field> fields = realFields();
+  if (fields.empty()) {
+    GTEST_SKIP() << "no real fields beside the project";
+  }
+  for (const Field& field : fields) {
+    for (const double bound : {1e-1, 1e-3, 1e-6}) {
+      SCOPED_TRACE(field.name + " " + std::to_string(bound));
+      CompressOptions options;
+      options.dims = field.dims;
+      options.error_bound = bound;
+      options.mode = ErrorBoundMode::REL;
+      expectWithinBound(field, options);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fz::test
