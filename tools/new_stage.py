@@ -325,7 +325,7 @@ def main(arguments: list[str]) -> int:
     print(f"Written: modules/{category}/{stage}/")
     print("Add this line to modules/CMakeLists.txt:")
     print(f"  {category}/{stage}")
-    print("Then write the codec and SPEC.md, and make the golden files:")
+    print("Then write the codec and SPEC.md, run make format, and make the golden files:")
     print("  make build && FZ_UPDATE_GOLDEN=1 build/cpu/bin/fz_stage_tests --gtest_filter='Golden.*'")
     return 0
 
