@@ -3,7 +3,7 @@
 
 # CUDA when the compiler and CUDA sources are there, else CPU only. Any preset may be named:
 # make PRESET=tsan test
-PRESET ?= $(if $(and $(shell command -v nvcc),$(wildcard modules/*/*/*.cu)),cuda,cpu)
+PRESET ?= $(if $(and $(shell command -v nvcc 2>/dev/null),$(wildcard modules/*/*/*.cu)),cuda,cpu)
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 # Warnings are errors here; WERROR=OFF helps with a compiler that warns of more than ours does.
@@ -15,7 +15,7 @@ ARGS ?=
 DEMO_OUT ?=
 
 BUILD := build/$(PRESET)
-CCACHE := $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+CCACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
 SOURCES = $(shell git ls-files '*.h' '*.cc' '*.cu' '*.cuh')
 
