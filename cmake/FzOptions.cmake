@@ -11,3 +11,7 @@ option(BUILD_SHARED_LIBS "Build fz as a shared library" OFF)
 set(FZ_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=: address,undefined or thread")
 set(FZ_SHARED_DATA "${PROJECT_SOURCE_DIR}/../shared/data" CACHE PATH
     "Folder with real fields; tests that want it are skipped when it is absent")
+
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Release, RelWithDebInfo or Debug" FORCE)
+endif()

@@ -9,7 +9,7 @@ namespace fz {
 
 namespace {
 
-constexpr std::size_t kTileBytes = 64 * 1024;  // work per task only; not part of the format
+constexpr std::size_t kTileBytes = 64u << 10;  // work per task only; not part of the format
 
 template <class Map>
 void mapTiles(const CpuRun& run, std::size_t value_bytes, Map map) {

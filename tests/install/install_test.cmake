@@ -1,0 +1,49 @@
+cmake_minimum_required(VERSION 3.24)
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  if(NOT status EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\nended with ${status}:\n${out}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK_DIR})
+run(${CMAKE_COMMAND} --install ${BUILD_DIR} --config ${CONFIG} --prefix ${WORK_DIR}/first)
+file(RENAME ${WORK_DIR}/first ${WORK_DIR}/moved)
+set(prefix ${WORK_DIR}/moved)
+
+# What is installed must not know where it was built or first installed.
+file(GLOB_RECURSE texts ${prefix}/*.cmake ${prefix}/*.pc ${prefix}/*.h)
+foreach(text IN LISTS texts)
+  file(READ ${text} content)
+  foreach(place ${BUILD_DIR} ${WORK_DIR}/first ${CONSUMER_DIR})
+    string(FIND "${content}" "${place}" at)
+    if(NOT at EQUAL -1)
+      message(FATAL_ERROR "${text} names ${place}")
+    endif()
+  endforeach()
+endforeach()
+
+foreach(package fz FZGPUModules)
+  set(dir ${WORK_DIR}/${package})
+  run(${CMAKE_COMMAND} -S ${CONSUMER_DIR} -B ${dir} -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${CXX}
+      -D CMAKE_PREFIX_PATH=${prefix} -D PACKAGE=${package})
+  run(${CMAKE_COMMAND} --build ${dir})
+  run(${dir}/consumer)
+endforeach()
+
+set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig:$ENV{PKG_CONFIG_PATH})
+set(static "")
+if(STATIC)
+  set(static --static)
+endif()
+foreach(module fz fzgpumodules)
+  execute_process(COMMAND ${PKG_CONFIG} ${static} --cflags --libs ${module}
+                  OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  set(program ${WORK_DIR}/consumer_${module})
+  run(${CXX} -std=c++20 ${CONSUMER_DIR}/consumer.cc -o ${program} ${flags}
+      -Wl,-rpath,${prefix}/${LIBDIR})
+  run(${program})
+endforeach()

@@ -1,0 +1,334 @@
+#!/usr/bin/env python3
+"""Writes the folder of a new stage, ready to build, and prints the line that registers it.
+
+Usage: tools/new_stage.py coders/my_coder --id 16384 --types int16,int32
+
+The stage copies its input until you write its codec; it passes the conformance suites from the
+start, so every step after that is checked.
+"""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+CATEGORIES = {
+    "coders": "coder",
+    "fused": "fused",
+    "predictors": "predictor",
+    "quantizers": "quantizer",
+    "shufflers": "shuffler",
+    "transforms": "transform",
+}
+TYPES = {
+    "uint8": "std::uint8_t",
+    "uint16": "std::uint16_t",
+    "uint32": "std::uint32_t",
+    "uint64": "std::uint64_t",
+    "int8": "std::int8_t",
+    "int16": "std::int16_t",
+    "int32": "std::int32_t",
+    "int64": "std::int64_t",
+    "float32": "float",
+    "float64": "double",
+}
+
+STAGE_H = """\
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fz/simple_stage.h"
+
+namespace fz {
+
+namespace @stage@ {
+const StageDescriptor& descriptor();
+}  // namespace @stage@
+
+using @Name@Types = TypeList<@type_list@>;
+
+/// What the stage does, for a user of it. Lossless. One port, "output".
+template <class T>
+class @Name@Stage final : public SimpleStage {
+ public:
+  const StageDescriptor& descriptor() const override { return @stage@::descriptor(); }
+  std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
+
+ protected:
+  DataType inputType() const override { return kDataTypeOf<T>; }
+  std::vector<Port> outputPorts() const override { return {{"output", kDataTypeOf<T>}}; }
+  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override {
+    return {input_bytes};
+  }
+  std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
+  void encodeCpu(const CpuRun& run) override;
+  void decodeCpu(const CpuRun& run) override;
+  void writeConfig(ByteWriter& out) const override;
+  void readConfig(ByteReader& in) override;
+};
+
+@externs@
+}  // namespace fz
+"""
+
+CODEC_H = """\
+#pragma once
+
+#include <cstdint>
+
+#include "shared/host_device.h"
+
+namespace fz::@stage@ {
+
+/// Values that are encoded together. Part of the format: changing it breaks old files.
+inline constexpr std::uint32_t kTileValues = 1024;
+
+/// Encodes the n values of one tile.
+template <class T, class Team>
+FZ_HD void encodeTile(Team team, const T* in, std::uint32_t n, T* out) {
+  team.each(n, [=](std::uint32_t i) { out[i] = in[i]; });
+}
+
+/// Restores the n values of one tile.
+template <class T, class Team>
+FZ_HD void decodeTile(Team team, const T* in, std::uint32_t n, T* out) {
+  team.each(n, [=](std::uint32_t i) { out[i] = in[i]; });
+}
+
+}  // namespace fz::@stage@
+"""
+
+STAGE_CC = """\
+#include "@path@/@stage@_stage.h"
+
+#include <algorithm>
+
+#include "backends/cpu/parallel_for.h"
+#include "core/require.h"
+#include "@path@/@stage@_codec.h"
+#include "shared/bits.h"
+#include "shared/byte_io.h"
+#include "shared/team.h"
+
+namespace fz {
+
+namespace {
+
+/// f(tile, first value, number of values) for every tile, on the run's threads.
+template <class F>
+void forEachTile(const CpuRun& run, std::size_t n_values, F f) {
+  constexpr std::size_t kTile = @stage@::kTileValues;
+  parallelFor(run.executor, bits::ceilDiv(n_values, kTile), [&](std::size_t tile) {
+    const std::size_t first = tile * kTile;
+    f(first, static_cast<std::uint32_t>(std::min(kTile, n_values - first)));
+  });
+}
+
+}  // namespace
+
+template <class T>
+std::size_t @Name@Stage<T>::decodedBytes(std::span<const std::size_t> encoded_bytes) const {
+  FZ_REQUIRE(encoded_bytes[0] % sizeof(T) == 0, ErrorCode::kCorrupt,
+             "@Name@: {} bytes are no whole number of {}-byte values", encoded_bytes[0],
+             sizeof(T));
+  return encoded_bytes[0];
+}
+
+template <class T>
+void @Name@Stage<T>::encodeCpu(const CpuRun& run) {
+  FZ_REQUIRE(run.inputs[0].size() % sizeof(T) == 0, ErrorCode::kBadSize,
+             "@Name@: input of {} bytes is no whole number of {}-byte values",
+             run.inputs[0].size(), sizeof(T));
+  const T* in = reinterpret_cast<const T*>(run.inputs[0].data());
+  T* out = reinterpret_cast<T*>(run.outputs[0].data());
+  forEachTile(run, run.inputs[0].size() / sizeof(T), [&](std::size_t first, std::uint32_t n) {
+    @stage@::encodeTile(SerialTeam{}, in + first, n, out + first);
+  });
+  setActualBytes(0, run.inputs[0].size());
+}
+
+template <class T>
+void @Name@Stage<T>::decodeCpu(const CpuRun& run) {
+  const std::size_t n_bytes = decodedBytes(std::vector<std::size_t>{run.inputs[0].size()});
+  const T* in = reinterpret_cast<const T*>(run.inputs[0].data());
+  T* out = reinterpret_cast<T*>(run.outputs[0].data());
+  forEachTile(run, n_bytes / sizeof(T), [&](std::size_t first, std::uint32_t n) {
+    @stage@::decodeTile(SerialTeam{}, in + first, n, out + first);
+  });
+  setActualBytes(0, n_bytes);
+}
+
+template <class T>
+void @Name@Stage<T>::writeConfig(ByteWriter& out) const {
+  out.u8(static_cast<std::uint8_t>(kDataTypeOf<T>));
+}
+
+template <class T>
+void @Name@Stage<T>::readConfig(ByteReader& in) {
+  const std::uint8_t type = in.u8();
+  FZ_REQUIRE(!in.failed() && type == static_cast<std::uint8_t>(kDataTypeOf<T>),
+             ErrorCode::kCorrupt, "@Name@: config with type {}", type);
+}
+
+@instantiations@
+namespace @stage@ {
+
+namespace {
+
+std::unique_ptr<Stage> make(std::span<const DataType> types) {
+  return makeFor<@Name@Stage>(types, @Name@Types{});
+}
+
+std::vector<DataType> typesFromConfig(ByteView config) {
+  return config.empty() ? std::vector<DataType>{}
+                        : std::vector<DataType>{static_cast<DataType>(config[0])};
+}
+
+const ParamTable& params() {
+  static const ParamTable kNone;
+  return kNone;
+}
+
+}  // namespace
+
+const StageDescriptor& descriptor() {
+  static const StageDescriptor kDescriptor = {
+      .id = @id@,
+      .name = "@Name@",
+      .category = "@category@",
+      .summary = "one line for lists",
+      .type_keys = {{"data_type", kDataTypeOf<@first_type@>}},
+      .type_combinations = combinationsOf(@Name@Types{}),
+      .aliases = {},
+      .make = &make,
+      .types_from_config = &typesFromConfig,
+      .params = &params,
+      .adjust_config_defaults = nullptr,
+  };
+  return kDescriptor;
+}
+
+}  // namespace @stage@
+}  // namespace fz
+"""
+
+TEST_CC = """\
+#include "@path@/@stage@_stage.h"
+
+#include <gtest/gtest.h>
+
+#include "fz/error.h"
+#include "@path@/@stage@_codec.h"
+#include "support/stage_case.h"
+
+namespace fz::test {
+namespace {
+
+FZ_STAGE_CASE(@Name@,
+              {.stage = "@Name@",
+               .tile_values = @stage@::kTileValues,
+               .inputs = {smallNoise(), fullNoise(), extremes(), zeros(), ramp()}});
+
+TEST(@Name@, RefusesAnInputThatIsNoWholeNumberOfValues) {
+  @Name@Stage<@wide_type@> stage;
+  EXPECT_THROW(encode(stage, Bytes(sizeof(@wide_type@) + 1)), Error);
+}
+
+}  // namespace
+}  // namespace fz::test
+"""
+
+SPEC_MD = """\
+# @Name@, stage id @id@
+
+What the stream holds, in one sentence.
+
+## Config, 1 byte
+
+| offset | type | field |
+|---|---|---|
+| 0 | u8 | DataType of the values |
+
+## Stream
+
+| offset | type | field |
+|---|---|---|
+| 0 | values | the values, unchanged, little-endian |
+
+## Decoding
+
+How to get the values back, written for someone who has only this page.
+"""
+
+FILES = {
+    "{}_stage.h": STAGE_H,
+    "{}_stage.cc": STAGE_CC,
+    "{}_codec.h": CODEC_H,
+    "{}_test.cc": TEST_CC,
+    "SPEC.md": SPEC_MD,
+}
+
+
+def camel(stage: str) -> str:
+    return "".join(part.capitalize() for part in stage.split("_"))
+
+
+def fill(template: str, words: dict[str, str]) -> str:
+    return re.sub(r"@(\w+)@", lambda match: words[match.group(1)], template)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("path", help="category/stage, such as coders/my_coder")
+    parser.add_argument("--id", type=int, required=True,
+                        help="stage id in files; 16384 and up are free for new stages")
+    parser.add_argument("--types", default="int32", help="element types, comma-separated")
+    parser.add_argument("--name", help="name in configuration files (default: from the path)")
+    parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+
+    category, _, stage = options.path.partition("/")
+    if category not in CATEGORIES or not re.fullmatch(r"[a-z][a-z0-9_]*", stage):
+        parser.error(f"path must be <category>/<snake_case>, category one of {', '.join(CATEGORIES)}")
+    types = options.types.split(",")
+    unknown = [name for name in types if name not in TYPES]
+    if unknown:
+        parser.error(f"unknown type {unknown[0]}; known: {', '.join(TYPES)}")
+    if not 0 < options.id < 65536:
+        parser.error("the id must fit into 16 bits")
+    folder = options.root / "modules" / category / stage
+    if folder.exists():
+        parser.error(f"modules/{category}/{stage} is there already")
+
+    name = options.name or camel(stage)
+    cpp_types = [TYPES[t] for t in types]
+    words = {
+        "path": options.path,
+        "stage": stage,
+        "Name": name,
+        "category": CATEGORIES[category],
+        "id": str(options.id),
+        "type_list": ", ".join(cpp_types),
+        "first_type": cpp_types[0],
+        "wide_type": max(cpp_types, key=lambda t: int(re.sub(r"\D", "", t) or {"float": 32}.get(t, 64))),
+        "externs": "".join(f"extern template class {name}Stage<{t}>;\n" for t in cpp_types),
+        "instantiations": "".join(f"template class {name}Stage<{t}>;\n" for t in cpp_types),
+    }
+    folder.mkdir(parents=True)
+    for pattern, template in FILES.items():
+        (folder / pattern.format(stage)).write_text(fill(template, words), encoding="ascii")
+
+    print(f"Written: modules/{category}/{stage}/")
+    print("Add this line to modules/CMakeLists.txt:")
+    print(f"  {category}/{stage}")
+    print("Then write the codec and SPEC.md, run make format, and make the golden files:")
+    print("  make build && FZ_UPDATE_GOLDEN=1 build/cpu/bin/fz_stage_tests --gtest_filter='Golden.*'")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
