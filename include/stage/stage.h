@@ -76,8 +76,10 @@ class Stage {
   virtual void saveState() {}
   virtual void restoreState() {}
 
-  /// Dims from the pipeline, x fastest. A stage whose own dims were set keeps those.
+  /// Dims of this stage, x fastest.
   virtual void setDims(const std::array<std::size_t, 3>& /*dims*/) {}
+  /// Dims of the pipeline; a stage whose own dims were set keeps those. Called by the pipeline.
+  virtual void setPipelineDims(const std::array<std::size_t, 3>& dims) { setDims(dims); }
 
   virtual void onFinalize(std::size_t /*estimated_input_bytes*/, MemoryPool* /*pool*/) {}
   virtual std::size_t estimateDeviceFootprintBytes(std::size_t /*input_bytes*/) const { return 0; }
