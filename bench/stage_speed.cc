@@ -1,5 +1,7 @@
 // Speed of one stage on this machine: fz_stage_speed Name[:type,type] [key=value ...]
+// [dims=XxYxZ]. Dims set the number of values; without them it is 64 MiB.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -15,7 +17,7 @@
 
 namespace {
 
-constexpr std::size_t kBytes = 64u << 20;
+constexpr std::size_t kDefaultBytes = 64u << 20;
 
 template <class F>
 double bestSeconds(F f) {
@@ -65,12 +67,20 @@ int main(int argc, char** argv) {
     types = d->type_combinations.back();
   }
   const auto stage = d->make(types);
+  std::size_t n_bytes = kDefaultBytes;
   for (int i = 2; i < argc; ++i) {
     const std::string arg = argv[i];
     const auto eq = arg.find('=');
+    if (arg.substr(0, eq) == "dims") {
+      std::array<std::size_t, 3> dims = {1, 1, 1};
+      std::sscanf(arg.c_str() + eq + 1, "%zux%zux%zu", &dims[0], &dims[1], &dims[2]);
+      stage->setDims(dims);
+      n_bytes = dims[0] * dims[1] * dims[2] * (types.empty() ? 1 : fz::getDataTypeSize(types[0]));
+      continue;
+    }
     fz::setParamFromText(*stage, arg.substr(0, eq), arg.substr(eq + 1));
   }
-  std::vector<std::uint8_t> in(kBytes);
+  std::vector<std::uint8_t> in(n_bytes);
   switch (types.empty() ? fz::DataType::UINT16 : types[0]) {
     case fz::DataType::FLOAT32: fill<float>(in); break;
     case fz::DataType::FLOAT64: fill<double>(in); break;
@@ -79,8 +89,8 @@ int main(int argc, char** argv) {
     case fz::DataType::UINT32: case fz::DataType::INT32: fill<std::int32_t>(in); break;
     default: fill<std::int64_t>(in); break;
   }
-  std::vector<std::uint8_t> copy(kBytes, 1);
-  const double memcpy_s = bestSeconds([&] { std::memcpy(copy.data(), in.data(), kBytes); });
+  std::vector<std::uint8_t> copy(n_bytes, 1);
+  const double memcpy_s = bestSeconds([&] { std::memcpy(copy.data(), in.data(), n_bytes); });
   fz::MemoryPool pool;
   const auto run = [&](const std::vector<void*>& inputs, const std::vector<std::size_t>& sizes,
                        std::vector<std::vector<std::uint8_t>>& outs) {
@@ -102,7 +112,7 @@ int main(int argc, char** argv) {
   };
   std::vector<std::vector<std::uint8_t>> enc, dec;
   stage->beginRun();
-  const double enc_s = bestSeconds([&] { run({in.data()}, {kBytes}, enc); });
+  const double enc_s = bestSeconds([&] { run({in.data()}, {n_bytes}, enc); });
   std::vector<void*> p;
   std::vector<std::size_t> sizes;
   std::size_t total = 0;
@@ -114,6 +124,6 @@ int main(int argc, char** argv) {
   stage->setInverse(true);
   const double dec_s = bestSeconds([&] { run(p, sizes, dec); });
   std::printf("%-20s ratio %6.2f  memcpy %5.2f GB/s  encode %5.2f GB/s = %5.1f %%  decode %5.2f GB/s = %5.1f %%\n",
-              name.c_str(), double(kBytes) / double(total), kBytes / memcpy_s / 1e9, kBytes / enc_s / 1e9,
-              100 * memcpy_s / enc_s, kBytes / dec_s / 1e9, 100 * memcpy_s / dec_s);
+              name.c_str(), double(n_bytes) / double(total), double(n_bytes) / memcpy_s / 1e9, double(n_bytes) / enc_s / 1e9,
+              100 * memcpy_s / enc_s, double(n_bytes) / dec_s / 1e9, 100 * memcpy_s / dec_s);
 }

@@ -17,7 +17,7 @@ class Stage;
 /// A configuration key that selects an instantiation, such as input_type = "float32".
 struct TypeKey {
   std::string_view key;
-  DataType default_type;
+  DataType default_type;  ///< UNKNOWN: the type of the first key
 };
 
 /// Everything the rest of the library knows about a stage. Configuration files, archives, the

@@ -1,0 +1,195 @@
+#include "predictors/lorenzo/lorenzo_stage.h"
+
+#include <limits>
+
+#include "backends/cpu/parallel_for.h"
+#include "core/require.h"
+#include "predictors/lorenzo/lorenzo_codec.h"
+#include "predictors/lorenzo/lorenzo_cpu.h"
+#include "shared/byte_io.h"
+#include "shared/delta_cpu.h"
+
+namespace fz {
+
+namespace {
+
+constexpr std::size_t kMaxBlock = 1024;
+constexpr std::size_t kMaxExtent = std::numeric_limits<std::uint32_t>::max();  // as in the config
+
+void write(ByteWriter& out, const LorenzoConfig& config) {
+  out.u8(static_cast<std::uint8_t>(config.data_type)).u8(config.ndim).zeros(2);
+  out.u32(config.dim_x).u32(config.dim_y).u32(config.dim_z).u32(config.block_size);
+}
+
+/// Throws Error(kCorrupt) when the bytes are too few.
+LorenzoConfig read(ByteReader& in) {
+  LorenzoConfig config;
+  FZ_REQUIRE(in.remaining() >= 16, ErrorCode::kCorrupt,
+             "Lorenzo: config of at least 16 bytes needed, {} came", in.remaining());
+  config.data_type = static_cast<DataType>(in.u8());
+  config.ndim = in.u8();
+  in.skip(2);
+  config.dim_x = in.u32();
+  config.dim_y = in.u32();
+  config.dim_z = in.u32();
+  config.block_size = in.remaining() >= 4 ? in.u32() : 0;  // files before the setting have none
+  return config;
+}
+
+}  // namespace
+
+template <class T>
+void LorenzoStage<T>::setBlockSize(std::size_t n_values) {
+  FZ_REQUIRE_ARG(n_values <= kMaxBlock, "Lorenzo: block_size must be 0 (256) or 1 to {}, not {}",
+                 kMaxBlock, n_values);
+  block_size_ = n_values;
+}
+
+template <class T>
+const ParamTable& LorenzoStage<T>::paramTable() const {
+  static const ParamTable kTable(
+      {intParam<LorenzoStage>("block_size", 0, {0, static_cast<std::int64_t>(kMaxBlock)},
+                              "values per block in one dimension; 0 for 256",
+                              &LorenzoStage::getBlockSize, [](LorenzoStage& stage, std::int64_t n) {
+                                stage.setBlockSize(static_cast<std::size_t>(n));
+                              })});
+  return kTable;
+}
+
+template <class T>
+std::size_t LorenzoStage<T>::blockValues() const {
+  return block_size_ == 0 ? lorenzo::kDefaultBlock : block_size_;
+}
+
+template <class T>
+std::array<std::size_t, 3> LorenzoStage<T>::dimsFor(std::size_t n_bytes, ErrorCode code) const {
+  FZ_REQUIRE(n_bytes % sizeof(T) == 0, code,
+             "Lorenzo: {} bytes are no whole number of {}-byte values", n_bytes, sizeof(T));
+  return dims_.resolve(n_bytes / sizeof(T), "Lorenzo", code);
+}
+
+template <class T>
+std::size_t LorenzoStage<T>::decodedBytes(std::span<const std::size_t> encoded_bytes) const {
+  dimsFor(encoded_bytes[0], ErrorCode::kCorrupt);
+  return encoded_bytes[0];
+}
+
+template <class T>
+void LorenzoStage<T>::encodeCpu(const CpuRun& run) {
+  using U = std::make_unsigned_t<T>;
+  const std::size_t n_bytes = run.inputs[0].size();
+  const std::array<std::size_t, 3> dims = dimsFor(n_bytes, ErrorCode::kBadSize);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const bool is_stored = dims_.ndim() > 1 || dims_.get()[axis] != 0;
+    FZ_REQUIRE(!is_stored || dims[axis] <= kMaxExtent, ErrorCode::kBadSize,
+               "Lorenzo: dims {} x {} x {}: an extent may be {} at most", dims[0], dims[1], dims[2],
+               kMaxExtent);
+  }
+  FZ_ASSERT(run.outputs[0].size() >= n_bytes);
+  inferred_x_ = dims[0];
+  const auto* in = reinterpret_cast<const U*>(run.inputs[0].data());
+  auto* out = reinterpret_cast<U*>(run.outputs[0].data());
+  if (dims_.ndim() == 1) {
+    delta::encodeBlocks<U>(run.executor, {in, dims[0]}, blockValues(), delta::Code::kPlain, out);
+  } else {
+    lorenzo::encodeGrid(run.executor, in, dims, out);
+  }
+  setActualBytes(0, n_bytes);
+}
+
+template <class T>
+void LorenzoStage<T>::decodeCpu(const CpuRun& run) {
+  using U = std::make_unsigned_t<T>;
+  const std::size_t n_bytes = run.inputs[0].size();
+  const std::array<std::size_t, 3> dims = dimsFor(n_bytes, ErrorCode::kCorrupt);
+  FZ_ASSERT(run.outputs[0].size() >= n_bytes);
+  const auto* in = reinterpret_cast<const U*>(run.inputs[0].data());
+  auto* out = reinterpret_cast<U*>(run.outputs[0].data());
+  if (dims_.ndim() == 1) {
+    delta::decodeBlocks<U>(run.executor, {in, dims[0]}, blockValues(), delta::Code::kPlain, {},
+                           out);
+  } else {
+    const std::size_t n_carries = lorenzo::carryCount(run.executor, dims);
+    lorenzo::decodeGrid(run.executor, in, dims, work_.get<U>(run.pool, n_carries), out);
+  }
+  setActualBytes(0, n_bytes);
+}
+
+template <class T>
+void LorenzoStage<T>::writeConfig(ByteWriter& out) const {
+  const std::array<std::size_t, 3>& dims = dims_.get();
+  const bool infers_x = dims[0] == 0 && dims_.ndim() > 1;
+  write(out, {.data_type = kDataTypeOf<T>,
+              .ndim = static_cast<std::uint8_t>(dims_.ndim()),
+              .dim_x = static_cast<std::uint32_t>(infers_x ? inferred_x_ : dims[0]),
+              .dim_y = static_cast<std::uint32_t>(dims[1]),
+              .dim_z = static_cast<std::uint32_t>(dims[2]),
+              .block_size = static_cast<std::uint32_t>(block_size_)});
+}
+
+template <class T>
+void LorenzoStage<T>::readConfig(ByteReader& in) {
+  const LorenzoConfig config = read(in);
+  FZ_REQUIRE(config.data_type == kDataTypeOf<T>, ErrorCode::kCorrupt,
+             "Lorenzo: config with type {}, {} needed", static_cast<unsigned>(config.data_type),
+             dataTypeToString(kDataTypeOf<T>));
+  FZ_REQUIRE(config.block_size <= kMaxBlock, ErrorCode::kCorrupt,
+             "Lorenzo: block of {} values, {} allowed", config.block_size, kMaxBlock);
+  StageDims dims;
+  dims.setOwn(
+      {config.dim_x, config.ndim > 1 ? config.dim_y : 1, config.ndim > 2 ? config.dim_z : 1});
+  FZ_REQUIRE(config.ndim == dims.ndim(), ErrorCode::kCorrupt,
+             "Lorenzo: {} dimensions but dims {} x {} x {}", config.ndim, config.dim_x,
+             config.dim_y, config.dim_z);
+  dims_ = dims;
+  block_size_ = config.block_size;
+}
+
+template class LorenzoStage<std::int8_t>;
+template class LorenzoStage<std::int16_t>;
+template class LorenzoStage<std::int32_t>;
+template class LorenzoStage<std::int64_t>;
+
+namespace lorenzo {
+
+namespace {
+
+using Types = TypeList<std::int8_t, std::int16_t, std::int32_t, std::int64_t>;
+
+std::unique_ptr<Stage> make(std::span<const DataType> types) {
+  return makeFor<LorenzoStage>(types, Types{});
+}
+
+std::vector<DataType> typesFromConfig(ByteView config) {
+  if (config.empty()) {
+    return {};  // there is nothing to fall back to
+  }
+  return {static_cast<DataType>(config[0])};
+}
+
+const ParamTable& params() {
+  static const LorenzoStage<std::int32_t> kStage;
+  return kStage.paramTable();
+}
+
+}  // namespace
+
+const StageDescriptor& descriptor() {
+  static const StageDescriptor kDescriptor = {
+      .id = 12,
+      .name = "Lorenzo",
+      .category = "predictor",
+      .summary = "integers minus their lower neighbours in one, two or three dimensions",
+      .type_keys = {{"data_type", DataType::INT32}},
+      .type_combinations = combinationsOf(Types{}),
+      .aliases = {},
+      .make = &make,
+      .types_from_config = &typesFromConfig,
+      .params = &params,
+      .adjust_config_defaults = nullptr,
+  };
+  return kDescriptor;
+}
+
+}  // namespace lorenzo
+}  // namespace fz
