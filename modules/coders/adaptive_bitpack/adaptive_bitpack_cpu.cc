@@ -40,8 +40,11 @@ std::uint8_t* encodeAny(BlockValues<T> block,
   return out + blockCost(form, layout.planeBytes());
 }
 template <class T>
-std::uint8_t* encode32(const T* values, BlockLayout layout, std::uint8_t* meta, std::uint8_t* out) {
-  return encodeAny(BlockValues<T>{values, layout.block_values}, layout, meta, out);
+std::uint8_t* encode32(BlockValues<T> block,
+                       BlockLayout layout,
+                       std::uint8_t* meta,
+                       std::uint8_t* out) {
+  return encodeAny(block, layout, meta, out);
 }
 template <class T>
 void decodeAny(
@@ -86,18 +89,20 @@ HWY_INLINE void storeRow(std::uint8_t* row, std::uint32_t n_bytes, std::uint32_t
   }
 }
 
-/// A block of one full group: it stays in registers, and its planes are one run of bytes.
-template <class T>
-HWY_INLINE std::uint8_t* encode32(const T* values,
-                                  BlockLayout layout,
-                                  std::uint8_t* meta,
-                                  std::uint8_t* out) {
-  Group<T> group = loadGroup(values);
+/// A block of at most one group, which stays in registers. Rows are written in order and four bytes
+/// at a time, so what a short row writes too much the next one corrects.
+template <bool kWhole, class T>
+HWY_INLINE std::uint8_t* encodeGroup(BlockValues<T> block,
+                                     BlockLayout layout,
+                                     std::uint8_t* meta,
+                                     std::uint8_t* out) {
+  Group<T> group = kWhole ? loadGroup(block.values) : loadGroupOf(block, layout.block_values, 0);
+  const std::uint32_t row_bytes = kWhole ? kGroupPlaneBytes : layout.planeBytes();
   BlockForm form;
   if (layout.outlier_selection) {
     Group<T> rest = group;
     dropFirst(rest);
-    const std::uint32_t first = bits::magnitude(values[0]);
+    const std::uint32_t first = bits::magnitude(block.values[0]);
     form = chooseForm(first, bits::bitWidth(orOfMagnitudes(rest)), layout);
     if (form.outlier_bytes != 0) {
       storeLe<std::uint32_t>(out, first);
@@ -110,9 +115,18 @@ HWY_INLINE std::uint8_t* encode32(const T* values,
   std::uint8_t* rows = out + form.outlier_bytes;
   storeLe<std::uint32_t>(rows, group.signs);
   planesOf(group, form.rate, [&](std::uint32_t portion, GroupBytes planes) {
-    storeBytes(planes, rows + kGroupPlaneBytes + portion * kPortionBytes);
+    std::uint8_t* to = rows + (1 + 8 * portion) * row_bytes;
+    if (row_bytes == kGroupPlaneBytes) {
+      storeBytes(planes, to);
+      return;
+    }
+    alignas(32) std::uint8_t bits_of_plane[kPortionBytes];
+    storeBytes(planes, bits_of_plane);
+    for (std::uint32_t p = 0; p < 8; ++p) {
+      std::memcpy(to + p * row_bytes, bits_of_plane + p * kGroupPlaneBytes, kGroupPlaneBytes);
+    }
   });
-  return out + blockCost(form, kGroupPlaneBytes);
+  return out + blockCost(form, row_bytes);
 }
 
 template <class T>
@@ -129,10 +143,10 @@ HWY_INLINE BlockForm measureBlock(BlockValues<T> block, BlockLayout layout) {
 
 /// A block of any length.
 template <class T>
-std::uint8_t* encodeAny(BlockValues<T> block,
-                        BlockLayout layout,
-                        std::uint8_t* meta,
-                        std::uint8_t* out) {
+HWY_INLINE std::uint8_t* encodeGroups(BlockValues<T> block,
+                                      BlockLayout layout,
+                                      std::uint8_t* meta,
+                                      std::uint8_t* out) {
   const BlockForm form = measureBlock(block, layout);
   putForm(form, layout, meta);
   const std::uint32_t row_bytes = layout.planeBytes();
@@ -162,6 +176,22 @@ std::uint8_t* encodeAny(BlockValues<T> block,
     });
   }
   return out + cost;
+}
+
+template <class T>
+HWY_INLINE std::uint8_t* encodeAny(BlockValues<T> block,
+                                   BlockLayout layout,
+                                   std::uint8_t* meta,
+                                   std::uint8_t* out) {
+  return layout.block_values <= kGroupValues ? encodeGroup<false>(block, layout, meta, out)
+                                             : encodeGroups(block, layout, meta, out);
+}
+template <class T>
+HWY_INLINE std::uint8_t* encode32(BlockValues<T> block,
+                                  BlockLayout layout,
+                                  std::uint8_t* meta,
+                                  std::uint8_t* out) {
+  return encodeGroup<true>(block, layout, meta, out);
 }
 
 template <class T>
@@ -214,15 +244,10 @@ std::size_t encodeRun(
   const std::size_t meta_bytes = layout.metaBytes();
   const std::size_t n_whole = n / block_values;
   std::uint8_t* out = payload;
-  if (block_values == 32) {
-    for (std::size_t b = 0; b < n_whole; ++b) {
-      out = encode32(values + b * block_values, layout, meta + b * meta_bytes, out);
-    }
-  } else {
-    for (std::size_t b = 0; b < n_whole; ++b) {
-      const BlockValues<T> block{values + b * block_values, n - b * block_values};
-      out = encodeAny(block, layout, meta + b * meta_bytes, out);
-    }
+  for (std::size_t b = 0; b < n_whole; ++b) {
+    const BlockValues<T> block{values + b * block_values, n - b * block_values};
+    out = block_values == 32 ? encode32(block, layout, meta + b * meta_bytes, out)
+                             : encodeAny(block, layout, meta + b * meta_bytes, out);
   }
   const std::size_t n_left = n - n_whole * block_values;
   if (n_left != 0) {

@@ -255,6 +255,18 @@ TEST(AdaptiveBitpack, PayloadThatNoEncoderWroteDecodesAsTheCodecSaysOnEveryTarge
   });
 }
 
+TEST(AdaptiveBitpack, ManyWavesOfTilesGiveTheBytesOfOneThread) {
+  std::mt19937_64 rng(6);
+  const Bytes values = mixedWidths().make(DataType::INT32, 300'001, rng);
+  const ShuffledExecutor shuffled(1);
+  const ExecContext threads{Backend::CPU, &shuffled};
+  AdaptiveBitpackStage<std::int32_t> stage;
+  stage.setBlockSize(1);  // the largest payload per value, hence the most tiles
+  const Encoded one = encode(stage, values);
+  EXPECT_TRUE(one == encode(stage, values, &threads));
+  EXPECT_TRUE(values == decode(kId, one, &threads));
+}
+
 TEST(AdaptiveBitpack, CountsBeyondThirtyTwoBitsAreNotCut) {
   AdaptiveBitpackStage<std::int32_t> stage;
   const std::uint64_t n = (std::uint64_t{1} << 40) + 5;

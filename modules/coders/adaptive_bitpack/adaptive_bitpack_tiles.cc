@@ -10,17 +10,17 @@ namespace fz::adaptive_bitpack {
 
 namespace {
 
-/// Values per task: enough work for one, and input and output of a tile stay in L2. Not part of
-/// the format.
-constexpr std::size_t kTileValues = 16 * 1024;
+/// Payload of a tile at most: enough work for a task, and what it reads and writes stays in L2.
+/// Not part of the format.
+constexpr std::size_t kTileBytes = 64 * 1024;
 /// Tiles that each thread encodes before the offsets of all of them are settled.
 constexpr std::size_t kTilesPerThread = 16;
 
 /// The cut of n values into tiles of whole blocks.
 struct Tiling {
-  Tiling(std::size_t n_values, BlockLayout layout)
+  Tiling(std::size_t n_values, BlockLayout layout, std::size_t block_bytes)
       : n(n_values),
-        tile_blocks(std::max<std::size_t>(1, kTileValues / layout.block_values)),
+        tile_blocks(std::max<std::size_t>(1, kTileBytes / block_bytes)),
         tile_values(tile_blocks * layout.block_values),
         n_tiles(bits::ceilDiv(n, tile_values)),
         n_blocks(bits::ceilDiv(n, std::size_t{layout.block_values})) {}
@@ -45,7 +45,7 @@ class Encoder {
   Encoder(const CpuRun& run, BlockLayout layout, CpuScratch& scratch)
       : run_(run),
         layout_(layout),
-        tiling_(run.inputs[0].size() / sizeof(T), layout),
+        tiling_(run.inputs[0].size() / sizeof(T), layout, maxBlockCost<T>(layout.planeBytes())),
         kernels_(kernelsFor<T>()),
         slot_bytes_(tiling_.tile_blocks * maxBlockCost<T>(layout.planeBytes()) + kEncodeSlackBytes),
         n_slots_(run.executor.threadCount() == 1
@@ -141,7 +141,7 @@ std::size_t encodeArchive(const CpuRun& run, BlockLayout layout, CpuScratch& scr
 template <class T>
 void decodeArchive(const CpuRun& run, BlockLayout layout, std::size_t n, CpuScratch& scratch) {
   const ByteView archive = run.inputs[0];
-  const Tiling tiling(n, layout);
+  const Tiling tiling(n, layout, maxBlockCost<T>(layout.planeBytes()));
   const Kernels<T> kernels = kernelsFor<T>();
   const std::size_t meta_bytes = tiling.n_blocks * layout.metaBytes();
   const ByteView payload = archive.subspan(meta_bytes);
