@@ -1,0 +1,341 @@
+#include "coders/adaptive_bitpack/adaptive_bitpack_cpu.h"
+
+#include <algorithm>
+#include <cstring>
+
+// Compiled once per vector target.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "coders/adaptive_bitpack/adaptive_bitpack_cpu.cc"  // NOLINT
+#include "backends/cpu/simd_targets.h"
+// clang-format off: foreach_target must come before highway.h
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "coders/adaptive_bitpack/adaptive_bitpack_simd.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace fz::adaptive_bitpack::HWY_NAMESPACE {  // NOLINT
+
+/// What the decoder may read behind the block it works on.
+inline constexpr std::size_t kDecodeSlackBytes = 32;
+
+/// Values of one block, and how many may be read from its first on: more where others follow.
+template <class T>
+struct BlockValues {
+  const T* values;
+  std::size_t n_readable;
+};
+
+#if HWY_TARGET == HWY_SCALAR
+
+template <class T>
+std::uint8_t* encodeAny(BlockValues<T> block,
+                        BlockLayout layout,
+                        std::uint8_t* meta,
+                        std::uint8_t* out) {
+  const BlockForm form = blockForm(SerialTeam{}, block.values, layout.block_values, layout);
+  putForm(form, layout, meta);
+  encodeBlock(SerialTeam{}, block.values, layout.block_values, layout, form, out);
+  return out + blockCost(form, layout.planeBytes());
+}
+template <class T>
+std::uint8_t* encode32(BlockValues<T> block,
+                       BlockLayout layout,
+                       std::uint8_t* meta,
+                       std::uint8_t* out) {
+  return encodeAny(block, layout, meta, out);
+}
+template <class T>
+void decodeAny(
+    const std::uint8_t* in, BlockForm form, BlockLayout layout, T* values, std::size_t /*room*/) {
+  decodeBlock(SerialTeam{}, in, form, layout, layout.block_values, values);
+}
+template <class T>
+void decode32(const std::uint8_t* in, BlockForm form, T* values) {
+  decodeBlock(SerialTeam{}, in, form, BlockLayout{}, 32, values);
+}
+
+#else
+
+static_assert(kDecodeSlackBytes >= kPortionBytes);
+
+/// Group g of a block: 32 values, or fewer in the last group, and then filled up with zeros.
+template <class T>
+HWY_INLINE Group<T> loadGroupOf(BlockValues<T> block, std::uint32_t block_values, std::uint32_t g) {
+  const std::size_t begin = g * kGroupValues;
+  const std::size_t n = block_values - begin;
+  if (n >= kGroupValues) {
+    return loadGroup(block.values + begin);
+  }
+  if (block.n_readable - begin >= kGroupValues) {
+    Group<T> group = loadGroup(block.values + begin);
+    keepFirst(group, n);
+    return group;
+  }
+  alignas(64) T filled[kGroupValues] = {};
+  std::memcpy(filled, block.values + begin, n * sizeof(T));
+  return loadGroup(filled);
+}
+
+/// The four bytes of a group's row, or as many of them as the row has.
+HWY_INLINE void storeRow(std::uint8_t* row, std::uint32_t n_bytes, std::uint32_t bits) {
+  if (n_bytes >= kGroupPlaneBytes) {
+    storeLe<std::uint32_t>(row, bits);
+    return;
+  }
+  for (std::uint32_t k = 0; k < n_bytes; ++k) {
+    row[k] = static_cast<std::uint8_t>(bits >> (8 * k));
+  }
+}
+
+/// A block of at most one group, which stays in registers. Rows are written in order and four bytes
+/// at a time, so what a short row writes too much the next one corrects.
+template <bool kWhole, class T>
+HWY_INLINE std::uint8_t* encodeGroup(BlockValues<T> block,
+                                     BlockLayout layout,
+                                     std::uint8_t* meta,
+                                     std::uint8_t* out) {
+  Group<T> group = kWhole ? loadGroup(block.values) : loadGroupOf(block, layout.block_values, 0);
+  const std::uint32_t row_bytes = kWhole ? kGroupPlaneBytes : layout.planeBytes();
+  BlockForm form;
+  if (layout.outlier_selection) {
+    Group<T> rest = group;
+    dropFirst(rest);
+    const std::uint32_t first = bits::magnitude(block.values[0]);
+    form = chooseForm(first, bits::bitWidth(orOfMagnitudes(rest)), layout);
+    if (form.outlier_bytes != 0) {
+      storeLe<std::uint32_t>(out, first);
+      group = rest;
+    }
+  } else {
+    form.rate = bits::bitWidth(orOfMagnitudes(group));
+  }
+  putForm(form, layout, meta);
+  std::uint8_t* rows = out + form.outlier_bytes;
+  storeLe<std::uint32_t>(rows, group.signs);
+  planesOf(group, form.rate, [&](std::uint32_t portion, GroupBytes planes) {
+    std::uint8_t* to = rows + (1 + 8 * portion) * row_bytes;
+    if (row_bytes == kGroupPlaneBytes) {
+      storeBytes(planes, to);
+      return;
+    }
+    alignas(32) std::uint8_t bits_of_plane[kPortionBytes];
+    storeBytes(planes, bits_of_plane);
+    for (std::uint32_t p = 0; p < 8; ++p) {
+      std::memcpy(to + p * row_bytes, bits_of_plane + p * kGroupPlaneBytes, kGroupPlaneBytes);
+    }
+  });
+  return out + blockCost(form, row_bytes);
+}
+
+template <class T>
+HWY_INLINE BlockForm measureBlock(BlockValues<T> block, BlockLayout layout) {
+  const std::uint32_t n_groups = bits::ceilDiv(layout.block_values, std::uint32_t{kGroupValues});
+  Group<T> group = loadGroupOf(block, layout.block_values, 0);
+  dropFirst(group);
+  std::uint32_t rest = orOfMagnitudes(group);
+  for (std::uint32_t g = 1; g < n_groups; ++g) {
+    rest |= orOfMagnitudes(loadGroupOf(block, layout.block_values, g));
+  }
+  return chooseForm(bits::magnitude(block.values[0]), bits::bitWidth(rest), layout);
+}
+
+/// A block of any length.
+template <class T>
+HWY_INLINE std::uint8_t* encodeGroups(BlockValues<T> block,
+                                      BlockLayout layout,
+                                      std::uint8_t* meta,
+                                      std::uint8_t* out) {
+  const BlockForm form = measureBlock(block, layout);
+  putForm(form, layout, meta);
+  const std::uint32_t row_bytes = layout.planeBytes();
+  const std::uint32_t cost = blockCost(form, row_bytes);
+  if (cost == 0) {
+    return out;
+  }
+  if (form.outlier_bytes != 0) {
+    storeLe<std::uint32_t>(out, bits::magnitude(block.values[0]));
+  }
+  std::uint8_t* rows = out + form.outlier_bytes;
+  for (std::uint32_t at = 0, g = 0; at < row_bytes; at += kGroupPlaneBytes, ++g) {
+    Group<T> group = loadGroupOf(block, layout.block_values, g);
+    if (g == 0 && form.outlier_bytes != 0) {
+      dropFirst(group);
+    }
+    const std::uint32_t n_bytes = row_bytes - at;
+    storeRow(rows + at, n_bytes, group.signs);
+    planesOf(group, form.rate, [&](std::uint32_t portion, GroupBytes planes) {
+      alignas(32) std::uint32_t bits_of_plane[8];
+      storeBytes(planes, reinterpret_cast<std::uint8_t*>(bits_of_plane));
+      const std::uint32_t n_planes = std::min(form.rate - 8 * portion, 8u);
+      for (std::uint32_t p = 0; p < n_planes; ++p) {
+        std::uint8_t* row = rows + (1 + 8 * portion + p) * row_bytes;
+        storeRow(row + at, n_bytes, bits_of_plane[p]);
+      }
+    });
+  }
+  return out + cost;
+}
+
+template <class T>
+HWY_INLINE std::uint8_t* encodeAny(BlockValues<T> block,
+                                   BlockLayout layout,
+                                   std::uint8_t* meta,
+                                   std::uint8_t* out) {
+  return layout.block_values <= kGroupValues ? encodeGroup<false>(block, layout, meta, out)
+                                             : encodeGroups(block, layout, meta, out);
+}
+template <class T>
+HWY_INLINE std::uint8_t* encode32(BlockValues<T> block,
+                                  BlockLayout layout,
+                                  std::uint8_t* meta,
+                                  std::uint8_t* out) {
+  return encodeGroup<true>(block, layout, meta, out);
+}
+
+template <class T>
+HWY_INLINE void decode32(const std::uint8_t* in, BlockForm form, T* values) {
+  const std::uint8_t* rows = in + form.outlier_bytes;
+  const std::uint32_t signs = loadLe<std::uint32_t>(rows);
+  const auto load = [&](std::uint32_t portion) {
+    return loadPlanes(rows + kGroupPlaneBytes + portion * kPortionBytes, form.rate - 8 * portion);
+  };
+  valuesOf(load, form.rate, signs, values);
+  if (form.outlier_bytes != 0) {
+    values[0] = applySign<T>(outlierMagnitude(in, form.outlier_bytes), (signs & 1u) != 0);
+  }
+}
+
+/// A block of any length; writes block_values values, and what it likes behind them as far as
+/// `room`, counted from the first value, goes.
+template <class T>
+void decodeAny(
+    const std::uint8_t* in, BlockForm form, BlockLayout layout, T* values, std::size_t room) {
+  const std::uint32_t row_bytes = layout.planeBytes();
+  const std::uint8_t* rows = in + form.outlier_bytes;
+  for (std::uint32_t at = 0, begin = 0; at < row_bytes;
+       at += kGroupPlaneBytes, begin += kGroupValues) {
+    const auto load = [&](std::uint32_t portion) HWY_ATTR {
+      return gatherPlanes(rows + (1 + 8 * portion) * row_bytes + at, row_bytes,
+                          form.rate - 8 * portion);
+    };
+    const std::uint32_t signs = loadLe<std::uint32_t>(rows + at);
+    const std::uint32_t n = layout.block_values - begin;
+    if (room - begin >= kGroupValues) {
+      valuesOf(load, form.rate, signs, values + begin);
+    } else {
+      alignas(64) T filled[kGroupValues];
+      valuesOf(load, form.rate, signs, filled);
+      std::memcpy(values + begin, filled, n * sizeof(T));
+    }
+  }
+  if (form.outlier_bytes != 0) {
+    values[0] = applySign<T>(outlierMagnitude(in, form.outlier_bytes), (rows[0] & 1u) != 0);
+  }
+}
+
+#endif  // HWY_SCALAR
+
+template <class T>
+std::size_t encodeRun(
+    const T* values, std::size_t n, BlockLayout layout, std::uint8_t* meta, std::uint8_t* payload) {
+  const std::size_t block_values = layout.block_values;
+  const std::size_t meta_bytes = layout.metaBytes();
+  const std::size_t n_whole = n / block_values;
+  std::uint8_t* out = payload;
+  for (std::size_t b = 0; b < n_whole; ++b) {
+    const BlockValues<T> block{values + b * block_values, n - b * block_values};
+    out = block_values == 32 ? encode32(block, layout, meta + b * meta_bytes, out)
+                             : encodeAny(block, layout, meta + b * meta_bytes, out);
+  }
+  const std::size_t n_left = n - n_whole * block_values;
+  if (n_left != 0) {
+    alignas(64) T filled[kMaxBlockValues] = {};
+    std::memcpy(filled, values + n_whole * block_values, n_left * sizeof(T));
+    out = encodeAny(BlockValues<T>{filled, kMaxBlockValues}, layout, meta + n_whole * meta_bytes,
+                    out);
+  }
+  return static_cast<std::size_t>(out - payload);
+}
+
+/// Decodes n values of a block that ends where the stream may end; `in` is exactly the block.
+template <class T>
+HWY_NOINLINE void decodeCarefully(
+    ByteView in, BlockForm form, BlockLayout layout, std::size_t n, T* values) {
+  constexpr std::size_t kMaxBytes = 4 + (kMaxBlockValues / 8) * (1 + kValueBits<T>);
+  std::uint8_t copy[kMaxBytes + kDecodeSlackBytes] = {};
+  std::copy(in.begin(), in.end(), copy);
+  alignas(64) T block[kMaxBlockValues];
+  decodeAny(copy, form, layout, block, kMaxBlockValues);
+  std::memcpy(values, block, n * sizeof(T));
+}
+
+template <class T>
+void decodeRun(
+    const std::uint8_t* meta, ByteView payload, std::size_t n, BlockLayout layout, T* values) {
+  const std::size_t block_values = layout.block_values;
+  const std::uint32_t row_bytes = layout.planeBytes();
+  std::size_t position = 0;
+  for (std::size_t begin = 0; begin < n; begin += block_values, meta += layout.metaBytes()) {
+    const BlockForm form = getForm(meta, layout);
+    const std::size_t cost = blockCost(form, row_bytes);
+    const std::size_t n_here = std::min(block_values, n - begin);
+    if (cost == 0) {
+      std::memset(values + begin, 0, n_here * sizeof(T));
+    } else if (n_here < block_values || payload.size() - position < cost + kDecodeSlackBytes) {
+      decodeCarefully(payload.subspan(position, cost), form, layout, n_here, values + begin);
+    } else if (block_values == 32) {
+      decode32(payload.data() + position, form, values + begin);
+    } else {
+      decodeAny(payload.data() + position, form, layout, values + begin, n - begin);
+    }
+    position += cost;
+  }
+}
+
+template <class T>
+BlocksMeasure measureRun(const std::uint8_t* meta, std::size_t n_blocks, BlockLayout layout) {
+  const std::uint32_t row_bytes = layout.planeBytes();
+  BlocksMeasure measure;
+  for (std::size_t b = 0; b < n_blocks; ++b, meta += layout.metaBytes()) {
+    if (!isForm<T>(meta, layout)) {
+      break;
+    }
+    measure.payload_bytes += blockCost(getForm(meta, layout), row_bytes);
+    ++measure.n_good;
+  }
+  return measure;
+}
+
+template <class T>
+Kernels<T> kernels() {
+  return {&encodeRun<T>, &decodeRun<T>, &measureRun<T>};
+}
+Kernels<std::int16_t> kernelsInt16() {
+  return kernels<std::int16_t>();
+}
+Kernels<std::int32_t> kernelsInt32() {
+  return kernels<std::int32_t>();
+}
+
+}  // namespace fz::adaptive_bitpack::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fz::adaptive_bitpack {
+
+HWY_EXPORT(kernelsInt16);
+HWY_EXPORT(kernelsInt32);
+
+template <>
+Kernels<std::int16_t> kernelsFor<std::int16_t>() {
+  return HWY_DYNAMIC_DISPATCH(kernelsInt16)();
+}
+template <>
+Kernels<std::int32_t> kernelsFor<std::int32_t>() {
+  return HWY_DYNAMIC_DISPATCH(kernelsInt32)();
+}
+
+}  // namespace fz::adaptive_bitpack
+#endif

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fz/simple_stage.h"
+
+namespace fz {
+
+using AdaptiveBitpackTypes = TypeList<std::int16_t, std::int32_t>;
+
+namespace adaptive_bitpack {
+struct CpuScratch;
+const StageDescriptor& descriptor();
+}  // namespace adaptive_bitpack
+
+/// Signed integers in blocks of a fixed length, each stored with as many bit planes as its largest
+/// magnitude needs. Lossless. One port, "output", a byte stream without a header of its own.
+template <class T>
+class AdaptiveBitpackStage final : public SimpleStage {
+ public:
+  AdaptiveBitpackStage();
+  ~AdaptiveBitpackStage() override;
+
+  /// Values per block, 1 to 1024; throws InvalidArgument otherwise. Default 32.
+  void setBlockSize(std::size_t n_values);
+  std::size_t getBlockSize() const { return state_.block_size; }
+
+  /// Lets every block choose whether its first value is stored apart from the planes, which pays
+  /// where that value is much larger than the others. Costs one byte per block. Default off.
+  void setOutlierSelection(bool enabled) { state_.outlier_selection = enabled; }
+  bool getOutlierSelection() const { return state_.outlier_selection; }
+
+  const StageDescriptor& descriptor() const override { return adaptive_bitpack::descriptor(); }
+  const ParamTable& paramTable() const override;
+  std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
+  void saveState() override { saved_ = state_; }
+  void restoreState() override { state_ = saved_; }
+
+ protected:
+  DataType inputType() const override { return kDataTypeOf<T>; }
+  std::vector<Port> outputPorts() const override { return {{"output", DataType::UINT8}}; }
+  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override;
+  std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
+  void encodeCpu(const CpuRun& run) override;
+  void decodeCpu(const CpuRun& run) override;
+  void writeConfig(ByteWriter& out) const override;
+  void readConfig(ByteReader& in) override;
+
+ private:
+  /// What the stored config holds.
+  struct State {
+    std::uint32_t block_size = 32;
+    bool outlier_selection = false;
+    std::uint64_t n_values = 0;
+  };
+
+  State state_;
+  State saved_;
+  std::unique_ptr<adaptive_bitpack::CpuScratch> scratch_;
+};
+
+extern template class AdaptiveBitpackStage<std::int16_t>;
+extern template class AdaptiveBitpackStage<std::int32_t>;
+
+}  // namespace fz
