@@ -25,7 +25,8 @@ double bestSeconds(F f) {
   for (int i = 0; i < 7; ++i) {
     const auto t0 = std::chrono::steady_clock::now();
     f();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count());
+    best = std::min(best,
+                    std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count());
   }
   return best;
 }
@@ -82,12 +83,27 @@ int main(int argc, char** argv) {
   }
   std::vector<std::uint8_t> in(n_bytes);
   switch (types.empty() ? fz::DataType::UINT16 : types[0]) {
-    case fz::DataType::FLOAT32: fill<float>(in); break;
-    case fz::DataType::FLOAT64: fill<double>(in); break;
-    case fz::DataType::UINT8: case fz::DataType::INT8: fill<std::int8_t>(in); break;
-    case fz::DataType::UINT16: case fz::DataType::INT16: fill<std::int16_t>(in); break;
-    case fz::DataType::UINT32: case fz::DataType::INT32: fill<std::int32_t>(in); break;
-    default: fill<std::int64_t>(in); break;
+    case fz::DataType::FLOAT32:
+      fill<float>(in);
+      break;
+    case fz::DataType::FLOAT64:
+      fill<double>(in);
+      break;
+    case fz::DataType::UINT8:
+    case fz::DataType::INT8:
+      fill<std::int8_t>(in);
+      break;
+    case fz::DataType::UINT16:
+    case fz::DataType::INT16:
+      fill<std::int16_t>(in);
+      break;
+    case fz::DataType::UINT32:
+    case fz::DataType::INT32:
+      fill<std::int32_t>(in);
+      break;
+    default:
+      fill<std::int64_t>(in);
+      break;
   }
   std::vector<std::uint8_t> copy(n_bytes, 1);
   const double memcpy_s = bestSeconds([&] { std::memcpy(copy.data(), in.data(), n_bytes); });
@@ -99,15 +115,18 @@ int main(int argc, char** argv) {
       outs.resize(want.size());
       std::vector<void*> p;
       for (std::size_t i = 0; i < want.size(); ++i) {
-        if (outs[i].size() < want[i]) outs[i].assign(want[i], 0);
+        if (outs[i].size() < want[i])
+          outs[i].assign(want[i], 0);
         p.push_back(outs[i].data());
         want[i] = outs[i].size();
       }
       stage->setOutputCapacities(want);
       stage->execute(nullptr, &pool, inputs, p, sizes);
       const auto needed = stage->neededOutputSizes();
-      if (needed.empty() && !stage->wantsRerun()) return;
-      for (std::size_t i = 0; i < needed.size(); ++i) want[i] = std::max(want[i], needed[i]);
+      if (needed.empty() && !stage->wantsRerun())
+        return;
+      for (std::size_t i = 0; i < needed.size(); ++i)
+        want[i] = std::max(want[i], needed[i]);
     }
   };
   std::vector<std::vector<std::uint8_t>> enc, dec;
@@ -123,7 +142,9 @@ int main(int argc, char** argv) {
   }
   stage->setInverse(true);
   const double dec_s = bestSeconds([&] { run(p, sizes, dec); });
-  std::printf("%-20s ratio %6.2f  memcpy %5.2f GB/s  encode %5.2f GB/s = %5.1f %%  decode %5.2f GB/s = %5.1f %%\n",
-              name.c_str(), double(n_bytes) / double(total), double(n_bytes) / memcpy_s / 1e9, double(n_bytes) / enc_s / 1e9,
-              100 * memcpy_s / enc_s, double(n_bytes) / dec_s / 1e9, 100 * memcpy_s / dec_s);
+  std::printf(
+      "%-20s ratio %6.2f  memcpy %5.2f GB/s  encode %5.2f GB/s = %5.1f %%  decode %5.2f GB/s = %5.1f %%\n",
+      name.c_str(), double(n_bytes) / double(total), double(n_bytes) / memcpy_s / 1e9,
+      double(n_bytes) / enc_s / 1e9, 100 * memcpy_s / enc_s, double(n_bytes) / dec_s / 1e9,
+      100 * memcpy_s / dec_s);
 }

@@ -130,12 +130,13 @@ Param realParam(
 }
 
 template <class S, class Get, class Set>
-Param choiceParam(std::string_view key,
-                  std::string_view def,
-                  std::vector<std::string_view> choices,
-                  std::string_view help,
-                  Get get,
-                  Set set) {
+Param choiceParam(
+    std::string_view key,
+    std::string_view def,
+    std::vector<std::string_view> choices,  // NOLINT(performance-unnecessary-value-param)
+    std::string_view help,
+    Get get,
+    Set set) {
   return {.key = key,
           .kind = ParamKind::kChoice,
           .default_value = std::string(def),

@@ -44,11 +44,11 @@ const char* errorCodeName(ErrorCode code) noexcept {
 
 namespace detail {
 
-void throwError(ErrorCode code, std::string message) {
+void throwError(ErrorCode code, const std::string& message) {
   throw Error(code, message);
 }
 
-void throwInvalidArgument(std::string message) {
+void throwInvalidArgument(const std::string& message) {
   throw InvalidArgument(message);
 }
 

@@ -7,8 +7,8 @@
 
 namespace fz::detail {
 
-[[noreturn]] void throwError(ErrorCode code, std::string message);
-[[noreturn]] void throwInvalidArgument(std::string message);
+[[noreturn]] void throwError(ErrorCode code, const std::string& message);
+[[noreturn]] void throwInvalidArgument(const std::string& message);
 [[noreturn]] void throwAssert(const char* condition, const char* file, int line);
 
 }  // namespace fz::detail

@@ -8,7 +8,7 @@ namespace fz {
 class CpuExecutor;
 }
 
-/// Differences of floats; those of integers are in shared/delta_cpu.h.
+/// Differences of floats; those of integers are in backends/cpu/delta_cpu.h.
 namespace fz::diff {
 
 /// Values that the decoder would not restore to the bit.

@@ -1,11 +1,11 @@
 #include <bit>
 #include <limits>
 
+#include "backends/cpu/delta_cpu.h"
 #include "core/require.h"
 #include "predictors/diff/diff.h"
 #include "predictors/diff/diff_cpu.h"
 #include "shared/byte_io.h"
-#include "shared/delta_cpu.h"
 
 namespace fz {
 

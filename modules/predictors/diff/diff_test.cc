@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 #include <numeric>
 
+#include "backends/cpu/delta_cpu.h"
 #include "backends/cpu/exec_context.h"
 #include "fz/error.h"
 #include "shared/delta.h"
-#include "shared/delta_cpu.h"
 #include "shared/team.h"
 #include "support/shuffled.h"
 #include "support/stage_case.h"

@@ -2,12 +2,12 @@
 
 #include <limits>
 
+#include "backends/cpu/delta_cpu.h"
 #include "backends/cpu/parallel_for.h"
 #include "core/require.h"
 #include "predictors/lorenzo/lorenzo_codec.h"
 #include "predictors/lorenzo/lorenzo_cpu.h"
 #include "shared/byte_io.h"
-#include "shared/delta_cpu.h"
 
 namespace fz {
 

@@ -1,4 +1,4 @@
-#include "shared/delta_cpu.h"
+#include "backends/cpu/delta_cpu.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 
 // Compiled once per vector target; the plain loops below are vectorised by the compiler.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "shared/delta_cpu.cc"  // NOLINT
+#define HWY_TARGET_INCLUDE "backends/cpu/delta_cpu.cc"  // NOLINT
 #include "backends/cpu/simd_targets.h"
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>
