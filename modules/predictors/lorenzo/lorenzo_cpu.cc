@@ -14,7 +14,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "shared/prefix_sum_inl.h"
+#include "backends/cpu/prefix_sum_inl.h"
 // clang-format on
 
 #ifndef FZ_LORENZO_CPU_ONCE

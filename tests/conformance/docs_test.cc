@@ -1,0 +1,82 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "support/stage_case.h"
+
+// docs/stages.md is made from the descriptors; FZ_UPDATE_DOCS=1 writes it anew.
+
+namespace fz::test {
+namespace {
+
+std::string rangeOf(const Param& param) {
+  std::ostringstream out;
+  if (!param.choices.empty()) {
+    for (std::size_t i = 0; i < param.choices.size(); ++i) {
+      out << (i == 0 ? "" : ", ") << param.choices[i];
+    }
+  } else if (param.kind == ParamKind::kBool) {
+    out << "true, false";
+  } else {
+    const auto number = [&](double v) {
+      param.kind == ParamKind::kInt ? out << static_cast<std::int64_t>(v) : out << v;
+    };
+    number(param.min);
+    out << " to ";
+    number(param.max);
+  }
+  return out.str();
+}
+
+void describe(const StageDescriptor& d, std::ostream& out) {
+  out << "## " << d.name << "\n\n"
+      << "Id " << d.id << ", " << d.category << ": " << d.summary << ".\n\n";
+  if (!d.type_keys.empty()) {
+    out << "Types (";
+    for (std::size_t i = 0; i < d.type_keys.size(); ++i) {
+      out << (i == 0 ? "" : ", ") << "`" << d.type_keys[i].key << "`";
+    }
+    out << "): ";
+    for (std::size_t i = 0; i < d.type_combinations.size(); ++i) {
+      out << (i == 0 ? "" : "; ");
+      for (std::size_t k = 0; k < d.type_combinations[i].size(); ++k) {
+        out << (k == 0 ? "" : "/") << dataTypeToString(d.type_combinations[i][k]);
+      }
+    }
+    out << ".\n\n";
+  }
+  if (d.params().rows().empty()) {
+    out << "No settings.\n\n";
+    return;
+  }
+  out << "| key | default | in a file | allowed | what it does |\n|---|---|---|---|---|\n";
+  for (const Param& param : d.params().rows()) {
+    out << "| `" << param.key << "` | " << toTomlText(param.default_value) << " | "
+        << toTomlText(param.config_default.value_or(param.default_value)) << " | " << rangeOf(param)
+        << " | " << param.help << " |\n";
+  }
+  out << "\n";
+}
+
+TEST(Docs, StagePageIsWhatTheDescriptorsSay) {
+  std::ostringstream page;
+  page << "# Stages\n\nMade from the stage descriptors; a test keeps it true. \"default\" is what a "
+          "new C++ object has, \"in a file\"\nwhat a configuration file means when it leaves the key "
+          "out. The bytes of each stage are in its SPEC.md.\n\n";
+  for (const StageDescriptor* d : allStages()) {
+    describe(*d, page);
+  }
+  const std::string path = FZ_SOURCE_DIR "/docs/stages.md";
+  if (std::getenv("FZ_UPDATE_DOCS") != nullptr) {
+    std::ofstream(path) << page.str();
+  }
+  std::ifstream in(path);
+  const std::string committed((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  EXPECT_EQ(committed, page.str()) << "run with FZ_UPDATE_DOCS=1 and commit docs/stages.md";
+}
+
+}  // namespace
+}  // namespace fz::test
