@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fz/simple_stage.h"
+#include "mem/scratch.h"
+
+namespace fz {
+
+namespace bitpack {
+const StageDescriptor& descriptor();
+}  // namespace bitpack
+
+using BitpackTypes = TypeList<std::uint8_t, std::uint16_t, std::uint32_t>;
+
+/// Keeps the low bits of every value, the same number for all. Lossless: a value that needs more
+/// bits is an Error(kBoundViolation) that names it, never a truncation. One port, "output"; both
+/// sides are byte-transparent to the type check.
+template <class T>
+class BitpackStage final : public SimpleStage {
+ public:
+  /// Bits per value: a power of two from 1 to 8 * sizeof(T), which is the default. Without effect
+  /// while auto-detect is on. Throws InvalidArgument.
+  void setNBits(std::uint32_t n_bits);
+  /// The number set; while auto-detect is on, the number that the last run found.
+  std::uint32_t getNBits() const;
+
+  /// Every compress takes the smallest number of bits that holds all values. Costs one more pass
+  /// over the input and keeps the stage out of CUDA graphs. Off by default.
+  void setAutoDetect(bool on) { auto_detect_ = on; }
+  bool isAutoDetect() const { return auto_detect_; }
+
+  bool isGraphCompatible() const override;
+  void saveState() override;
+  void restoreState() override;
+  const StageDescriptor& descriptor() const override { return bitpack::descriptor(); }
+  const ParamTable& paramTable() const override { return params(); }
+  std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
+
+  /// The settings of this instantiation.
+  static const ParamTable& params();
+
+ protected:
+  DataType inputType() const override { return DataType::UNKNOWN; }
+  std::vector<Port> outputPorts() const override { return {{"output", DataType::UNKNOWN}}; }
+  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override;
+  std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
+  void encodeCpu(const CpuRun& run) override;
+  void decodeCpu(const CpuRun& run) override;
+  void writeConfig(ByteWriter& out) const override;
+  void readConfig(ByteReader& in) override;
+
+ private:
+  std::uint32_t detectBits(const CpuRun& run, std::size_t n_values);
+  /// Number of values in a packed stream of this size. Throws Error(kCorrupt).
+  std::uint64_t valuesIn(std::size_t packed_bytes) const;
+
+  /// What a config says about a stream.
+  struct Stream {
+    std::uint32_t n_bits = 8 * sizeof(T);
+    std::uint64_t n_values = 0;
+    bool has_count = false;  ///< false: as many values as the stream holds
+  };
+
+  std::uint32_t n_bits_ = 8 * sizeof(T);  ///< as set
+  bool auto_detect_ = false;
+  bool has_run_ = false;
+  Stream stream_;  ///< of the last encode, or of the config read
+  std::uint32_t saved_bits_ = 8 * sizeof(T);
+  Stream saved_stream_;
+  Scratch tile_ors_;
+};
+
+extern template class BitpackStage<std::uint8_t>;
+extern template class BitpackStage<std::uint16_t>;
+extern template class BitpackStage<std::uint32_t>;
+
+}  // namespace fz

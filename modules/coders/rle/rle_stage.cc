@@ -1,0 +1,241 @@
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "backends/cpu/parallel_for.h"
+#include "backends/cpu/scan.h"
+#include "coders/rle/rle.h"
+#include "coders/rle/rle_codec.h"
+#include "coders/rle/rle_cpu.h"
+#include "core/require.h"
+#include "shared/byte_io.h"
+
+namespace fz {
+
+namespace {
+
+constexpr std::uint64_t kMaxValues = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t kReserveBytes = 64 * 1024;
+constexpr std::uint64_t kReserveFactor = 64;
+constexpr std::uint64_t kNoStart = std::numeric_limits<std::uint64_t>::max();
+
+/// What the two passes of the encoder know about its tiles.
+struct EncoderTiles {
+  std::span<std::uint64_t> marks;
+  std::span<std::uint64_t> first_runs;   ///< runs per tile, then their exclusive sum
+  std::span<std::uint64_t> next_starts;  ///< first start in the tile, then the first behind it
+  std::uint64_t n_values;
+
+  rle::TileMarks marksOf(std::size_t tile) const {
+    const std::uint64_t begin = std::uint64_t{tile} * rle::kTileValues;
+    const std::uint64_t n = std::min<std::uint64_t>(rle::kTileValues, n_values - begin);
+    return {marks.data() + tile * rle::kTileMarkWords,
+            static_cast<std::uint32_t>(bits::ceilDiv(n, std::uint64_t{64})), begin,
+            next_starts[tile]};
+  }
+
+  void mark(const void* in, std::size_t tile, std::size_t value_bytes) const {
+    const std::uint64_t begin = std::uint64_t{tile} * rle::kTileValues;
+    const std::uint64_t n = std::min<std::uint64_t>(rle::kTileValues, n_values - begin);
+    std::uint64_t* out = marks.data() + tile * rle::kTileMarkWords;
+    first_runs[tile] = rle::markTile(in, begin, static_cast<std::uint32_t>(n), value_bytes, out);
+    const std::uint64_t* const end = out + bits::ceilDiv(n, std::uint64_t{64});
+    const std::uint64_t* const word =
+        std::find_if(static_cast<const std::uint64_t*>(out), end,
+                     [](std::uint64_t marks_of_64) { return marks_of_64 != 0; });
+    next_starts[tile] = word == end ? kNoStart
+                                    : begin + 64 * static_cast<std::uint64_t>(word - out) +
+                                          static_cast<std::uint64_t>(std::countr_zero(*word));
+  }
+};
+
+/// Replaces the first start of every tile by the first start behind the tile.
+void turnIntoNextStarts(std::span<std::uint64_t> starts, std::uint64_t n_values) {
+  std::uint64_t next = n_values;
+  for (std::size_t tile = starts.size(); tile-- > 0;) {
+    const std::uint64_t own = starts[tile];
+    starts[tile] = next;
+    next = own == kNoStart ? next : own;
+  }
+}
+
+}  // namespace
+
+template <class T>
+std::vector<std::size_t> RLEStage<T>::encodedBytes(std::size_t input_bytes) const {
+  return {static_cast<std::size_t>(rle::layoutOf(input_bytes / sizeof(T), sizeof(T)).n_bytes)};
+}
+
+template <class T>
+std::size_t RLEStage<T>::decodedBytes(std::span<const std::size_t> encoded_bytes) const {
+  const std::uint64_t n_least = rle::layoutOf(n_values_ == 0 ? 0 : 1, sizeof(T)).n_bytes;
+  FZ_REQUIRE(encoded_bytes[0] >= n_least, ErrorCode::kCorrupt,
+             "{}: {} values need at least {} bytes, {} came", getName(), n_values_, n_least,
+             encoded_bytes[0]);
+  // One run may stand for any number of values, so a few damaged bytes could claim gigabytes. What
+  // is beyond a generous reserve is asked for by decodeCpu once the lengths have confirmed it.
+  const std::uint64_t reserve = (kReserveBytes + kReserveFactor * encoded_bytes[0]) / 4 * 4;
+  return static_cast<std::size_t>(std::min(std::uint64_t{n_values_} * sizeof(T), reserve));
+}
+
+template <class T>
+void RLEStage<T>::encodeCpu(const CpuRun& run) {
+  const ByteView in = run.inputs[0];
+  const std::size_t n_values = in.size() / sizeof(T);
+  FZ_REQUIRE(in.size() % sizeof(T) == 0, ErrorCode::kBadSize,
+             "{}: input of {} bytes is no whole number of {}-byte values", getName(), in.size(),
+             sizeof(T));
+  FZ_REQUIRE(n_values <= kMaxValues, ErrorCode::kBadSize,
+             "{}: at most {} values needed because of 32-bit counts, {} came", getName(),
+             kMaxValues, n_values);
+  n_values_ = static_cast<std::uint32_t>(n_values);
+
+  const std::size_t n_tiles = bits::ceilDiv(n_values, std::size_t{rle::kTileValues});
+  const EncoderTiles tiles{marks_.get<std::uint64_t>(run.pool, n_tiles * rle::kTileMarkWords),
+                           tile_starts_.get<std::uint64_t>(run.pool, n_tiles),
+                           next_starts_.get<std::uint64_t>(run.pool, n_tiles), n_values};
+  parallelFor(run.executor, n_tiles,
+              [&](std::size_t tile) { tiles.mark(in.data(), tile, sizeof(T)); });
+  turnIntoNextStarts(tiles.next_starts, n_values);
+  const std::uint64_t n_runs = exclusiveScan(tiles.first_runs);
+
+  const rle::Layout layout = rle::layoutOf(n_runs, sizeof(T));
+  const MutableByteView out = run.outputs[0];
+  if (out.size() < layout.n_bytes) {
+    requestOutputBytes(0, static_cast<std::size_t>(layout.n_bytes));
+    return;
+  }
+  storeLe(out.data(), static_cast<std::uint32_t>(n_runs));
+  const std::uint64_t values_end = rle::kValuesAt + n_runs * sizeof(T);
+  std::fill(out.data() + values_end, out.data() + layout.lengths_at, std::uint8_t{0});
+  auto* lengths = reinterpret_cast<std::uint32_t*>(out.data() + layout.lengths_at);
+  parallelFor(run.executor, n_tiles, [&](std::size_t tile) {
+    const std::uint64_t first = tiles.first_runs[tile];
+    rle::writeTile(in.data(), tiles.marksOf(tile), sizeof(T),
+                   out.data() + rle::kValuesAt + first * sizeof(T), lengths + first);
+  });
+  setActualBytes(0, static_cast<std::size_t>(layout.n_bytes));
+}
+
+template <class T>
+std::uint64_t RLEStage<T>::checkStream(const CpuRun& run) {
+  const ByteView in = run.inputs[0];
+  const std::uint64_t n_runs = loadLe<std::uint32_t>(in.data());
+  const rle::Layout layout = rle::layoutOf(n_runs, sizeof(T));
+  FZ_REQUIRE(in.size() == layout.n_bytes, ErrorCode::kCorrupt, "{}: {} runs need {} bytes, {} came",
+             getName(), n_runs, layout.n_bytes, in.size());
+  const auto* lengths = reinterpret_cast<const std::uint32_t*>(in.data() + layout.lengths_at);
+  const std::size_t n_tiles = bits::ceilDiv(n_runs, std::uint64_t{rle::kTileRuns});
+  const auto starts = tile_starts_.get<std::uint64_t>(run.pool, n_tiles);
+  parallelFor(run.executor, n_tiles, [&](std::size_t tile) {
+    const std::uint64_t first = std::uint64_t{tile} * rle::kTileRuns;
+    starts[tile] =
+        rle::sumLengths(lengths + first, std::min<std::uint64_t>(rle::kTileRuns, n_runs - first));
+  });
+  const std::uint64_t n_values = exclusiveScan(starts);
+  FZ_REQUIRE(n_values == n_values_, ErrorCode::kCorrupt,
+             "{}: lengths that add up to {} needed, {} came", getName(), n_values_, n_values);
+  return n_runs;
+}
+
+template <class T>
+void RLEStage<T>::decodeCpu(const CpuRun& run) {
+  const ByteView in = run.inputs[0];
+  const MutableByteView out = run.outputs[0];
+  decodedBytes({{in.size()}});  // refuses what is too short to be read
+  const std::uint64_t n_runs = checkStream(run);
+  const std::size_t n_decoded = std::size_t{n_values_} * sizeof(T);
+  if (out.size() < n_decoded) {
+    requestOutputBytes(0, n_decoded);
+    return;
+  }
+  const std::uint8_t* values = in.data() + rle::kValuesAt;
+  const auto* lengths = reinterpret_cast<const std::uint32_t*>(
+      in.data() + rle::layoutOf(n_runs, sizeof(T)).lengths_at);
+  const auto starts = tile_starts_.get<std::uint64_t>(
+      run.pool, bits::ceilDiv(n_runs, std::uint64_t{rle::kTileRuns}));
+  const std::uint64_t n_values = n_values_;
+  // Tasks are pieces of the output, so one long run is shared out as well as many short ones.
+  const std::size_t n_tasks = bits::ceilDiv(n_values, std::uint64_t{rle::kFillValues});
+  parallelFor(run.executor, n_tasks, [&](std::size_t task) {
+    const std::uint64_t begin = std::uint64_t{task} * rle::kFillValues;
+    const auto behind = std::upper_bound(starts.begin(), starts.end(), begin);
+    const auto tile = static_cast<std::uint64_t>(behind - starts.begin()) - 1;
+    std::uint64_t first = tile * rle::kTileRuns;
+    std::uint64_t start = starts[tile];
+    while (start + lengths[first] <= begin) {
+      start += lengths[first++];
+    }
+    rle::fillTile({values + first * sizeof(T), lengths + first, begin - start}, sizeof(T),
+                  out.data() + begin * sizeof(T),
+                  std::min<std::uint64_t>(rle::kFillValues, n_values - begin));
+  });
+  setActualBytes(0, n_decoded);
+}
+
+template <class T>
+void RLEStage<T>::writeConfig(ByteWriter& out) const {
+  out.u8(static_cast<std::uint8_t>(kDataTypeOf<T>)).u32(n_values_);
+}
+
+template <class T>
+void RLEStage<T>::readConfig(ByteReader& in) {
+  const std::size_t n_bytes = in.remaining();
+  if (n_bytes == 0) {
+    n_values_ = 0;  // a file without a config names no values
+    return;
+  }
+  const std::uint8_t type = in.u8();
+  const std::uint32_t n_values = in.u32();
+  FZ_REQUIRE(!in.failed(), ErrorCode::kCorrupt, "{}: config of 5 bytes needed, {} came", getName(),
+             n_bytes);
+  FZ_REQUIRE(type == static_cast<std::uint8_t>(kDataTypeOf<T>), ErrorCode::kCorrupt,
+             "{}: config for type {} needed, {} came", getName(),
+             static_cast<unsigned>(kDataTypeOf<T>), type);
+  n_values_ = n_values;
+}
+
+template class RLEStage<std::uint8_t>;
+template class RLEStage<std::uint16_t>;
+template class RLEStage<std::uint32_t>;
+template class RLEStage<std::int32_t>;
+
+namespace rle {
+
+namespace {
+
+std::unique_ptr<Stage> make(std::span<const DataType> types) {
+  return makeFor<RLEStage>(types, RLETypes{});
+}
+
+std::vector<DataType> typesFromConfig(ByteView config) {
+  return {config.empty() ? DataType::UINT16 : static_cast<DataType>(config[0])};
+}
+
+const ParamTable& params() {
+  static const ParamTable kNone;
+  return kNone;
+}
+
+}  // namespace
+
+const StageDescriptor& descriptor() {
+  static const StageDescriptor kDescriptor = {
+      .id = 5,
+      .name = "RLE",
+      .category = "coder",
+      .summary = "runs of equal values as value and length",
+      .type_keys = {{"data_type", DataType::UINT16}},
+      .type_combinations = combinationsOf(RLETypes{}),
+      .aliases = {},
+      .make = &make,
+      .types_from_config = &typesFromConfig,
+      .params = &params,
+      .adjust_config_defaults = nullptr,
+      .graph_compatible_inverse = false,
+  };
+  return kDescriptor;
+}
+
+}  // namespace rle
+}  // namespace fz

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fz/simple_stage.h"
+
+namespace fz {
+
+namespace bitplane_rze {
+const StageDescriptor& descriptor();
+}  // namespace bitplane_rze
+
+/// Lossless coder for uint16 codes: bit planes of chunks of 2048 codes, 16-byte groups of zeros
+/// left out. The output is a self-describing archive of bytes. One port, "output"; no settings.
+/// Inputs of more than 2,128,773,120 codes are refused: the archive has 32-bit offsets.
+class BitplaneRZEStage final : public SimpleStage {
+ public:
+  const StageDescriptor& descriptor() const override { return bitplane_rze::descriptor(); }
+
+ protected:
+  DataType inputType() const override { return DataType::UINT16; }
+  std::vector<Port> outputPorts() const override { return {{"output", DataType::UINT8}}; }
+  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override;
+  std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
+  void encodeCpu(const CpuRun& run) override;
+  void decodeCpu(const CpuRun& run) override;
+  void writeConfig(ByteWriter& out) const override;
+  void readConfig(ByteReader& in) override;
+
+ private:
+  /// Throws Error(kCorrupt) unless the header says what n_symbols_ and the size demand.
+  void checkHeader(ByteView archive) const;
+
+  std::uint64_t n_symbols_ = 0;  ///< of the last encode or of the config read
+};
+
+}  // namespace fz
