@@ -231,4 +231,20 @@ BookTables readBook(ByteView stored, std::size_t value_bytes, std::uint32_t bkle
   return book;
 }
 
+void makeDecodeTable(const BookTables& book,
+                     const std::uint8_t* keys,
+                     std::size_t value_bytes,
+                     DecodeTable& table) {
+  table.fill(0);
+  for (std::uint32_t l = 1; l <= std::min(book.longest, kTableBits); ++l) {
+    for (std::uint32_t rank = 0; rank < codesOfLength(book, l); ++rank) {
+      std::uint32_t key = 0;
+      std::memcpy(&key, keys + value_bytes * (book.entry[l] + rank), value_bytes);
+      const std::size_t n_slots = std::size_t{1} << (kTableBits - l);
+      std::fill_n(table.begin() + static_cast<std::ptrdiff_t>((book.first[l] + rank) * n_slots),
+                  n_slots, packCode(key, l));
+    }
+  }
+}
+
 }  // namespace fz::huffman

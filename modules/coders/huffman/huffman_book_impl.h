@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -41,5 +42,16 @@ void writeBook(const Book& book, std::size_t value_bytes, MutableByteView out);
 /// Reads and checks a stored book: lengths, order, prefix property and keys below bklen. Throws
 /// Error(kCorrupt).
 BookTables readBook(ByteView stored, std::size_t value_bytes, std::uint32_t bklen);
+
+/// Looks up the next kTableBits bits: code length in the lower 8, symbol above; 0 where the code
+/// is longer or the bits are no code.
+inline constexpr std::uint32_t kTableBits = 11;
+using DecodeTable = std::array<std::uint32_t, std::size_t{1} << kTableBits>;
+
+/// The book must have been checked by readBook.
+void makeDecodeTable(const BookTables& book,
+                     const std::uint8_t* keys,
+                     std::size_t value_bytes,
+                     DecodeTable& table);
 
 }  // namespace fz::huffman

@@ -11,18 +11,19 @@ namespace fz::huffman {
 // Part of the format.
 inline constexpr std::uint32_t kCoarseValues = 768;
 inline constexpr std::uint32_t kFineValues = 1024;
-inline constexpr std::uint32_t kMaxCodeBits = 27;  // a packed code has 5 bits for its length
+inline constexpr std::uint32_t kMaxCodeBits = 27;  // what the original system can read
 inline constexpr std::uint32_t kLengthSlots = 32;
 
-/// A code in 32 bits: length in the upper 5, code in the lower 27; 0 for a symbol without a code.
+/// A code with its length in the lower 8 bits; 0 for a symbol without a code. Codes fit the rest:
+/// in this order of codes, none is larger than the number of symbols.
 FZ_HD std::uint32_t packCode(std::uint32_t code, std::uint32_t n_bits) {
-  return n_bits << kMaxCodeBits | code;
+  return code << 8 | n_bits;
 }
 FZ_HD std::uint32_t codeBits(std::uint32_t packed) {
-  return packed >> kMaxCodeBits;
+  return packed & 0xFFu;
 }
 FZ_HD std::uint32_t codeOf(std::uint32_t packed) {
-  return packed & ((1u << kMaxCodeBits) - 1);
+  return packed >> 8;
 }
 
 /// The canonical book: codes of length l are first[l], first[l] + 1, ...; their symbols are

@@ -1,7 +1,6 @@
 #include "coders/huffman/huffman_cpu.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "coders/huffman/huffman_codec.h"
@@ -76,16 +75,26 @@ inline std::uint32_t valuesIn(std::uint64_t p,
       std::min<std::uint64_t>(partition_values, n_values - p * partition_values));
 }
 
+/// Keeps a loop of table look-ups scalar: compilers make it a vector of single loads, which is
+/// slower.
+HWY_INLINE void keepScalar(std::uint32_t& value) {
+  asm volatile("" : "+r"(value));
+}
+
 template <class T>
 std::uint32_t sumBits(const T* in, std::uint32_t n, const std::uint32_t* codes) {
-  std::uint32_t sums[4] = {};
-  std::uint32_t i = 0;
+  std::uint32_t sum = 0;
+  std::size_t i = 0;
   for (; i + 4 <= n; i += 4) {
-    for (std::uint32_t j = 0; j < 4; ++j) {
-      sums[j] += codeBits(codes[in[i + j]]);
-    }
+    sum += (codeBits(codes[in[i]]) + codeBits(codes[in[i + 1]])) +
+           (codeBits(codes[in[i + 2]]) + codeBits(codes[in[i + 3]]));
+    keepScalar(sum);
   }
-  return sums[0] + sums[1] + sums[2] + sums[3] + partitionBits(in + i, n - i, codes);
+  for (; i < n; ++i) {
+    sum += codeBits(codes[in[i]]);
+    keepScalar(sum);
+  }
+  return sum;
 }
 
 void countBits(const ValueView& in,
@@ -101,90 +110,109 @@ void countBits(const ValueView& in,
   });
 }
 
-/// Collects codes from the top of a 64-bit word downwards.
+/// Gathers codes and stores words. Built so that no step depends on a branch: lengths travel in the
+/// low bits of a packed code, where shifts and sums take them without unpacking.
 class WordSink {
  public:
-  void start(std::uint8_t* out) {
-    out_ = out;
-    pending_ = 0;
-    n_pending_ = 0;
-  }
-  /// Bits since the last flush, plus 31, must stay below 64.
+  HWY_INLINE void start(std::uint8_t* out) { out_ = out; }
+  /// Appends at most 32 bits since the last flush.
   HWY_INLINE void append(std::uint32_t packed) {
-    n_pending_ += codeBits(packed);
-    pending_ |= static_cast<std::uint64_t>(codeOf(packed)) << (64 - n_pending_);
+    pending_ = pending_ << (packed & 63u) | codeOf(packed);
+    position_ += packed;
   }
-  /// Stores the word that is being filled, full or not, and moves on when it is full: no branch to
-  /// mispredict. There are pending bits, so that word is one of this partition.
+  /// Stores the oldest 32 pending bits and moves on when there are so many. Otherwise the word is
+  /// stored half-baked, to be overwritten; something is pending, so it is one of this partition.
   HWY_INLINE void flush() {
-    storeLe(out_, static_cast<std::uint32_t>(pending_ >> 32));
-    const std::uint32_t full = n_pending_ & 32u;
-    out_ += full / 8;
-    pending_ <<= full;
-    n_pending_ &= 31u;
+    storeLe(out_, static_cast<std::uint32_t>(pending_ >> (position_ & 63u)));
+    out_ += (~position_ & 32u) / 8;
+    position_ |= 32u;
   }
   HWY_INLINE void finish() {
-    if (n_pending_ > 0) {
-      storeLe(out_, static_cast<std::uint32_t>(pending_ >> 32));
+    const std::uint32_t n_pending = position_ & 31u;
+    if (n_pending > 0) {
+      storeLe(out_, static_cast<std::uint32_t>(pending_ << (32 - n_pending)));
     }
   }
 
  private:
   std::uint8_t* out_ = nullptr;
   std::uint64_t pending_ = 0;
-  std::uint32_t n_pending_ = 0;
+  // Pending bits + 32 modulo 64, in the low 6 bits: the shift that brings the oldest 32 down.
+  std::uint32_t position_ = 32;
 };
 
+/// kPerFlush codes from `from`. kChecked: they may have more than 32 bits, but rarely.
+template <class T, int kPerFlush, bool kChecked>
+HWY_INLINE void writeCodes(const T* from, const std::uint32_t* codes, WordSink& sink) {
+  std::uint32_t packed[kPerFlush];
+  std::uint32_t sum = 0;
+  for (int k = 0; k < kPerFlush; ++k) {
+    packed[k] = codes[from[k]];
+    sum += packed[k];
+  }
+  const bool flush_each = kChecked && codeBits(sum) > 32;
+  if (flush_each) [[unlikely]] {
+    for (int k = 0; k < kPerFlush; ++k) {
+      sink.append(packed[k]);
+      sink.flush();
+    }
+    return;
+  }
+  for (int k = 0; k < kPerFlush; ++k) {
+    sink.append(packed[k]);
+  }
+  sink.flush();
+}
+
 /// kStreams partitions of n values side by side, so that their dependency chains overlap.
-template <class T, int kStreams, int kPerFlush>
+template <class T, int kStreams, int kPerFlush, bool kChecked>
 void writeGroup(const T* in, std::uint32_t n, std::uint64_t p, const EncodeJob& job) {
+  const std::uint32_t* codes = job.codes;
   WordSink sinks[kStreams];
   for (int s = 0; s < kStreams; ++s) {
     sinks[s].start(job.words + 4 * std::uint64_t{job.offsets[p + static_cast<std::uint64_t>(s)]});
   }
-  std::uint32_t i = 0;
+  std::size_t i = 0;
   for (; i + kPerFlush <= n; i += kPerFlush) {
     for (int s = 0; s < kStreams; ++s) {
-      const T* from = in + static_cast<std::size_t>(s) * n + i;
-      for (int k = 0; k < kPerFlush; ++k) {
-        sinks[s].append(job.codes[from[k]]);
-      }
-      sinks[s].flush();
+      writeCodes<T, kPerFlush, kChecked>(in + static_cast<std::size_t>(s) * n + i, codes, sinks[s]);
     }
   }
   for (int s = 0; s < kStreams; ++s) {
-    for (std::uint32_t k = i; k < n; ++k) {
-      sinks[s].append(job.codes[in[static_cast<std::size_t>(s) * n + k]]);
-      sinks[s].flush();
+    for (std::size_t k = i; k < n; ++k) {
+      writeCodes<T, 1, false>(in + static_cast<std::size_t>(s) * n + k, codes, sinks[s]);
     }
     sinks[s].finish();
   }
 }
 
-template <class T, int kPerFlush>
+template <class T, int kPerFlush, bool kChecked>
 void writeRange(const ValueView& in, Range partitions, const EncodeJob& job) {
-  constexpr std::uint64_t kStreams = 4;
+  constexpr std::uint64_t kStreams = 2;
   const T* values = static_cast<const T*>(in.values);
   const std::uint32_t full = in.partition_values;
   std::uint64_t p = partitions.begin;
   for (; p + kStreams <= partitions.end && (p + kStreams) * full <= in.n_values; p += kStreams) {
-    writeGroup<T, kStreams, kPerFlush>(values + p * full, full, p, job);
+    writeGroup<T, kStreams, kPerFlush, kChecked>(values + p * full, full, p, job);
   }
   for (; p < partitions.end; ++p) {
-    writeGroup<T, 1, kPerFlush>(values + p * full, valuesIn(p, full, in.n_values), p, job);
+    writeGroup<T, 1, kPerFlush, kChecked>(values + p * full, valuesIn(p, full, in.n_values), p,
+                                          job);
   }
 }
 
 void write(const ValueView& in, Range partitions, const EncodeJob& job) {
   withType(in.value_bytes, [&]<class T>(T) {
     if (job.longest <= 8) {
-      writeRange<T, 4>(in, partitions, job);
-    } else if (job.longest <= 10) {
-      writeRange<T, 3>(in, partitions, job);
+      writeRange<T, 4, false>(in, partitions, job);
+    } else if (job.mean_bits <= 4) {
+      writeRange<T, 4, true>(in, partitions, job);
+    } else if (job.mean_bits <= 7) {
+      writeRange<T, 3, true>(in, partitions, job);
     } else if (job.longest <= 16) {
-      writeRange<T, 2>(in, partitions, job);
+      writeRange<T, 2, false>(in, partitions, job);
     } else {
-      writeRange<T, 1>(in, partitions, job);
+      writeRange<T, 2, true>(in, partitions, job);
     }
   });
 }
@@ -216,77 +244,83 @@ HWY_NOINLINE std::uint32_t longCode(const DecodeJob& job, std::uint64_t bits) {
         return 0;
       }
       const std::uint32_t key = loadLe<T>(job.keys + sizeof(T) * (book.entry[l] + rank));
-      return l << 16 | key;
+      return packCode(key, l);
     }
   }
   return 0;
 }
 
-/// One partition being read.
-template <class T, bool kBounded>
-struct Cursor {
-  std::uint64_t at;
-  std::uint64_t end;
-  T* out;
-
-  /// One symbol from `bits`, which are those at `at`; false for a code that is not in the book.
-  HWY_INLINE bool next(const DecodeJob& job, const DecodeTable& table, std::uint64_t& bits) {
+/// kPerPeek values from bit `at` on; false for a code that is not in the book.
+template <class T, int kPerPeek, bool kBounded>
+HWY_INLINE bool readCodes(const DecodeJob& job,
+                          const std::uint32_t* table,
+                          std::uint64_t& at,
+                          T* out) {
+  std::uint64_t bits = peek<kBounded>(job, at);
+  std::uint32_t used = 0;
+  for (int k = 0; k < kPerPeek; ++k) {
     std::uint32_t found = table[bits >> (64 - kTableBits)];
-    if (found >> 16 == 0) [[unlikely]] {
+    if (found == 0) [[unlikely]] {
+      at += codeBits(used);
       found = longCode<T>(job, peek<kBounded>(job, at));
-      at += found >> 16;
+      if (found == 0) {
+        return false;
+      }
+      at += codeBits(found);
+      used = 0;
       bits = peek<kBounded>(job, at);
-      *out++ = static_cast<T>(found & 0xFFFFu);
-      return found != 0;
+    } else {
+      bits <<= found & 63u;
+      used += found;
     }
-    bits <<= found >> 16;
-    at += found >> 16;
-    *out++ = static_cast<T>(found & 0xFFFFu);
-    return true;
+    out[k] = static_cast<T>(found >> 8);
   }
-};
-
-template <class T, bool kBounded>
-Cursor<T, kBounded> cursorAt(const DecodeJob& job, std::uint64_t p) {
-  const std::uint64_t begin = 32 * std::uint64_t{loadWord(job.partition_offsets, p)};
-  return {begin, begin + loadWord(job.partition_bits, p),
-          static_cast<T*>(job.out) + p * job.partition_values};
+  at += codeBits(used);
+  return true;
 }
 
 /// kStreams partitions of n values side by side; false when one is damaged.
 template <class T, int kStreams, bool kBounded>
 bool readGroup(const DecodeJob& job, std::uint64_t p, std::uint32_t n) {
-  constexpr std::uint32_t kPerPeek = 33 / kTableBits;
-  const DecodeTable& table = *job.table;
-  Cursor<T, kBounded> cursors[kStreams];
+  constexpr int kPerPeek = 33 / kTableBits;
+  const std::uint32_t* table = job.table->data();
+  T* const out = static_cast<T*>(job.out) + p * job.partition_values;
+  std::uint64_t at[kStreams];
   for (int s = 0; s < kStreams; ++s) {
-    cursors[s] = cursorAt<T, kBounded>(job, p + static_cast<std::uint64_t>(s));
+    at[s] = 32 * std::uint64_t{loadWord(job.partition_offsets, p + static_cast<std::uint64_t>(s))};
   }
-  bool good = true;
-  std::uint32_t i = 0;
-  for (; i + kPerPeek <= n && good; i += kPerPeek) {
+  std::size_t i = 0;
+  // The streams jump from group to group, which the hardware does not foresee.
+  const bool has_next = (p + 2 * kStreams) * n <= job.n_values;
+  const T* const next = has_next ? out + std::size_t{kStreams} * n : out;
+  for (; i + kPerPeek <= n; i += kPerPeek) {
+    __builtin_prefetch(next + kStreams * i, 1);
     for (int s = 0; s < kStreams; ++s) {
-      std::uint64_t bits = peek<kBounded>(job, cursors[s].at);
-      for (std::uint32_t k = 0; k < kPerPeek; ++k) {
-        good &= cursors[s].next(job, table, bits);
+      T* const to = out + static_cast<std::size_t>(s) * n + i;
+      if (!readCodes<T, kPerPeek, kBounded>(job, table, at[s], to)) {
+        return false;
       }
     }
   }
-  for (; i < n && good; ++i) {
-    for (auto& cursor : cursors) {
-      std::uint64_t bits = peek<kBounded>(job, cursor.at);
-      good &= cursor.next(job, table, bits);
+  for (int s = 0; s < kStreams; ++s) {
+    for (std::size_t k = i; k < n; ++k) {
+      T* const to = out + static_cast<std::size_t>(s) * n + k;
+      if (!readCodes<T, 1, kBounded>(job, table, at[s], to)) {
+        return false;
+      }
+    }
+    const std::uint64_t q = p + static_cast<std::uint64_t>(s);
+    const std::uint64_t begin = 32 * std::uint64_t{loadWord(job.partition_offsets, q)};
+    if (at[s] > begin + loadWord(job.partition_bits, q)) {
+      return false;
     }
   }
-  for (const auto& cursor : cursors) {
-    good &= cursor.at <= cursor.end;
-  }
-  return good;
+  return true;
 }
 
 template <class T>
 std::uint64_t readRange(const DecodeJob& job, Range partitions) {
-  constexpr int kStreams = 4;
+  constexpr int kStreams = 8;
   const std::uint32_t full = job.partition_values;
   // Bits that a partition of well-formed or damaged codes can run through, and one peek more.
   const std::uint64_t reach = std::uint64_t{full} * job.book->longest + 64;
@@ -345,22 +379,6 @@ void writePartitions(const ValueView& in, Range partitions, const EncodeJob& job
 }
 std::uint64_t readPartitions(const DecodeJob& job, Range partitions) {
   return HWY_DYNAMIC_DISPATCH(read)(job, partitions);
-}
-
-void makeDecodeTable(const BookTables& book,
-                     const std::uint8_t* keys,
-                     std::size_t value_bytes,
-                     DecodeTable& table) {
-  table.fill(0);
-  for (std::uint32_t l = 1; l <= std::min(book.longest, kTableBits); ++l) {
-    for (std::uint32_t rank = 0; rank < codesOfLength(book, l); ++rank) {
-      std::uint32_t key = 0;
-      std::memcpy(&key, keys + value_bytes * (book.entry[l] + rank), value_bytes);
-      const std::size_t n_slots = std::size_t{1} << (kTableBits - l);
-      std::fill_n(table.begin() + static_cast<std::ptrdiff_t>((book.first[l] + rank) * n_slots),
-                  n_slots, l << 16 | key);
-    }
-  }
 }
 
 }  // namespace fz::huffman

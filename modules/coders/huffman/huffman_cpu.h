@@ -1,9 +1,9 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "coders/huffman/huffman_book_impl.h"
 #include "coders/huffman/huffman_codec.h"
 
 namespace fz::huffman {
@@ -43,23 +43,13 @@ void countPartitionBits(const ValueView& in,
 struct EncodeJob {
   const std::uint32_t* codes;
   std::uint32_t longest;         ///< bits of the longest code
+  std::uint32_t mean_bits;       ///< per value, rounded up; decides about speed only
   const std::uint32_t* offsets;  ///< first word of each partition
   std::uint8_t* words;
 };
 
 /// Writes the words of the partitions of the range, and no others.
 void writePartitions(const ValueView& in, Range partitions, const EncodeJob& job);
-
-/// Looks up the next kTableBits bits: symbol in the lower 16, code length above; length 0 where
-/// the code is longer or the bits are no code.
-inline constexpr std::uint32_t kTableBits = 11;
-using DecodeTable = std::array<std::uint32_t, std::size_t{1} << kTableBits>;
-
-/// The book must have been checked by readBook.
-void makeDecodeTable(const BookTables& book,
-                     const std::uint8_t* keys,
-                     std::size_t value_bytes,
-                     DecodeTable& table);
 
 /// A blob whose header and book have been checked.
 struct DecodeJob {

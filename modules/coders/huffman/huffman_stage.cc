@@ -89,27 +89,30 @@ template <class T>
                   std::uint64_t{*found}, found - values, bklen));
 }
 
-/// Writes everything but the header.
-void writeParts(const ValueView& in,
-                const Book& book,
-                const BlobLayout& layout,
-                const CpuRun& run,
-                Workspace& work,
-                std::uint64_t n_partitions) {
+/// Writes everything; the partition tables are in the workspace.
+void writeBlob(const ValueView& in,
+               const Book& book,
+               const BlobHeader& header,
+               const CpuRun& run,
+               Workspace& work) {
   const MutableByteView out = run.outputs[0];
+  const BlobLayout layout = layoutOf(header, in.value_bytes);
+  writeHeader(header, layout, out);
   writeBook(
       book, in.value_bytes,
       out.subspan(layout.book, static_cast<std::size_t>(layout.partition_bits - layout.book)));
-  const auto n = static_cast<std::size_t>(n_partitions);
+  const auto n = static_cast<std::size_t>(header.n_partitions);
   const auto n_bits = work.partition_bits.get<std::uint32_t>(run.pool, n);
   const auto offsets = work.partition_offsets.get<std::uint32_t>(run.pool, n);
   for (std::size_t p = 0; p < n; ++p) {
     storeWord(out.data() + layout.partition_bits, p, n_bits[p]);
     storeWord(out.data() + layout.partition_offsets, p, offsets[p]);
   }
-  const EncodeJob job{book.codes.data(), book.tables.longest, offsets.data(),
-                      out.data() + layout.words};
-  forTasks(run.executor, n_partitions, [&](Range range) { writePartitions(in, range, job); });
+  const EncodeJob job{book.codes.data(), book.tables.longest,
+                      static_cast<std::uint32_t>(ceilDiv(header.n_bits, header.n_values)),
+                      offsets.data(), out.data() + layout.words};
+  forTasks(run.executor, header.n_partitions,
+           [&](Range range) { writePartitions(in, range, job); });
 }
 
 /// Bytes of a stream whose codes take bits_per_value on average.
@@ -235,8 +238,7 @@ void HuffmanStage<T>::encodeCpu(const CpuRun& run) {
     requestOutputBytes(0, static_cast<std::size_t>(layout.end));
     return;
   }
-  writeHeader(header, layout, run.outputs[0]);
-  writeParts(values, book, layout, run, *work_, header.n_partitions);
+  writeBlob(values, book, header, run, *work_);
   setActualBytes(0, static_cast<std::size_t>(layout.end));
 }
 

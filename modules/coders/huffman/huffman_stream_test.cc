@@ -199,6 +199,17 @@ TEST(HuffmanStream, StreamsPast4GiBAreRefusedByName) {
   }
 }
 
+TEST(HuffmanStream, AnOutputThatIsTooSmallIsAskedToGrow) {
+  HuffmanStage<std::uint16_t> stage;
+  Bytes input = toBytes(gaussian(5000, 10));
+  const Bytes expected = encode(stage, input).streams[0];
+  Bytes small(expected.size() - 1, 0xCD);
+  stage.setOutputCapacities({small.size()});
+  stage.execute(nullptr, nullptr, {input.data()}, {small.data()}, {input.size()});
+  EXPECT_EQ(stage.neededOutputSizes(), std::vector<std::size_t>{expected.size()});
+  EXPECT_EQ(small, Bytes(small.size(), 0xCD));
+}
+
 TEST(HuffmanStream, LimitedLengthsFormACompleteBook) {
   std::vector<std::uint32_t> n_codes(64);
   for (std::size_t l = 1; l < 40; ++l) {
