@@ -3,10 +3,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "fz/bound.h"
 #include "fz/data_type.h"
 #include "fz/params.h"
 #include "fz/stream.h"
@@ -76,8 +78,10 @@ class Stage {
   virtual void saveState() {}
   virtual void restoreState() {}
 
-  /// Dims from the pipeline, x fastest. A stage whose own dims were set keeps those.
+  /// Dims of this stage, x fastest.
   virtual void setDims(const std::array<std::size_t, 3>& /*dims*/) {}
+  /// Dims of the pipeline; a stage whose own dims were set keeps those. Called by the pipeline.
+  virtual void setPipelineDims(const std::array<std::size_t, 3>& dims) { setDims(dims); }
 
   virtual void onFinalize(std::size_t /*estimated_input_bytes*/, MemoryPool* /*pool*/) {}
   virtual std::size_t estimateDeviceFootprintBytes(std::size_t /*input_bytes*/) const { return 0; }
@@ -109,6 +113,7 @@ class Stage {
   /// Version of the config and stream, for the stage record.
   virtual std::uint16_t getStageVersion() const { return 1; }
   virtual void setStageVersion(std::uint16_t /*version*/) {}
+  virtual std::optional<BoundInfo> boundInfo() const { return std::nullopt; }
   virtual const ParamTable& paramTable() const;
   /// Element types that select the instantiation, in the order of the descriptor's type keys.
   virtual std::vector<DataType> elementTypes() const { return {}; }
