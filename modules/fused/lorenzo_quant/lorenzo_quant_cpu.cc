@@ -1,0 +1,304 @@
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "fused/lorenzo_quant/lorenzo_quant_impl.h"
+
+// Compiled once per vector target; the plain loops below are vectorised by the compiler.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "fused/lorenzo_quant/lorenzo_quant_cpu.cc"  // NOLINT
+#include "backends/cpu/simd_targets.h"
+// clang-format off: foreach_target must come before highway.h
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace fz::lorenzo_quant::HWY_NAMESPACE {  // NOLINT
+
+/// Bins of a segment; returns how many values are not usable.
+template <class T>
+std::uint32_t binSegment(const T* in, std::uint32_t n, const Step<T>& step, IntOf<T>* bins) {
+  typename Number<T>::Word n_usable = 0;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const Bin<T> bin = quantize(in[i], step);
+    bins[i] = bin.value;
+    n_usable += bin.usable;
+  }
+  return n - static_cast<std::uint32_t>(n_usable);
+}
+
+/// Differences across rows. columns[-1] must be 0.
+template <class Int>
+void rowDifferences(
+    const Int* bins, const Neighbours<Int>& near, std::uint32_t n, int ndim, Int* columns) {
+  if (ndim == 2) {
+    for (std::uint32_t i = 0; i < n; ++i) {
+      columns[i] = bins[i] - near.up[i];
+    }
+  } else {
+    for (std::uint32_t i = 0; i < n; ++i) {
+      columns[i] = bins[i] - near.up[i] - near.back[i] + near.up_back[i];
+    }
+  }
+}
+
+/// Differences along x. In one dimension the whole segment is one tile and keep is null.
+template <class Int>
+void deltaSegment(const Int* columns, const Int* keep, std::uint32_t n, Int* deltas) {
+  if (keep == nullptr) {
+    for (std::uint32_t i = 0; i < n; ++i) {
+      deltas[i] = columns[i] - columns[static_cast<std::ptrdiff_t>(i) - 1];
+    }
+  } else {
+    for (std::uint32_t i = 0; i < n; ++i) {
+      deltas[i] = columns[i] - (columns[static_cast<std::ptrdiff_t>(i) - 1] & keep[i]);
+    }
+  }
+}
+
+/// Codes of a segment; returns how many deltas have none.
+template <class TCode, bool kZigzag, class Int>
+std::uint32_t codeSegment(const Int* deltas, Int radius, std::uint32_t n, TCode* codes) {
+  std::make_unsigned_t<Int> n_range = 0;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const bool has_code = hasCode(deltas[i], radius);
+    codes[i] = toCode<TCode>(has_code ? deltas[i] : Int{0}, kZigzag);
+    n_range += has_code ? 0u : 1u;
+  }
+  return static_cast<std::uint32_t>(n_range);
+}
+
+template <class Int>
+const Int* keepFor(int ndim) {
+  return ndim == 1 ? nullptr : (ndim == 2 ? kKeepLeft<Int, 32>.data() : kKeepLeft<Int, 8>.data());
+}
+
+/// A segment's values with a zero in front, and its deltas.
+template <class Int>
+struct Line {
+  static constexpr std::uint32_t kFront = 64 / sizeof(Int);
+  alignas(64) Int padded[kFront + kMaxSegmentValues];
+  alignas(64) Int deltas[kMaxSegmentValues];
+
+  void clearFront() { std::fill_n(padded, kFront, Int{}); }
+  Int* columns() { return padded + kFront; }
+};
+
+template <class T, class TCode>
+void encodeBlockOf(const EncodeJob& job, std::uint64_t index) {
+  using Int = IntOf<T>;
+  const Cut& cut = job.cut;
+  const int ndim = cut.grid.ndim;
+  const Block block = blockAt(cut, index);
+  const Step<T> step = makeStep<T>(job.bound, ndim);
+  const Int* keep = keepFor<Int>(ndim);
+  Rows<Int> rows;
+  rows.clearZeros();
+  Line<Int> line;
+  line.clearFront();
+  for (std::uint32_t z = 0; z < block.n_z; ++z) {
+    for (std::uint32_t y = 0; y < block.n_y; ++y) {
+      const std::uint64_t row = (block.z + z) * cut.grid.ny + block.y + y;
+      const Segment segment = segmentAt(cut, row, block.column);
+      const T* in = static_cast<const T*>(job.in) + segment.begin;
+      TCode* codes = static_cast<TCode*>(job.codes) + segment.begin;
+      Int* bins = ndim == 1 ? line.columns() : rows.at(y, z, ndim);
+      const std::uint32_t n_exact = binSegment(in, segment.n_values, step, bins);
+      if (ndim > 1) {
+        rowDifferences(bins, neighboursOf(rows, y, z, ndim), segment.n_values, ndim,
+                       line.columns());
+      }
+      deltaSegment(line.columns(), keep, segment.n_values, line.deltas);
+      const Int radius = static_cast<Int>(job.radius);
+      const std::uint32_t n_range =
+          job.zigzag ? codeSegment<TCode, true>(line.deltas, radius, segment.n_values, codes)
+                     : codeSegment<TCode, false>(line.deltas, radius, segment.n_values, codes);
+      job.entries[row * cut.segments_per_row + block.column] = {n_range, n_exact};
+    }
+  }
+}
+
+/// Deltas of one segment, from the input alone.
+template <class T>
+void segmentDeltas(const EncodeJob& job,
+                   std::uint64_t row,
+                   std::uint64_t column,
+                   const Step<T>& step,
+                   Line<IntOf<T>>& line) {
+  using Int = IntOf<T>;
+  const Cut& cut = job.cut;
+  const T* in = static_cast<const T*>(job.in);
+  const Segment segment = segmentAt(cut, row, column);
+  if (cut.grid.ndim == 1) {
+    binSegment(in + segment.begin, segment.n_values, step, line.columns());
+  } else {
+    const bool has_up = row % cut.grid.ny % cut.tile_y != 0;
+    const bool has_back = row / cut.grid.ny % cut.tile_z != 0;
+    Rows<Int> rows;
+    // Local rows: this one at (1, 1) of a two by two corner.
+    for (std::uint32_t corner = 0; corner < 4; ++corner) {
+      const std::uint32_t dy = corner % 2;
+      const std::uint32_t dz = corner / 2;
+      if ((dy == 0 || has_up) && (dz == 0 || has_back)) {
+        const Segment from = segmentAt(cut, row - dy - dz * cut.grid.ny, column);
+        binSegment(in + from.begin, segment.n_values, step, rows.slots[corner]);
+      } else {
+        std::fill_n(rows.slots[corner], segment.n_values, Int{});
+      }
+    }
+    rowDifferences(rows.slots[0], {rows.slots[1], rows.slots[2], rows.slots[3]}, segment.n_values,
+                   cut.grid.ndim, line.columns());
+  }
+  deltaSegment(line.columns(), keepFor<Int>(cut.grid.ndim), segment.n_values, line.deltas);
+}
+
+template <class T>
+void writeEntriesOf(const EncodeJob& job,
+                    std::uint64_t index,
+                    SegmentEntries first,
+                    SegmentEntries counts) {
+  using Int = IntOf<T>;
+  const Cut& cut = job.cut;
+  const std::uint64_t row = index / cut.segments_per_row;
+  const std::uint64_t column = index % cut.segments_per_row;
+  const Segment segment = segmentAt(cut, row, column);
+  const Step<T> step = makeStep<T>(job.bound, cut.grid.ndim);
+  T* values = static_cast<T*>(job.values);
+  if (counts.n_range != 0) {
+    Line<Int> line;
+    line.clearFront();
+    segmentDeltas(job, row, column, step, line);
+    std::uint64_t at = first.n_range;
+    for (std::uint32_t i = 0; i < segment.n_values; ++i) {
+      if (!hasCode(line.deltas[i], static_cast<Int>(job.radius))) {
+        values[at] = static_cast<T>(line.deltas[i]);
+        job.indices[at] = static_cast<std::uint32_t>(segment.begin + i);
+        ++at;
+      }
+    }
+  }
+  if (counts.n_exact == 0) {
+    return;
+  }
+  std::uint64_t at = job.n_range_total + first.n_exact;
+  const T* in = static_cast<const T*>(job.in) + segment.begin;
+  for (std::uint32_t i = 0; i < segment.n_values; ++i) {
+    if (quantize(in[i], step).usable == 0) {
+      std::memcpy(values + at, in + i, sizeof(T));
+      job.indices[at] = static_cast<std::uint32_t>(segment.begin + i);
+      ++at;
+    }
+  }
+}
+
+/// Floats as integers of the same order.
+template <class T>
+IntOf<T> orderedKey(T x) {
+  using Int = IntOf<T>;
+  const Int b = static_cast<Int>(fp::bits(x));
+  return b ^ ((b >> (8 * sizeof(T) - 1)) & std::numeric_limits<Int>::max());
+}
+
+template <class T>
+ValueRange finiteRangeOf(const T* in, std::size_t n) {
+  using Int = IntOf<T>;
+  using Limits = std::numeric_limits<Int>;
+  Int low = Limits::max();
+  Int high = Limits::min();
+  for (std::size_t i = 0; i < n; ++i) {
+    const Int key = orderedKey(in[i]);
+    const bool finite = fp::isFinite(in[i]);
+    low = std::min(low, finite ? key : Limits::max());
+    high = std::max(high, finite ? key : Limits::min());
+  }
+  if (low > high) {
+    return {};
+  }
+  const auto value = [](Int key) {
+    return static_cast<double>(
+        fp::bitCast<T>(key ^ ((key >> (8 * sizeof(T) - 1)) & Limits::max())));
+  };
+  return {value(low), value(high), true};
+}
+
+void encode(const EncodeJob& job, std::uint64_t block) {
+  withTypes(job, [&]<class T, class TCode>() { encodeBlockOf<T, TCode>(job, block); });
+}
+void write(const EncodeJob& job,
+           std::uint64_t segment,
+           SegmentEntries first,
+           SegmentEntries counts) {
+  job.input_type == DataType::FLOAT32 ? writeEntriesOf<float>(job, segment, first, counts)
+                                      : writeEntriesOf<double>(job, segment, first, counts);
+}
+ValueRange range(const void* in, std::size_t n_values, DataType type) {
+  return type == DataType::FLOAT32 ? finiteRangeOf(static_cast<const float*>(in), n_values)
+                                   : finiteRangeOf(static_cast<const double*>(in), n_values);
+}
+
+}  // namespace fz::lorenzo_quant::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fz::lorenzo_quant {
+
+HWY_EXPORT(encode);
+HWY_EXPORT(write);
+HWY_EXPORT(range);
+
+void encodeBlock(const EncodeJob& job, std::uint64_t block) {
+  HWY_DYNAMIC_DISPATCH(encode)(job, block);
+}
+void writeEntries(const EncodeJob& job,
+                  std::uint64_t segment,
+                  SegmentEntries first,
+                  SegmentEntries counts) {
+  if (counts.n_range == 0 && counts.n_exact == 0) {
+    return;
+  }
+  HWY_DYNAMIC_DISPATCH(write)(job, segment, first, counts);
+}
+ValueRange finiteRange(const void* in, std::size_t n_values, DataType type) {
+  return HWY_DYNAMIC_DISPATCH(range)(in, n_values, type);
+}
+
+SegmentEntries scanEntries(std::span<SegmentEntries> entries) {
+  SegmentEntries sum;
+  entries.back() = {};
+  for (SegmentEntries& e : entries) {
+    const SegmentEntries counts = e;
+    e = sum;
+    sum = {sum.n_range + counts.n_range, sum.n_exact + counts.n_exact};
+  }
+  return sum;
+}
+
+Cut makeCut(const Grid& grid) {
+  Cut cut;
+  cut.grid = grid;
+  cut.n_values = grid.nx * grid.ny * grid.nz;
+  if (cut.n_values == 0) {
+    return cut;
+  }
+  const std::uint32_t edge = tileEdge(grid.ndim);
+  if (grid.ndim == 1) {
+    cut.n_rows = bits::ceilDiv<std::uint64_t>(grid.nx, edge);
+    cut.row_values = edge;
+    cut.segment_values = edge;
+    cut.blocks_y = cut.n_rows;
+  } else {
+    cut.n_rows = grid.ny * grid.nz;
+    cut.row_values = grid.nx;
+    cut.segment_values = kSegmentValues;
+    cut.tile_y = edge;
+    cut.tile_z = grid.ndim == 3 ? edge : 1;
+    cut.blocks_y = bits::ceilDiv<std::uint64_t>(grid.ny, edge);
+  }
+  cut.segments_per_row = bits::ceilDiv<std::uint64_t>(cut.row_values, cut.segment_values);
+  cut.blocks_z = bits::ceilDiv<std::uint64_t>(grid.nz, cut.tile_z);
+  return cut;
+}
+
+}  // namespace fz::lorenzo_quant
+#endif

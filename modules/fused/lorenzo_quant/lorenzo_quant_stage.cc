@@ -1,0 +1,396 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <span>
+
+#include "backends/cpu/parallel_for.h"
+#include "core/require.h"
+#include "fused/lorenzo_quant/lorenzo_quant.h"
+#include "fused/lorenzo_quant/lorenzo_quant_config_impl.h"
+#include "fused/lorenzo_quant/lorenzo_quant_cpu.h"
+#include "shared/byte_io.h"
+
+namespace fz {
+
+namespace {
+
+constexpr std::string_view kName = "LorenzoQuant";
+constexpr std::size_t kMaxValues = std::numeric_limits<std::uint32_t>::max();  // u32 in the config
+constexpr std::size_t kScanValues = 64 * 1024;  // values per task of the range scan
+constexpr std::uint16_t kVersionWithExactValues = 2;
+
+}  // namespace
+
+template <class TInput, class TCode>
+LorenzoQuantStage<TInput, TCode>::LorenzoQuantStage(const Config& config) {
+  setErrorBound(config.error_bound);
+  setQuantRadius(config.quant_radius);
+  setOutlierCapacity(config.outlier_capacity);
+  setErrorBoundMode(config.eb_mode);
+  setValueBase(config.precomputed_value_base);
+  setZigzagCodes(config.zigzag_codes);
+  if (config.dims != std::array<std::size_t, 3>{0, 1, 1}) {
+    dims_.setOwn(config.dims);
+  }
+}
+
+template <class TInput, class TCode>
+void LorenzoQuantStage<TInput, TCode>::setErrorBound(double error_bound) {
+  FZ_REQUIRE_ARG(std::isfinite(error_bound) && error_bound > 0.0,
+                 "{}: error bound must be positive and finite, not {}", kName, error_bound);
+  error_bound_ = error_bound;
+}
+
+template <class TInput, class TCode>
+void LorenzoQuantStage<TInput, TCode>::setQuantRadius(int radius) {
+  FZ_REQUIRE_ARG(radius >= 1 && radius <= kMaxRadius,
+                 "{}: radius must be 1 to {} for {}-bit codes, not {}", kName, kMaxRadius,
+                 8 * sizeof(TCode), radius);
+  quant_radius_ = static_cast<std::uint32_t>(radius);
+}
+
+template <class TInput, class TCode>
+void LorenzoQuantStage<TInput, TCode>::setOutlierCapacity(double share) {
+  FZ_REQUIRE_ARG(share >= 0.0 && share <= 1.0, "{}: outlier capacity must be 0 to 1, not {}", kName,
+                 share);
+  outlier_capacity_ = share;
+}
+
+template <class TInput, class TCode>
+void LorenzoQuantStage<TInput, TCode>::setValueBase(double value_base) {
+  FZ_REQUIRE_ARG(std::isfinite(value_base) && value_base >= 0.0,
+                 "{}: value base must be 0 (unknown) or positive and finite, not {}", kName,
+                 value_base);
+  value_base_ = value_base;
+}
+
+template <class TInput, class TCode>
+std::optional<BoundInfo> LorenzoQuantStage<TInput, TCode>::boundInfo() const {
+  if (config_.has_value()) {
+    return BoundInfo{static_cast<ErrorBoundMode>(config_->eb_mode), error_bound_,
+                     static_cast<double>(config_->abs_error_bound)};
+  }
+  return BoundInfo{mode_, error_bound_, static_cast<double>(configFromSettings().abs_error_bound)};
+}
+
+template <class TInput, class TCode>
+bool LorenzoQuantStage<TInput, TCode>::isGraphCompatible() const {
+  // The scan of the range ends in a number on the host, which a captured graph cannot wait for.
+  const bool scans = !isInverse() && mode_ != ErrorBoundMode::ABS && value_base_ == 0.0;
+  return !scans && SimpleStage::isGraphCompatible();
+}
+
+template <class TInput, class TCode>
+std::vector<std::size_t> LorenzoQuantStage<TInput, TCode>::encodedBytes(
+    std::size_t input_bytes) const {
+  const std::size_t n = input_bytes / sizeof(TInput);
+  const auto share = static_cast<std::size_t>(outlier_capacity_ * static_cast<double>(n));
+  const std::size_t n_entries = std::min(n, share + 1);
+  return {n * sizeof(TCode), n_entries * sizeof(TInput), n_entries * sizeof(std::uint32_t)};
+}
+
+template <class TInput, class TCode>
+std::vector<std::size_t> LorenzoQuantStage<TInput, TCode>::maxEncodedBytes(
+    std::size_t input_bytes) const {
+  const std::size_t n = input_bytes / sizeof(TInput);
+  // A value can be in both lists: unusable itself, and a long way from its neighbours' bins.
+  return {n * sizeof(TCode), 2 * n * sizeof(TInput), 2 * n * sizeof(std::uint32_t)};
+}
+
+template <class TInput, class TCode>
+double LorenzoQuantStage<TInput, TCode>::scannedBase(const CpuRun& run, std::size_t n_values) {
+  const auto* in = reinterpret_cast<const TInput*>(run.inputs[0].data());
+  const std::size_t n_tasks = bits::ceilDiv(n_values, kScanValues);
+  const auto ranges = ranges_.get<lorenzo_quant::ValueRange>(run.pool, n_tasks);
+  parallelFor(run.executor, n_tasks, [&](std::size_t task) {
+    const std::size_t begin = task * kScanValues;
+    ranges[task] = lorenzo_quant::finiteRange(in + begin, std::min(kScanValues, n_values - begin),
+                                              kDataTypeOf<TInput>);
+  });
+  lorenzo_quant::ValueRange all;
+  for (const lorenzo_quant::ValueRange& r : ranges) {
+    if (r.any) {
+      all = all.any ? lorenzo_quant::ValueRange{std::min(all.min, r.min), std::max(all.max, r.max),
+                                                true}
+                    : r;
+    }
+  }
+  return mode_ == ErrorBoundMode::NOA ? all.max - all.min
+                                      : std::max(std::abs(all.min), std::abs(all.max));
+}
+
+template <class TInput, class TCode>
+LorenzoQuantConfig LorenzoQuantStage<TInput, TCode>::configFromSettings() const {
+  LorenzoQuantConfig config;
+  const bool is_known = mode_ == ErrorBoundMode::ABS;
+  config.abs_error_bound = is_known ? lorenzo_quant::floatNotAbove(error_bound_) : 0.0f;
+  config.quant_radius = quant_radius_;
+  config.input_type = static_cast<std::uint8_t>(kDataTypeOf<TInput>);
+  config.code_type = static_cast<std::uint8_t>(kDataTypeOf<TCode>);
+  config.ndim = static_cast<std::uint8_t>(dims_.ndim());
+  config.eb_mode = static_cast<std::uint8_t>(mode_);
+  const auto& dims = dims_.get();
+  FZ_REQUIRE(std::max({dims[0], dims[1], dims[2]}) <= kMaxValues, ErrorCode::kBadSize,
+             "{}: extents up to {} fit the format, the dims are {} x {} x {}", kName, kMaxValues,
+             dims[0], dims[1], dims[2]);
+  config.dim_x = static_cast<std::uint32_t>(dims[0]);
+  config.dim_y = static_cast<std::uint32_t>(dims[1]);
+  config.dim_z = static_cast<std::uint32_t>(dims[2]);
+  config.user_error_bound = lorenzo_quant::toFloatSaturated(error_bound_);
+  config.value_base = lorenzo_quant::toFloatSaturated(value_base_);
+  config.zigzag_codes = zigzag_codes_ ? 1 : 0;
+  return config;
+}
+
+template <class TInput, class TCode>
+LorenzoQuantConfig LorenzoQuantStage<TInput, TCode>::configOfRun(const CpuRun& run) {
+  const std::size_t n_bytes = run.inputs[0].size();
+  const std::size_t n = n_bytes / sizeof(TInput);
+  FZ_REQUIRE(n_bytes % sizeof(TInput) == 0, ErrorCode::kBadSize,
+             "{}: input of {} bytes is no whole number of {}-byte values", kName, n_bytes,
+             sizeof(TInput));
+  FZ_REQUIRE(n <= kMaxValues, ErrorCode::kBadSize, "{}: at most {} values, the input has {}", kName,
+             kMaxValues, n);
+  LorenzoQuantConfig config = configFromSettings();
+  config.num_elements = static_cast<std::uint32_t>(n);
+  if (mode_ != ErrorBoundMode::ABS) {
+    const double base = value_base_ > 0.0 ? value_base_ : scannedBase(run, n);
+    const double resolved = base > 0.0 ? error_bound_ * base : error_bound_;
+    config.abs_error_bound = lorenzo_quant::floatNotAbove(resolved);
+    config.value_base = lorenzo_quant::toFloatSaturated(base);
+  }
+  return config;
+}
+
+template <class TInput, class TCode>
+void LorenzoQuantStage<TInput, TCode>::encodeCpu(const CpuRun& run) {
+  LorenzoQuantConfig config = configOfRun(run);
+  const std::size_t n = config.num_elements;
+  const auto extents = dims_.resolve(n, kName);
+  if (run.outputs[0].size() < n * sizeof(TCode)) {
+    requestOutputBytes(0, n * sizeof(TCode));
+    return;
+  }
+  const lorenzo_quant::Cut cut =
+      lorenzo_quant::makeCut({extents[0], extents[1], extents[2], dims_.ndim()});
+  const std::size_t n_segments = cut.segmentCount();
+  const auto entries = entries_.get<lorenzo_quant::SegmentEntries>(run.pool, n_segments + 1);
+  lorenzo_quant::EncodeJob job{.input_type = kDataTypeOf<TInput>,
+                               .code_type = kDataTypeOf<TCode>,
+                               .cut = cut,
+                               .bound = config.abs_error_bound,
+                               .radius = config.quant_radius,
+                               .zigzag = zigzag_codes_,
+                               .in = run.inputs[0].data(),
+                               .codes = run.outputs[0].data(),
+                               .entries = entries.data()};
+  parallelFor(run.executor, cut.blockCount(),
+              [&](std::size_t block) { lorenzo_quant::encodeBlock(job, block); });
+  const lorenzo_quant::SegmentEntries total = lorenzo_quant::scanEntries(entries);
+  const std::size_t n_entries = std::size_t{total.n_range} + total.n_exact;
+  if (run.outputs[1].size() < n_entries * sizeof(TInput) ||
+      run.outputs[2].size() < n_entries * sizeof(std::uint32_t)) {
+    requestOutputBytes(1, n_entries * sizeof(TInput));
+    requestOutputBytes(2, n_entries * sizeof(std::uint32_t));
+    return;
+  }
+  job.values = run.outputs[1].data();
+  job.indices = reinterpret_cast<std::uint32_t*>(run.outputs[2].data());
+  job.n_range_total = total.n_range;
+  parallelFor(run.executor, n_entries == 0 ? 0 : n_segments, [&](std::size_t segment) {
+    const auto first = entries[segment];
+    const auto next = entries[segment + 1];
+    lorenzo_quant::writeEntries(job, segment, first,
+                                {next.n_range - first.n_range, next.n_exact - first.n_exact});
+  });
+  config.outlier_count = total.n_range;
+  config_ = config;
+  setStageVersion(total.n_exact != 0 ? kVersionWithExactValues : 1);
+  setActualBytes(0, n * sizeof(TCode));
+  setActualBytes(1, n_entries * sizeof(TInput));
+  setActualBytes(2, n_entries * sizeof(std::uint32_t));
+}
+
+template <class TInput, class TCode>
+std::size_t LorenzoQuantStage<TInput, TCode>::decodedBytes(
+    std::span<const std::size_t> encoded_bytes) const {
+  FZ_REQUIRE(config_.has_value(), ErrorCode::kInvalidState, "{}: nothing to decode: no config",
+             kName);
+  FZ_REQUIRE(getStageVersion() <= kVersionWithExactValues, ErrorCode::kUnsupported,
+             "{}: stream version {}, this build reads up to {}", kName, getStageVersion(),
+             kVersionWithExactValues);
+  // Four parts in files of the original system: the last repeats the count of the config.
+  FZ_REQUIRE(encoded_bytes.size() == 3 || encoded_bytes.size() == 4, ErrorCode::kCorrupt,
+             "{}: 3 or 4 parts needed, {} came", kName, encoded_bytes.size());
+  const std::size_t n = config_->num_elements;
+  FZ_REQUIRE(encoded_bytes[0] == n * sizeof(TCode), ErrorCode::kCorrupt,
+             "{}: {} values need {} bytes of codes, {} came", kName, n, n * sizeof(TCode),
+             encoded_bytes[0]);
+  const std::size_t n_values = encoded_bytes[1] / sizeof(TInput);
+  const std::size_t n_indices = encoded_bytes[2] / sizeof(std::uint32_t);
+  FZ_REQUIRE(config_->outlier_count <= std::min(n_values, n_indices), ErrorCode::kCorrupt,
+             "{}: {} outliers, the lists have {} and {}", kName, config_->outlier_count, n_values,
+             n_indices);
+  if (getStageVersion() >= kVersionWithExactValues) {
+    FZ_REQUIRE(n_values == n_indices && encoded_bytes[1] % sizeof(TInput) == 0 &&
+                   encoded_bytes[2] % sizeof(std::uint32_t) == 0,
+               ErrorCode::kCorrupt, "{}: lists of {} values and {} indices", kName, n_values,
+               n_indices);
+  }
+  return n * sizeof(TInput);
+}
+
+template <class TInput, class TCode>
+typename LorenzoQuantStage<TInput, TCode>::Deltas LorenzoQuantStage<TInput, TCode>::checkedDeltas(
+    const CpuRun& run) {
+  const std::size_t k = config_->outlier_count;
+  Deltas deltas{reinterpret_cast<const TInput*>(run.inputs[1].data()),
+                reinterpret_cast<const std::uint32_t*>(run.inputs[2].data()), false};
+  bool ascends = true;
+  for (std::size_t i = 0; i < k; ++i) {
+    FZ_REQUIRE(deltas.indices[i] < config_->num_elements, ErrorCode::kCorrupt,
+               "{}: outlier {} at index {} of {} values", kName, i, deltas.indices[i],
+               config_->num_elements);
+    ascends = ascends && (i == 0 || deltas.indices[i - 1] < deltas.indices[i]);
+  }
+  if (!ascends) {
+    deltas = sortedDeltas(run);  // the original system writes them in no order
+  }
+  constexpr TInput kIntLimit = sizeof(TInput) == 4 ? TInput(0x1p31) : TInput(0x1p63);
+  for (std::size_t i = 0; i < k; ++i) {
+    deltas.wide = deltas.wide || !(fp::abs(deltas.values[i]) < kIntLimit);
+  }
+  return deltas;
+}
+
+template <class TInput, class TCode>
+typename LorenzoQuantStage<TInput, TCode>::Deltas LorenzoQuantStage<TInput, TCode>::sortedDeltas(
+    const CpuRun& run) {
+  const std::size_t k = config_->outlier_count;
+  const auto* from_values = reinterpret_cast<const TInput*>(run.inputs[1].data());
+  const auto* from_indices = reinterpret_cast<const std::uint32_t*>(run.inputs[2].data());
+  const auto keys = sort_keys_.get<std::uint64_t>(run.pool, k);
+  const auto values = sorted_values_.get<TInput>(run.pool, k);
+  const auto indices = sorted_indices_.get<std::uint32_t>(run.pool, k);
+  for (std::size_t i = 0; i < k; ++i) {
+    keys[i] = std::uint64_t{from_indices[i]} << 32 | i;
+  }
+  std::sort(keys.begin(), keys.end());
+  for (std::size_t i = 0; i < k; ++i) {
+    values[i] = from_values[keys[i] & 0xffffffffu];
+    indices[i] = static_cast<std::uint32_t>(keys[i] >> 32);
+    FZ_REQUIRE(i == 0 || indices[i - 1] < indices[i], ErrorCode::kCorrupt,
+               "{}: two outliers at index {}", kName, indices[i]);
+  }
+  return {values.data(), indices.data(), false};
+}
+
+template <class TInput, class TCode>
+void LorenzoQuantStage<TInput, TCode>::restoreExactValues(const CpuRun& run) const {
+  const auto* values = reinterpret_cast<const TInput*>(run.inputs[1].data());
+  const auto* indices = reinterpret_cast<const std::uint32_t*>(run.inputs[2].data());
+  auto* out = reinterpret_cast<TInput*>(run.outputs[0].data());
+  const std::size_t n_entries = run.inputs[2].size() / sizeof(std::uint32_t);
+  for (std::size_t i = config_->outlier_count; i < n_entries; ++i) {
+    FZ_REQUIRE(indices[i] < config_->num_elements &&
+                   (i == config_->outlier_count || indices[i - 1] < indices[i]),
+               ErrorCode::kCorrupt, "{}: exact value {} at index {} of {}", kName, i, indices[i],
+               config_->num_elements);
+    std::memcpy(out + indices[i], values + i, sizeof(TInput));
+  }
+}
+
+template <class TInput, class TCode>
+void LorenzoQuantStage<TInput, TCode>::decodeCpu(const CpuRun& run) {
+  std::array<std::size_t, 4> sizes = {};
+  const std::size_t n_parts = std::min<std::size_t>(run.inputs.size(), sizes.size());
+  for (std::size_t i = 0; i < n_parts; ++i) {
+    sizes[i] = run.inputs[i].size();
+  }
+  const std::size_t n_bytes = decodedBytes(std::span(sizes).first(n_parts));
+  FZ_REQUIRE(run.outputs[0].size() >= n_bytes, ErrorCode::kBufferTooSmall,
+             "{}: output of {} bytes needed, {} came", kName, n_bytes, run.outputs[0].size());
+  const lorenzo_quant::Cut cut = lorenzo_quant::makeCut(lorenzo_quant::gridOfStream(*config_));
+  const Deltas deltas = checkedDeltas(run);
+  const lorenzo_quant::DecodeJob job{.input_type = kDataTypeOf<TInput>,
+                                     .code_type = kDataTypeOf<TCode>,
+                                     .cut = cut,
+                                     .bound = config_->abs_error_bound,
+                                     .zigzag = config_->zigzag_codes != 0,
+                                     .wide = deltas.wide,
+                                     .codes = run.inputs[0].data(),
+                                     .deltas = deltas.values,
+                                     .indices = deltas.indices,
+                                     .n_deltas = config_->outlier_count,
+                                     .out = run.outputs[0].data()};
+  parallelFor(run.executor, cut.blockCount(),
+              [&](std::size_t block) { lorenzo_quant::decodeBlock(job, block); });
+  const std::size_t n_decoded = cut.n_values * sizeof(TInput);
+  std::fill(run.outputs[0].begin() + static_cast<std::ptrdiff_t>(n_decoded),
+            run.outputs[0].begin() + static_cast<std::ptrdiff_t>(n_bytes), std::uint8_t{0});
+  if (getStageVersion() >= kVersionWithExactValues) {
+    restoreExactValues(run);
+  }
+  setActualBytes(0, n_bytes);
+}
+
+template <class TInput, class TCode>
+void LorenzoQuantStage<TInput, TCode>::writeConfig(ByteWriter& out) const {
+  lorenzo_quant::writeConfig(config_.has_value() ? *config_ : configFromSettings(), out);
+}
+
+template <class TInput, class TCode>
+void LorenzoQuantStage<TInput, TCode>::readConfig(ByteReader& in) {
+  const LorenzoQuantConfig c = lorenzo_quant::readConfig(in);
+  FZ_REQUIRE(c.input_type == static_cast<std::uint8_t>(kDataTypeOf<TInput>) &&
+                 c.code_type == static_cast<std::uint8_t>(kDataTypeOf<TCode>),
+             ErrorCode::kCorrupt, "{}: config with types {} and {}", kName, c.input_type,
+             c.code_type);
+  error_bound_ = static_cast<double>(c.user_error_bound);
+  quant_radius_ = c.quant_radius;
+  mode_ = static_cast<ErrorBoundMode>(c.eb_mode);
+  zigzag_codes_ = c.zigzag_codes != 0;
+  dims_.setOwn({c.dim_x, c.dim_y, c.dim_z});
+  config_ = c;
+}
+
+template <class TInput, class TCode>
+const ParamTable& LorenzoQuantStage<TInput, TCode>::paramTable() const {
+  using S = LorenzoQuantStage;
+  static const ParamTable kTable = [] {
+    std::vector<Param> rows = {
+        realParam<S>("error_bound", 1e-3, {std::numeric_limits<double>::denorm_min(), 1e300},
+                     "largest error of a value, relative to the base of the mode",
+                     &S::getErrorBound, [](S& s, double v) { s.setErrorBound(v); }),
+        choiceParam<S>(
+            "error_bound_mode", "ABS", {"ABS", "REL", "NOA"},
+            "ABS: as it is; NOA: times (max - min); REL: times max|x|, for the whole field",
+            [](const S& s) { return errorBoundModeName(s.getErrorBoundMode()); },
+            [](S& s, const std::string& v) { s.setErrorBoundMode(*errorBoundModeFromName(v)); }),
+        intParam<S>("quant_radius", kDefaultRadius, {1, kMaxRadius},
+                    "deltas below it have a code, others go to the outlier lists",
+                    &S::getQuantRadius,
+                    [](S& s, std::int64_t v) { s.setQuantRadius(static_cast<int>(v)); }),
+        realParam<S>(
+            "outlier_capacity", 0.2, {0.0, 1.0},
+            "share of the values for which outlier entries are reserved; more are taken as needed",
+            &S::getOutlierCapacity, [](S& s, double v) { s.setOutlierCapacity(v); }),
+        boolParam<S>("zigzag_codes", false, "zigzag codes instead of two's complement",
+                     &S::getZigzagCodes, &S::setZigzagCodes),
+        realParam<S>("value_base", 0.0, {0.0, std::numeric_limits<double>::max()},
+                     "max - min (NOA) or max|x| (REL) when known; 0 scans the data",
+                     &S::getValueBase, [](S& s, double v) { s.setValueBase(v); }),
+    };
+    rows.back().saved = false;
+    return ParamTable(std::move(rows));
+  }();
+  return kTable;
+}
+
+template class LorenzoQuantStage<float, std::uint16_t>;
+template class LorenzoQuantStage<float, std::uint8_t>;
+template class LorenzoQuantStage<double, std::uint16_t>;
+template class LorenzoQuantStage<double, std::uint32_t>;
+
+}  // namespace fz

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "predictors/tiled_lorenzo/tiled_lorenzo_codec.h"
+
+namespace fz::tiled_lorenzo {
+
+/// A strip is some tiles side by side: work for one thread, not part of the format.
+inline constexpr std::uint32_t kStripValues = 1024;  // in x; such rows stay in the first cache
+std::uint64_t stripCount(const Grid& grid);
+
+/// `in` and `out` are the whole field and the whole stream, of values of value_bytes (2 or 4).
+void encodeStrip(
+    const Grid& grid, std::uint64_t strip, std::size_t value_bytes, const void* in, void* out);
+void decodeStrip(
+    const Grid& grid, std::uint64_t strip, std::size_t value_bytes, const void* in, void* out);
+
+}  // namespace fz::tiled_lorenzo
