@@ -122,7 +122,7 @@ COMMENT_OR_TEXT = re.compile(
 
 
 def is_test(path: str) -> bool:
-    return path.startswith("tests/") or re.search(r"_(test|bench)(_impl)?\.(cc|cu|h)$", path) is not None
+    return path.startswith("tests/") or re.search(r"_(test|bench)[a-z_]*\.(cc|cu|h)$", path) is not None
 
 
 def without_comments(text: str) -> str:
