@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 # Warnings are errors here; WERROR=OFF helps with a compiler that warns of more than ours does.
 WERROR ?= ON
 # What `make bench` runs, and with which arguments.
-BENCH ?= fz_stage_speed
+BENCH ?= fz_bench
 ARGS ?=
 # Where `make demo` leaves its files; empty means a folder that the demo chooses.
 DEMO_OUT ?=
@@ -48,7 +48,7 @@ asan: setup  ## the core tests alone under address and UB sanitizers
 	cmake --build build/asan --parallel $(JOBS) --target fz_core_tests
 	$(CTEST) --test-dir build/asan --label-regex '^core$$'
 
-bench: build  ## speed of a stage: make bench ARGS="Zigzag:int32,uint32"
+bench: build  ## speed of every stage and preset: make bench ARGS="--only RZE"
 	$(BUILD)/bin/$(BENCH) $(ARGS)
 
 install: build  ## into PREFIX (and DESTDIR, where set)

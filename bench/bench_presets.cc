@@ -1,0 +1,59 @@
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "bench_common.h"
+#include "fz/presets.h"
+#include "pipeline/compressor.h"
+
+namespace fz::bench {
+
+namespace {
+
+Row measure(const Preset& preset, DataType type, const Options& options) {
+  const std::size_t n_values = options.n_bytes / getDataTypeSize(type);
+  std::size_t edge = 1;
+  while (edge * edge * edge < n_values) {
+    edge *= 2;
+  }
+  const std::array<std::size_t, 3> dims = {edge, edge,
+                                           std::max<std::size_t>(1, n_values / (edge * edge))};
+  const std::vector<std::uint8_t> field = makeField(type, dims);
+  Pipeline pipeline;
+  pipeline.setThreads(options.threads);
+  ConfigOverrides overrides;
+  overrides.input_type = type;
+  overrides.dims = dims;
+  overrides.params = {{"error_bound", "0.1"}, {"error_bound_mode", "ABS"}};
+  pipeline.loadConfigText(std::string(preset.toml), std::string(preset.name), overrides);
+  Row row{.name = fmt::format("{} {} {}x{}x{}", preset.name, dataTypeToString(type), dims[0],
+                              dims[1], dims[2])};
+  row.memcpy_gbs = memcpyRate(field.size(), options.runs);
+  void* frame = nullptr;
+  std::size_t n_frame = 0;
+  const double compress_s = medianSeconds(
+      options.runs, [&] { pipeline.compress(field.data(), field.size(), &frame, &n_frame); });
+  void* out = nullptr;
+  std::size_t n_out = 0;
+  const double decompress_s =
+      medianSeconds(options.runs, [&] { pipeline.decompress(frame, n_frame, &out, &n_out); });
+  row.ratio = static_cast<double>(field.size()) / static_cast<double>(n_frame);
+  row.encode_gbs = static_cast<double>(field.size()) / compress_s * 1e-9;
+  row.decode_gbs = static_cast<double>(field.size()) / decompress_s * 1e-9;
+  return row;
+}
+
+}  // namespace
+
+std::vector<Row> benchPresets(const Options& options) {
+  std::vector<Row> rows;
+  for (const Preset& preset : allPresets()) {
+    for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
+      if (std::string(preset.name).find(options.only) != std::string::npos) {
+        rows.push_back(measure(preset, type, options));
+      }
+    }
+  }
+  return rows;
+}
+
+}  // namespace fz::bench

@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+
+#include "bench_common.h"
+#include "fz/stage_descriptor.h"
+#include "mem/mempool.h"
+#include "stage/stage.h"
+
+namespace fz::bench {
+
+namespace {
+
+/// A stage alone, with a setting and data as in the pipelines that use it.
+struct StageRun {
+  std::string stage;
+  std::vector<DataType> types;
+  std::vector<std::pair<std::string, std::string>> params;
+  std::array<std::size_t, 3> dims = {0, 1, 1};
+  /// Stages whose output is this stage's input, so that coders see what they see in use.
+  std::vector<std::string> before;
+};
+
+constexpr DataType kF32 = DataType::FLOAT32;
+constexpr DataType kF64 = DataType::FLOAT64;
+constexpr DataType kU16 = DataType::UINT16;
+constexpr DataType kU32 = DataType::UINT32;
+constexpr DataType kI32 = DataType::INT32;
+
+std::vector<StageRun> stageRuns() {
+  return {
+      {"Quantizer", {kF32, kU16}, {{"error_bound", "0.01"}}},
+      {"Quantizer", {kF32, kU32}, {{"error_bound", "0.01"}}},
+      {"Quantizer",
+       {kF32, kU32},
+       {{"error_bound", "0.01"}, {"linear_mode", "true"}, {"linear_policy", "Guarantee"}}},
+      {"Quantizer", {kF64, kU32}, {{"error_bound", "0.01"}}},
+      {"Quantizer", {kF32, kU32}, {{"error_bound", "0.001"}, {"error_bound_mode", "REL"}}},
+      {"Quantizer", {kF32, kU32}, {{"error_bound", "0.0001"}, {"error_bound_mode", "NOA"}}},
+      {"Lorenzo", {kI32}, {{"block_size", "32"}}},
+      {"Lorenzo", {kI32}, {}, {4096, 4096, 1}},
+      {"Lorenzo", {kI32}, {}, {256, 256, 256}},
+      {"TiledLorenzo", {kI32}, {}, {4096, 4096, 1}},
+      {"TiledLorenzo", {kI32}, {}, {256, 256, 256}},
+      {"Difference", {kI32, kU32}, {{"chunk_size", "16384"}}},
+      {"Difference", {kI32, kI32}, {}},
+      {"Zigzag", {kI32, kU32}, {}},
+      {"Negabinary", {kI32, kU32}, {}},
+      {"LorenzoQuant", {kF32, kU16}, {{"error_bound", "0.01"}}},
+      {"LorenzoQuant", {kF32, kU16}, {{"error_bound", "0.01"}}, {4096, 4096, 1}},
+      {"LorenzoQuant", {kF32, kU16}, {{"error_bound", "0.01"}}, {256, 256, 256}},
+      {"Bitshuffle", {}, {{"element_width", "4"}}, {0, 1, 1}, {"Zigzag:int32,uint32"}},
+      {"Bitshuffle", {}, {{"element_width", "2"}}, {0, 1, 1}, {"Zigzag:int16,uint16"}},
+      {"AdaptiveBitpack", {kI32}, {{"block_size", "32"}}},
+      {"AdaptiveBitpack", {kI32}, {{"block_size", "32"}, {"outlier_selection", "true"}}},
+      {"AdaptiveBitpack", {DataType::INT16}, {{"block_size", "64"}}},
+      {"Bitpack", {kU16}, {{"nbits", "8"}}, {0, 1, 1}, {"Zigzag:int16,uint16"}},
+      {"Bitpack", {kU32}, {{"auto_detect", "true"}}, {0, 1, 1}, {"Zigzag:int32,uint32"}},
+      {"RZE", {}, {}, {0, 1, 1}, {"Zigzag:int32,uint32", "Bitshuffle"}},
+      {"BitplaneRZE", {}, {}, {0, 1, 1}, {"Zigzag:int16,uint16"}},
+      {"RLE", {kU16}, {}, {0, 1, 1}, {"Zigzag:int16,uint16"}},
+      {"Huffman", {kU16}, {}, {0, 1, 1}, {"Zigzag:int16,uint16"}},
+  };
+}
+
+std::unique_ptr<Stage> makeStage(const std::string& name, std::vector<DataType> types) {
+  const StageDescriptor* descriptor = findStage(std::string_view(name));
+  return descriptor == nullptr ? nullptr : descriptor->make(types);
+}
+
+using Buffers = std::vector<std::vector<std::uint8_t>>;
+
+/// Runs the stage once; grows the outputs when it asks for more.
+void runOnce(Stage& stage,
+             MemoryPool& pool,
+             Buffers& in,
+             const std::vector<std::size_t>& sizes,
+             Buffers& out) {
+  std::vector<void*> inputs;
+  for (auto& buffer : in) {
+    inputs.push_back(buffer.data());
+  }
+  stage.beginRun();
+  std::vector<std::size_t> capacities = stage.estimateOutputSizes(sizes);
+  for (;;) {
+    out.resize(capacities.size());
+    std::vector<void*> outputs;
+    for (std::size_t i = 0; i < capacities.size(); ++i) {
+      if (out[i].size() < capacities[i]) {
+        out[i].resize(capacities[i]);
+      }
+      capacities[i] = out[i].size();
+      outputs.push_back(out[i].data());
+    }
+    stage.setOutputCapacities(capacities);
+    stage.execute(nullptr, &pool, inputs, outputs, sizes);
+    const std::vector<std::size_t> needed = stage.neededOutputSizes();
+    if (needed.empty() && !stage.wantsRerun()) {
+      stage.checkResult();
+      return;
+    }
+    for (std::size_t i = 0; i < needed.size(); ++i) {
+      capacities[i] = std::max(capacities[i], needed[i]);
+    }
+  }
+}
+
+std::vector<std::size_t> actualSizes(const Stage& stage, std::size_t n_outputs) {
+  std::vector<std::size_t> sizes;
+  for (std::size_t i = 0; i < n_outputs; ++i) {
+    sizes.push_back(stage.getActualOutputSize(static_cast<int>(i)));
+  }
+  return sizes;
+}
+
+std::vector<DataType> parseTypes(const std::string& text) {
+  std::vector<DataType> types;
+  for (std::size_t at = text.find(':'); at != std::string::npos;) {
+    const std::size_t end = text.find(',', at + 1);
+    types.push_back(dataTypeFromString(text.substr(at + 1, end - at - 1)).value());
+    at = end;
+  }
+  return types;
+}
+
+/// The input of a run: generated values, sent through the stages before it.
+std::vector<std::uint8_t> inputOf(const StageRun& run, std::size_t n_bytes) {
+  const DataType first = run.before.empty() ? (run.types.empty() ? kU16 : run.types[0])
+                                            : parseTypes(run.before[0]).at(0);
+  Buffers data = {makeValues(first, n_bytes)};
+  MemoryPool pool;
+  for (const std::string& name : run.before) {
+    const auto stage = makeStage(name.substr(0, name.find(':')), parseTypes(name));
+    Buffers out;
+    runOnce(*stage, pool, data, {data[0].size()}, out);
+    out[0].resize(stage->getActualOutputSize(0));
+    data = {std::move(out[0])};
+  }
+  return data[0];
+}
+
+std::string labelOf(const StageRun& run) {
+  std::string label = run.stage;
+  for (std::size_t i = 0; i < run.types.size(); ++i) {
+    label += fmt::format("{}{}", i == 0 ? " " : "/", dataTypeToString(run.types[i]));
+  }
+  for (const auto& [key, value] : run.params) {
+    label += fmt::format(" {}={}", key, value);
+  }
+  if (run.dims[0] > 0) {
+    label += fmt::format(" {}x{}x{}", run.dims[0], run.dims[1], run.dims[2]);
+  }
+  return label;
+}
+
+Row measure(const StageRun& run, const Options& options) {
+  const auto stage = makeStage(run.stage, run.types);
+  for (const auto& [key, text] : run.params) {
+    setParamFromText(*stage, key, text);
+  }
+  std::size_t n_bytes = options.n_bytes;
+  if (run.dims[0] > 0) {
+    stage->setDims(run.dims);
+    n_bytes = run.dims[0] * run.dims[1] * run.dims[2] * getDataTypeSize(run.types[0]);
+  }
+  Buffers in = {inputOf(run, n_bytes)};
+  n_bytes = in[0].size();
+  MemoryPool pool;
+  Buffers encoded;
+  Buffers decoded;
+  Row row{.name = labelOf(run)};
+  row.memcpy_gbs = memcpyRate(n_bytes, options.runs);
+  const double encode_s =
+      medianSeconds(options.runs, [&] { runOnce(*stage, pool, in, {n_bytes}, encoded); });
+  const std::vector<std::size_t> sizes = actualSizes(*stage, encoded.size());
+  stage->setInverse(true);
+  const double decode_s =
+      medianSeconds(options.runs, [&] { runOnce(*stage, pool, encoded, sizes, decoded); });
+  std::size_t total = 0;
+  for (const std::size_t n : sizes) {
+    total += n;
+  }
+  row.ratio = static_cast<double>(n_bytes) / static_cast<double>(total);
+  row.encode_gbs = static_cast<double>(n_bytes) / encode_s * 1e-9;
+  row.decode_gbs = static_cast<double>(n_bytes) / decode_s * 1e-9;
+  return row;
+}
+
+}  // namespace
+
+std::vector<Row> benchStages(const Options& options) {
+  std::vector<Row> rows;
+  for (const StageRun& run : stageRuns()) {
+    if (labelOf(run).find(options.only) != std::string::npos &&
+        findStage(std::string_view(run.stage)) != nullptr) {
+      rows.push_back(measure(run, options));
+    }
+  }
+  return rows;
+}
+
+}  // namespace fz::bench
