@@ -3,10 +3,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "fz/bound.h"
 #include "fz/data_type.h"
 #include "fz/params.h"
 #include "fz/stream.h"
@@ -109,6 +111,8 @@ class Stage {
   /// Version of the config and stream, for the stage record.
   virtual std::uint16_t getStageVersion() const { return 1; }
   virtual void setStageVersion(std::uint16_t /*version*/) {}
+  /// The error bound of a lossy stage; valid after it has encoded or read a config.
+  virtual std::optional<BoundInfo> boundInfo() const { return std::nullopt; }
   virtual const ParamTable& paramTable() const;
   /// Element types that select the instantiation, in the order of the descriptor's type keys.
   virtual std::vector<DataType> elementTypes() const { return {}; }
