@@ -119,8 +119,9 @@ FZ_HD bool withinBound(double x, double y, double bound) {
   const double x_part = add(diff, y_part);
   const double rest = add(sub(x, x_part), sub(y_part, y));
   const double magnitude = abs(diff);
-  const double signed_rest = diff < 0.0 ? -rest : rest;
-  return magnitude < bound || (magnitude == bound && signed_rest <= 0.0);
+  // Sign of the rest relative to the difference, without a branch so that loops vectorise.
+  const double signed_rest = bitCast<double>(bits(rest) ^ (bits(diff) & 0x8000000000000000ull));
+  return (magnitude < bound) | ((magnitude == bound) & (signed_rest <= 0.0));
 }
 
 }  // namespace fz::fp

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "shared/fp.h"
+#include "shared/host_device.h"
+#include "shared/portable_log.h"
+
+/// REL: bins of equal width in log2 |x|; decoded value +-2^(bin * log_step). See SPEC.md.
+namespace fz::quantizer {
+
+/// Everything that decides the code of one value. Made by makeRelRule.
+struct RelRule {
+  double log_step;
+  double inv_log_step;
+  double bound;      ///< relative
+  double reach;      ///< |bin| must be below; also keeps rounding to an integer exact
+  double max_code;   ///< largest number that the code's width holds
+  double threshold;  ///< |x| must be below
+};
+
+/// Width of a bin in log2 |x|, from the bound alone: the decoder computes it too. Two bins' worth
+/// of log2(1 + bound), less what rounding the decoded value to its type can add.
+template <class T>
+FZ_HD double relLogStep(double bound) {
+  constexpr double kReserve = std::is_same_v<T, float> ? 0x1p-23 : 0x1p-43;
+  const double half = portable::log2OnePlus(bound);
+  const double reduced = fp::sub(half, kReserve);
+  const double least = fp::mul(half, 0.5);
+  return fp::mul(2.0, reduced > least ? reduced : least);
+}
+
+/// The step of version 1 streams, which used f32 throughout.
+FZ_HD float relLogStepV1(float bound) {
+  const auto one_plus = static_cast<double>(fp::add(1.0f, bound));
+  return fp::mul(2.0f, static_cast<float>(portable::log2(one_plus)));
+}
+
+struct RelSettings {
+  double bound;
+  double threshold;
+  std::uint32_t radius;
+  std::uint32_t code_bits;
+};
+
+template <class T>
+FZ_HD RelRule makeRelRule(const RelSettings& s) {
+  constexpr double kMax = 0x1.fffffffffffffp1023;
+  RelRule rule{};
+  rule.log_step = relLogStep<T>(s.bound);
+  const double inverse = rule.log_step > 0.0 ? fp::div(1.0, rule.log_step) : kMax;
+  rule.inv_log_step = inverse < kMax ? inverse : kMax;
+  rule.bound = s.bound;
+  rule.reach = static_cast<double>(s.radius);
+  rule.max_code = static_cast<double>((std::uint64_t{1} << s.code_bits) - 1);
+  rule.threshold = s.threshold;
+  return rule;
+}
+
+template <class T>
+FZ_HD constexpr double minNormal() {
+  return std::is_same_v<T, float> ? 0x1p-126 : 0x1p-1022;
+}
+template <class T>
+FZ_HD constexpr double maxFinite() {
+  return std::is_same_v<T, float> ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
+}
+
+/// |decoded value| of a bin.
+template <class T>
+FZ_HD T relMagnitude(double bin, double log_step) {
+  const double value = portable::pow2(fp::mul(bin, log_step));
+  return static_cast<T>(value < maxFinite<T>() ? value : maxFinite<T>());
+}
+
+/// Code of x; 0 when it has none and must be an outlier. No branches.
+///
+/// The check never accepts a violation but may refuse a value that keeps the bound by less than a
+/// few units of 2^-53: the product bound * |x| and, for bounds above 1/2, the difference are
+/// rounded, and the factor covers both. Products too small for that argument are refused.
+template <class T, class C>
+FZ_HD C relCode(T x, const RelRule& rule) {
+  constexpr double kSafety = 1.0 - 0x1p-51;
+  constexpr double kSmallestProduct = 0x1p-960;
+  const double size = static_cast<double>(fp::abs(x));
+  const bool regular =
+      (size >= minNormal<T>()) & (size <= maxFinite<T>()) & (size < rule.threshold);
+  const double safe = regular ? size : 1.0;
+  const double scaled = fp::mul(portable::log2(safe), rule.inv_log_step);
+  const bool near = fp::abs(scaled) < rule.reach;
+  const double bin = fp::roundEven(near ? scaled : 0.0);
+  const double back = static_cast<double>(relMagnitude<T>(bin, rule.log_step));
+  const double allowed = fp::mul(fp::mul(rule.bound, safe), kSafety);
+  const double sign_bits = (bin < 0.0 ? 2.0 : 0.0) + (x < T{0} ? 1.0 : 0.0) + 1.0;
+  const double stored = fp::add(fp::mul(4.0, fp::abs(bin)), sign_bits);
+  const bool ok = regular & near & (fp::abs(bin) < rule.reach) & (stored <= rule.max_code) &
+                  (allowed >= kSmallestProduct) & (fp::abs(fp::sub(safe, back)) <= allowed);
+  // An integer below 2^52 added to 2^52 shows its bits at the end of the significand.
+  return static_cast<C>(fp::bits(fp::add(ok ? stored : 0.0, 0x1p52)));
+}
+
+/// Signed bin of a code, as a double. Precondition: code != 0.
+template <class C>
+FZ_HD double relBin(C code) {
+  const std::uint32_t c = static_cast<std::uint32_t>(code) - 1u;
+  const auto magnitude = static_cast<std::int32_t>(c >> 2);
+  return static_cast<double>((c & 2u) != 0 ? -magnitude : magnitude);
+}
+
+template <class T, class C>
+FZ_HD T relSigned(C code, T magnitude) {
+  const T value = ((static_cast<std::uint32_t>(code) - 1u) & 1u) != 0 ? -magnitude : magnitude;
+  return code == 0 ? T{0} : value;
+}
+
+template <class T, class C>
+FZ_HD T relValue(C code, double log_step) {
+  return relSigned(code, relMagnitude<T>(relBin(code), log_step));
+}
+
+template <class T, class C>
+FZ_HD T relValueV1(C code, float log_step) {
+  const float exponent = fp::mul(static_cast<float>(relBin(code)), log_step);
+  const double value = portable::pow2(static_cast<double>(exponent));
+  return relSigned(
+      code,
+      static_cast<T>(static_cast<float>(value < maxFinite<float>() ? value : maxFinite<float>())));
+}
+
+template <class Team, class T, class C>
+FZ_HD void encodeRelTile(
+    Team team, const T* in, std::uint32_t n, const RelRule& rule, C* codes, std::uint8_t* refused) {
+  team.each(n, [=](std::uint32_t i) {
+    const C code = relCode<T, C>(in[i], rule);
+    codes[i] = code;
+    refused[i] = code == 0 ? 1 : 0;
+  });
+}
+
+}  // namespace fz::quantizer

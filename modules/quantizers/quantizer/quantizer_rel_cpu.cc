@@ -1,0 +1,103 @@
+#include "quantizers/quantizer/quantizer_cpu.h"
+
+// Compiled once per vector target; the plain loops below are vectorised by the compiler.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "quantizers/quantizer/quantizer_rel_cpu.cc"  // NOLINT
+#include "backends/cpu/simd_targets.h"
+// clang-format off: foreach_target must come before highway.h
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace fz::quantizer::HWY_NAMESPACE {  // NOLINT
+
+template <class T, class C>
+HWY_INLINE std::uint64_t encodeRelBlock(const T* HWY_RESTRICT in,
+                                        std::size_t n,
+                                        const RelRule& rule,
+                                        C* HWY_RESTRICT codes) {
+  for (std::size_t i = 0; i < n; ++i) {
+    codes[i] = relCode<T, C>(in[i], rule);
+  }
+  alignas(64) std::uint8_t refused[kMaskValues] = {};
+  for (std::size_t i = 0; i < n; ++i) {
+    refused[i] = static_cast<std::uint8_t>(codes[i] == 0);
+  }
+  return packFlags(refused);
+}
+
+template <class T, class C>
+std::size_t encodeRelLoop(const RelSettings& settings, const EncodeTileArgs& args) {
+  const RelRule rule = makeRelRule<T>(settings);
+  const T* in = static_cast<const T*>(args.in);
+  C* codes = static_cast<C*>(args.codes);
+  std::size_t n_refused = 0;
+  std::uint64_t* masks = args.masks;
+  std::size_t at = 0;
+  for (; at + kMaskValues <= args.n_values; at += kMaskValues) {
+    const std::uint64_t mask = encodeRelBlock<T, C>(in + at, kMaskValues, rule, codes + at);
+    *masks++ = mask;
+    n_refused += static_cast<std::size_t>(__builtin_popcountll(mask));
+  }
+  if (at < args.n_values) {
+    const std::uint64_t mask = encodeRelBlock<T, C>(in + at, args.n_values - at, rule, codes + at);
+    *masks = mask;
+    n_refused += static_cast<std::size_t>(__builtin_popcountll(mask));
+  }
+  return n_refused;
+}
+
+std::size_t encodeRel(Widths widths, const RelSettings& settings, const EncodeTileArgs& args) {
+  if (widths.value_bytes == 4) {
+    return widths.code_bytes == 2 ? encodeRelLoop<float, std::uint16_t>(settings, args)
+                                  : encodeRelLoop<float, std::uint32_t>(settings, args);
+  }
+  return widths.code_bytes == 2 ? encodeRelLoop<double, std::uint16_t>(settings, args)
+                                : encodeRelLoop<double, std::uint32_t>(settings, args);
+}
+
+template <class T, class C>
+void decodeRelLoop(const RelDecodeSettings& settings, const DecodeTileArgs& args) {
+  const C* HWY_RESTRICT codes = static_cast<const C*>(args.codes);
+  T* HWY_RESTRICT out = static_cast<T*>(args.out);
+  if (settings.version < 2) {
+    const float log_step = relLogStepV1(static_cast<float>(settings.bound));
+    for (std::size_t i = 0; i < args.n_values; ++i) {
+      out[i] = relValueV1<T>(codes[i], log_step);
+    }
+    return;
+  }
+  const double log_step = relLogStep<T>(settings.bound);
+  for (std::size_t i = 0; i < args.n_values; ++i) {
+    out[i] = relValue<T>(codes[i], log_step);
+  }
+}
+
+void decodeRel(Widths widths, const RelDecodeSettings& settings, const DecodeTileArgs& args) {
+  if (widths.value_bytes == 4) {
+    return widths.code_bytes == 2 ? decodeRelLoop<float, std::uint16_t>(settings, args)
+                                  : decodeRelLoop<float, std::uint32_t>(settings, args);
+  }
+  return widths.code_bytes == 2 ? decodeRelLoop<double, std::uint16_t>(settings, args)
+                                : decodeRelLoop<double, std::uint32_t>(settings, args);
+}
+
+}  // namespace fz::quantizer::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fz::quantizer {
+
+HWY_EXPORT(encodeRel);
+HWY_EXPORT(decodeRel);
+
+std::size_t encodeRelTile(Widths widths, const RelSettings& settings, const EncodeTileArgs& args) {
+  return HWY_DYNAMIC_DISPATCH(encodeRel)(widths, settings, args);
+}
+void decodeRelTile(Widths widths, const RelDecodeSettings& settings, const DecodeTileArgs& args) {
+  HWY_DYNAMIC_DISPATCH(decodeRel)(widths, settings, args);
+}
+
+}  // namespace fz::quantizer
+#endif
