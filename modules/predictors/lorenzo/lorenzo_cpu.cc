@@ -45,7 +45,7 @@ using fz::HWY_NAMESPACE::RunningSum;
 enum class Around { kNone, kOne, kAll };
 
 template <Around kAround, class U>
-HWY_INLINE U across(const U* row, const Neighbours<U>& around, std::size_t x) {
+HWY_INLINE U across(const U* row, const Neighbours<U>& around, std::ptrdiff_t x) {
   if constexpr (kAround == Around::kNone) {
     return row[x];
   } else if constexpr (kAround == Around::kOne) {
@@ -62,9 +62,9 @@ HWY_INLINE void encodeAs(const U* HWY_RESTRICT row,
                          std::size_t n_values,
                          bool has_left,
                          U* HWY_RESTRICT out) {
-  const auto at = [&](std::size_t x) HWY_ATTR { return across<kAround>(row, around, x); };
-  out[0] = has_left ? delta::minus(at(0), at(static_cast<std::size_t>(-1))) : at(0);
-  for (std::size_t x = 1; x < n_values; ++x) {
+  const auto at = [&](std::ptrdiff_t x) HWY_ATTR { return across<kAround>(row, around, x); };
+  out[0] = has_left ? delta::minus(at(0), at(-1)) : at(0);
+  for (std::ptrdiff_t x = 1; x < static_cast<std::ptrdiff_t>(n_values); ++x) {
     out[x] = delta::minus(at(x), at(x - 1));
   }
 }
