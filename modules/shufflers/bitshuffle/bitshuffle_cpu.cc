@@ -8,6 +8,7 @@
 #define HWY_TARGET_INCLUDE "shufflers/bitshuffle/bitshuffle_cpu.cc"  // NOLINT
 #include "backends/cpu/simd_targets.h"
 // clang-format off: foreach_target must come before highway.h
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 // clang-format on
@@ -21,6 +22,8 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace fz::bitshuffle::HWY_NAMESPACE {  // NOLINT
+
+constexpr std::size_t kLineBytes = 64;
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
@@ -36,6 +39,9 @@ HWY_INLINE Vector load(const std::uint8_t* p) {
 }
 HWY_INLINE void store(Vector v, std::uint8_t* p) {
   std::memcpy(p, &v, sizeof(v));
+}
+HWY_INLINE void stream(Vector v, std::uint8_t* p) {
+  store(v, p);
 }
 HWY_INLINE Vector loadBlocks(const std::uint8_t* p, std::size_t /*stride*/) {
   return load(p);
@@ -70,6 +76,9 @@ HWY_INLINE Vector load(const std::uint8_t* p) {
 }
 HWY_INLINE void store(Vector v, std::uint8_t* p) {
   hn::StoreU(v, Tag(), p);
+}
+HWY_INLINE void stream(Vector v, std::uint8_t* p) {
+  hn::Stream(v, Tag(), p);
 }
 
 /// One 16-byte block from each of p, p + stride, ...
@@ -158,6 +167,17 @@ struct Tile {
   }
 };
 
+/// A plane's bytes of a tile. Streaming pays only where one vector is a whole cache line.
+template <bool kStream>
+HWY_INLINE void storePlane(Vector v, std::uint8_t* p) {
+  if constexpr (kStream && kLanes == kLineBytes) {
+    stream(v, p);
+  } else {
+    store(v, p);
+  }
+}
+
+template <bool kStream>
 HWY_INLINE void encodeByteTile(const std::uint8_t* in, std::uint8_t* out, std::size_t plane_bytes) {
   Vector x[8];
   for (std::size_t r = 0; r < 8; ++r) {
@@ -166,7 +186,7 @@ HWY_INLINE void encodeByteTile(const std::uint8_t* in, std::uint8_t* out, std::s
   interleave<8, 4>(x);
   transposeBits(x);
   for (int q = 0; q < 8; ++q) {
-    store(x[q], out + Tile<1>::plane(0, q) * plane_bytes);
+    storePlane<kStream>(x[q], out + Tile<1>::plane(0, q) * plane_bytes);
   }
 }
 
@@ -182,7 +202,7 @@ HWY_INLINE void decodeByteTile(const std::uint8_t* in, std::size_t plane_bytes, 
   }
 }
 
-template <int kBytes>
+template <int kBytes, bool kStream>
 HWY_INLINE void encodeTile(const std::uint8_t* in, std::uint8_t* out, std::size_t plane_bytes) {
   using T = Tile<kBytes>;
   constexpr int kElements = 16 / kBytes;  // elements in 16 bytes
@@ -200,7 +220,7 @@ HWY_INLINE void encodeTile(const std::uint8_t* in, std::uint8_t* out, std::size_
   for (int b = 0; b < kBytes; ++b) {
     transposeBits(by_element[b]);
     for (int q = 0; q < 8; ++q) {
-      store(by_element[b][q], out + T::plane(b, q) * plane_bytes);
+      storePlane<kStream>(by_element[b][q], out + T::plane(b, q) * plane_bytes);
     }
   }
 }
@@ -228,85 +248,114 @@ HWY_INLINE void decodeTile(const std::uint8_t* in, std::size_t plane_bytes, std:
   }
 }
 
+/// Asks for memory that the hardware does not foresee: a tile reads its lines in odd order.
+HWY_INLINE void prefetch(const std::uint8_t* in, std::size_t n_bytes) {
+  for (std::size_t i = 0; i < n_bytes; i += kLineBytes) {
+    __builtin_prefetch(in + i, 0,
+                       2);  // into the second level: a block and its output fill the first
+  }
+}
+
 /// f(elements of a tile, first plane byte of a tile) for every tile of units [begin, end), both
-/// as byte offsets.
+/// as byte offsets. Prefetches the input `ahead` bytes further on.
 template <class F>
-HWY_INLINE void forEachTile(const BlockLayout& layout, std::size_t begin, std::size_t end, F f) {
+HWY_INLINE void forEachTile(const UnitRange& range, std::size_t ahead, F f) {
   constexpr std::size_t kUnitPlaneBytes = kUnitElements / 8;
-  const std::size_t block_units = layout.block_bytes / layout.unitBytes();
-  for (std::size_t unit = begin; unit < end; ++unit) {
+  const BlockLayout& layout = range.layout;
+  const std::size_t unit_bytes = layout.unitBytes();
+  const std::size_t block_units = layout.block_bytes / unit_bytes;
+  const std::size_t tile_bytes = 8 * layout.element_bytes * kLanes;
+  for (std::size_t unit = range.begin; unit < range.end; ++unit) {
     const std::size_t planes =
         unit / block_units * layout.block_bytes + unit % block_units * kUnitPlaneBytes;
     for (std::size_t k = 0; k < kUnitPlaneBytes; k += kLanes) {
-      f(unit * layout.unitBytes() + k * 8 * layout.element_bytes, planes + k);
+      const std::size_t elements = unit * unit_bytes + k * 8 * layout.element_bytes;
+      if (elements + ahead + tile_bytes <= range.end * unit_bytes) {
+        prefetch(range.in + elements + ahead, tile_bytes);
+      }
+      f(elements, planes + k);
     }
   }
 }
 
-template <int kBytes>
-void encodeWidth(const BlockLayout& layout,
-                 const std::uint8_t* in,
-                 std::size_t begin,
-                 std::size_t end,
-                 std::uint8_t* out) {
-  const std::size_t plane_bytes = layout.planeBytes();
-  forEachTile(layout, begin, end, [=](std::size_t elements, std::size_t planes) HWY_ATTR {
+template <int kBytes, bool kStream>
+HWY_INLINE void encodeWidth(const UnitRange& range) {
+  constexpr std::size_t kAhead = 4096;
+  const std::uint8_t* in = range.in;
+  std::uint8_t* out = range.out;
+  const std::size_t plane_bytes = range.layout.planeBytes();
+  forEachTile(range, kAhead, [=](std::size_t elements, std::size_t planes) HWY_ATTR {
     if constexpr (kBytes == 1) {
-      encodeByteTile(in + elements, out + planes, plane_bytes);
+      encodeByteTile<kStream>(in + elements, out + planes, plane_bytes);
     } else {
-      encodeTile<kBytes>(in + elements, out + planes, plane_bytes);
+      encodeTile<kBytes, kStream>(in + elements, out + planes, plane_bytes);
     }
   });
 }
 
 template <int kBytes>
-void decodeWidth(const BlockLayout& layout,
-                 const std::uint8_t* in,
-                 std::size_t begin,
-                 std::size_t end,
-                 std::uint8_t* out) {
-  const std::size_t plane_bytes = layout.planeBytes();
-  forEachTile(layout, begin, end, [=](std::size_t elements, std::size_t planes) HWY_ATTR {
-    if constexpr (kBytes == 1) {
-      decodeByteTile(in + planes, plane_bytes, out + elements);
-    } else {
-      decodeTile<kBytes>(in + planes, plane_bytes, out + elements);
-    }
-  });
-}
-
-void encode(const BlockLayout& layout,
-            const std::uint8_t* in,
-            std::size_t begin,
-            std::size_t end,
-            std::uint8_t* out) {
-  switch (layout.element_bytes) {
-    case 1:
-      return encodeWidth<1>(layout, in, begin, end, out);
-    case 2:
-      return encodeWidth<2>(layout, in, begin, end, out);
-    case 4:
-      return encodeWidth<4>(layout, in, begin, end, out);
-    default:
-      return encodeWidth<8>(layout, in, begin, end, out);
+HWY_INLINE void decodeTileOf(const std::uint8_t* in, std::size_t plane_bytes, std::uint8_t* out) {
+  if constexpr (kBytes == 1) {
+    decodeByteTile(in, plane_bytes, out);
+  } else {
+    decodeTile<kBytes>(in, plane_bytes, out);
   }
 }
 
-void decode(const BlockLayout& layout,
-            const std::uint8_t* in,
-            std::size_t begin,
-            std::size_t end,
-            std::uint8_t* out) {
-  switch (layout.element_bytes) {
+template <int kBytes, bool kStream>
+HWY_INLINE void decodeWidth(const UnitRange& range) {
+  const std::uint8_t* in = range.in;
+  std::uint8_t* out = range.out;
+  const std::size_t plane_bytes = range.layout.planeBytes();
+  // The planes of a tile are all over the block, so the next block is what comes in order.
+  forEachTile(range, range.layout.block_bytes,
+              [=](std::size_t elements, std::size_t planes) HWY_ATTR {
+                if constexpr (kStream) {
+                  alignas(64) std::uint8_t tile[8 * kBytes * kLanes];
+                  decodeTileOf<kBytes>(in + planes, plane_bytes, tile);
+                  for (std::size_t i = 0; i < sizeof(tile); i += kLanes) {
+                    stream(load(tile + i), out + elements + i);
+                  }
+                } else {
+                  decodeTileOf<kBytes>(in + planes, plane_bytes, out + elements);
+                }
+              });
+}
+
+template <bool kStream>
+void encodeRange(const UnitRange& range) {
+  switch (range.layout.element_bytes) {
     case 1:
-      return decodeWidth<1>(layout, in, begin, end, out);
+      return encodeWidth<1, kStream>(range);
     case 2:
-      return decodeWidth<2>(layout, in, begin, end, out);
+      return encodeWidth<2, kStream>(range);
     case 4:
-      return decodeWidth<4>(layout, in, begin, end, out);
+      return encodeWidth<4, kStream>(range);
     default:
-      return decodeWidth<8>(layout, in, begin, end, out);
+      return encodeWidth<8, kStream>(range);
   }
+}
+
+template <bool kStream>
+void decodeRange(const UnitRange& range) {
+  switch (range.layout.element_bytes) {
+    case 1:
+      return decodeWidth<1, kStream>(range);
+    case 2:
+      return decodeWidth<2, kStream>(range);
+    case 4:
+      return decodeWidth<4, kStream>(range);
+    default:
+      return decodeWidth<8, kStream>(range);
+  }
+}
+
+void encode(const UnitRange& range) {
+  range.streams ? encodeRange<true>(range) : encodeRange<false>(range);
+}
+
+void decode(const UnitRange& range) {
+  range.streams ? decodeRange<true>(range) : decodeRange<false>(range);
 }
 
 }  // namespace fz::bitshuffle::HWY_NAMESPACE
@@ -318,19 +367,13 @@ namespace fz::bitshuffle {
 HWY_EXPORT(encode);
 HWY_EXPORT(decode);
 
-void encodeUnits(const BlockLayout& layout,
-                 const std::uint8_t* in,
-                 std::size_t begin,
-                 std::size_t end,
-                 std::uint8_t* out) {
-  HWY_DYNAMIC_DISPATCH(encode)(layout, in, begin, end, out);
+void encodeUnits(const UnitRange& range) {
+  HWY_DYNAMIC_DISPATCH(encode)(range);
+  hwy::FlushStream();
 }
-void decodeUnits(const BlockLayout& layout,
-                 const std::uint8_t* in,
-                 std::size_t begin,
-                 std::size_t end,
-                 std::uint8_t* out) {
-  HWY_DYNAMIC_DISPATCH(decode)(layout, in, begin, end, out);
+void decodeUnits(const UnitRange& range) {
+  HWY_DYNAMIC_DISPATCH(decode)(range);
+  hwy::FlushStream();
 }
 
 }  // namespace fz::bitshuffle

@@ -14,17 +14,20 @@ struct BlockLayout {
   std::size_t planeBytes() const { return block_bytes / (8 * element_bytes); }
 };
 
-/// Shuffles units [begin, end) of a buffer with the widest vectors of this machine. Units are
-/// independent: each has its own bytes of every plane. Never throws.
-void encodeUnits(const BlockLayout& layout,
-                 const std::uint8_t* in,
-                 std::size_t begin,
-                 std::size_t end,
-                 std::uint8_t* out);
-void decodeUnits(const BlockLayout& layout,
-                 const std::uint8_t* in,
-                 std::size_t begin,
-                 std::size_t end,
-                 std::uint8_t* out);
+/// Units [begin, end) of a buffer. `streams` writes past the caches, which pays for outputs that do
+/// not fit there; `out` must then be 64-byte aligned.
+struct UnitRange {
+  BlockLayout layout;
+  const std::uint8_t* in;
+  std::uint8_t* out;
+  std::size_t begin;
+  std::size_t end;
+  bool streams;
+};
+
+/// Shuffles units with the widest vectors of this machine. Units are independent: each has its own
+/// bytes of every plane. Never throws.
+void encodeUnits(const UnitRange& range);
+void decodeUnits(const UnitRange& range);
 
 }  // namespace fz::bitshuffle

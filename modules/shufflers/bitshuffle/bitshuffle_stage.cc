@@ -1,5 +1,6 @@
 #include "shufflers/bitshuffle/bitshuffle_stage.h"
 
+#include <bit>
 #include <cstring>
 
 #include "backends/cpu/parallel_for.h"
@@ -13,6 +14,9 @@ namespace fz {
 namespace {
 
 constexpr std::size_t kMaxBlockBytes = 0xFFFFFC00u;  // largest multiple of 1024 in the u32 field
+
+// Outputs from this size on will not be in a cache when the next stage reads them.
+constexpr std::size_t kStreamBytes = std::size_t{16} << 20;
 
 bool isElementWidth(std::size_t n_bytes) {
   return n_bytes == 1 || n_bytes == 2 || n_bytes == 4 || n_bytes == 8;
@@ -28,9 +32,11 @@ void runBlocks(const CpuRun& run, const bitshuffle::BlockLayout& layout, F units
   const ByteView in = run.inputs[0];
   const MutableByteView out = run.outputs[0];
   const std::size_t n_shuffled = in.size() / layout.block_bytes * layout.block_bytes;
+  const bool streams =
+      n_shuffled >= kStreamBytes && std::bit_cast<std::uintptr_t>(out.data()) % 64 == 0;
   parallelRanges(run.executor, n_shuffled / layout.unitBytes(),
                  [&](std::size_t begin, std::size_t end) {
-                   units(layout, in.data(), begin, end, out.data());
+                   units({layout, in.data(), out.data(), begin, end, streams});
                  });
   if (n_shuffled < in.size()) {
     std::memcpy(out.data() + n_shuffled, in.data() + n_shuffled, in.size() - n_shuffled);

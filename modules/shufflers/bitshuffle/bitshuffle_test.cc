@@ -3,8 +3,10 @@
 #include "fz/error.h"
 #include "shared/team.h"
 #include "shufflers/bitshuffle/bitshuffle_codec.h"
+#include "shufflers/bitshuffle/bitshuffle_cpu.h"
 #include "shufflers/bitshuffle/bitshuffle_stage.h"
 #include "stage/stage_factory.h"
+#include "support/each_target.h"
 #include "support/shuffled.h"
 #include "support/stage_case.h"
 
@@ -130,16 +132,50 @@ void expectCodecBytes(Team team, std::size_t n_elements) {
   EXPECT_TRUE(back == elements);
 }
 
+using Elements = TypeList<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>;
+
 TEST(Bitshuffle, StageAndTeamsGiveTheSameBytes) {
   std::mt19937_64 rng(4);
   const ShuffledTeam shuffled{&rng};
   for (const std::size_t n : {1024u, 3072u, 4096u}) {
-    forEachType(TypeList<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>{},
-                [&]<class E>() {
-                  expectCodecBytes<E>(SerialTeam{}, n);
-                  expectCodecBytes<E>(shuffled, n);
-                });
+    forEachType(Elements{}, [&]<class E>() {
+      expectCodecBytes<E>(SerialTeam{}, n);
+      expectCodecBytes<E>(shuffled, n);
+    });
   }
+}
+
+TEST(Bitshuffle, EveryVectorTargetGivesTheBytesOfTheCodec) {
+  forEachVectorTarget([] {
+    forEachType(Elements{}, []<class E>() {
+      expectCodecBytes<E>(SerialTeam{}, 2048);
+      const Bytes input = noise(50000, sizeof(E));
+      BitshuffleStage stage;
+      stage.setElementWidth(sizeof(E));
+      EXPECT_TRUE(decode(kId, encode(stage, input)) == input);
+    });
+  });
+}
+
+TEST(Bitshuffle, WritingPastTheCachesGivesTheSameBytes) {
+  struct alignas(64) Line {
+    std::uint8_t bytes[64];
+  };
+  constexpr std::size_t kBytes = 5 * 16384;
+  const Bytes input = noise(kBytes, 12);
+  forEachVectorTarget([&] {
+    for (const std::size_t width : {1u, 2u, 4u, 8u}) {
+      std::vector<Line> shuffled(kBytes / 64);
+      std::vector<Line> back(kBytes / 64);
+      const bitshuffle::BlockLayout layout{16384, width};
+      const std::size_t n_units = kBytes / layout.unitBytes();
+      bitshuffle::encodeUnits({layout, input.data(), shuffled[0].bytes, 0, n_units, true});
+      const Bytes expected = shuffle(input, 16384, width);
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), shuffled[0].bytes));
+      bitshuffle::decodeUnits({layout, expected.data(), back[0].bytes, 0, n_units, true});
+      EXPECT_TRUE(std::equal(input.begin(), input.end(), back[0].bytes));
+    }
+  });
 }
 
 TEST(Bitshuffle, KeepsTheSizeAndChangesTheData) {
