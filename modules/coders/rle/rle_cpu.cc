@@ -66,6 +66,13 @@ HWY_INLINE std::size_t listMarks(const TileMarks& tile, std::uint32_t* positions
   for (std::uint32_t word = 0; word < tile.n_words; ++word) {
     std::uint64_t left = tile.marks[word];
     const auto n_marks = static_cast<std::size_t>(std::popcount(left));
+    if (n_marks == 64) {  // noise: every value is a run
+      for (std::uint32_t j = 0; j < 64; ++j) {
+        positions[n + j] = 64 * word + j;
+      }
+      n += 64;
+      continue;
+    }
     for (std::size_t done = 0; done < n_marks; done += 8) {
       for (std::size_t j = 0; j < 8; ++j) {
         positions[n + done + j] = 64 * word + static_cast<std::uint32_t>(std::countr_zero(left));
