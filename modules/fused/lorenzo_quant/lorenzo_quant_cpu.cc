@@ -181,10 +181,15 @@ void writeEntriesOf(const EncodeJob& job,
   if (counts.n_exact == 0) {
     return;
   }
-  std::uint64_t at = job.n_range_total + first.n_exact;
   const T* in = static_cast<const T*>(job.in) + segment.begin;
+  // Found by a vector loop first: such values are few and the scalar form is slow.
+  alignas(64) typename Number<T>::Word usable[kMaxSegmentValues];
   for (std::uint32_t i = 0; i < segment.n_values; ++i) {
-    if (quantize(in[i], step).usable == 0) {
+    usable[i] = quantize(in[i], step).usable;
+  }
+  std::uint64_t at = job.n_range_total + first.n_exact;
+  for (std::uint32_t i = 0; i < segment.n_values; ++i) {
+    if (usable[i] == 0) {
       std::memcpy(values + at, in + i, sizeof(T));
       job.indices[at] = static_cast<std::uint32_t>(segment.begin + i);
       ++at;

@@ -39,15 +39,32 @@ void addDeltas(const DecodeJob& job, const Segment& segment, Sum* sums) {
   }
 }
 
-template <class Sum>
-void runningSums(std::uint32_t n, std::uint32_t edge, Sum* sums) {
-  for (std::uint32_t begin = 0; begin < n; begin += edge) {
-    const std::uint32_t end = std::min(n, begin + edge);
+template <std::uint32_t kEdge, class Sum>
+void runningSums(std::uint32_t n, Sum* sums) {
+  std::uint32_t begin = 0;
+  for (; begin + kEdge <= n; begin += kEdge) {  // whole tiles: a constant count unrolls
     Sum sum{};
-    for (std::uint32_t i = begin; i < end; ++i) {
-      sum += sums[i];
-      sums[i] = sum;
+    for (std::uint32_t i = 0; i < kEdge; ++i) {
+      sum += sums[begin + i];
+      sums[begin + i] = sum;
     }
+  }
+  Sum sum{};
+  for (; begin < n; ++begin) {
+    sum += sums[begin];
+    sums[begin] = sum;
+  }
+}
+
+/// Sums along x inside the tiles of a segment.
+template <class Sum>
+void runningSums(int ndim, std::uint32_t n, Sum* sums) {
+  if (ndim == 1) {
+    runningSums<1024>(n, sums);
+  } else if (ndim == 2) {
+    runningSums<32>(n, sums);
+  } else {
+    runningSums<8>(n, sums);
   }
 }
 
@@ -81,7 +98,6 @@ void decodeBlockOf(const DecodeJob& job, std::uint64_t index) {
   const Cut& cut = job.cut;
   const int ndim = cut.grid.ndim;
   const Block block = blockAt(cut, index);
-  const std::uint32_t edge = tileEdge(ndim);
   const T step = makeStep<T>(job.bound, ndim).step;
   Rows<Sum> rows;
   rows.clearZeros();
@@ -97,7 +113,7 @@ void decodeBlockOf(const DecodeJob& job, std::uint64_t index) {
       if (job.n_deltas != 0) {
         addDeltas<T>(job, segment, sums);
       }
-      runningSums(n, edge, sums);
+      runningSums(ndim, n, sums);
       if (ndim > 1) {
         addRows(neighboursOf(rows, y, z, ndim), n, ndim, sums);
       }

@@ -16,125 +16,140 @@
 HWY_BEFORE_NAMESPACE();
 namespace fz::tiled_lorenzo::HWY_NAMESPACE {  // NOLINT
 
-// Values are handled as unsigned, so that sums and differences wrap.
+// Values are handled as unsigned, so that sums and differences wrap. A strip passes through a
+// staging area in natural order: rows are worked on whole, and the stream is touched in its order.
 
-constexpr std::uint32_t kFront = 64;  // zeros before a row, read by the shifted loads
+constexpr std::uint32_t kFront = 64;  // before the staging area, read by shifted loads
 
 struct Strip {
   std::uint64_t first_tile;  ///< number of the tile in the stream
   Origin origin;
   std::uint32_t n_tiles;
   std::uint32_t n_values;  ///< in x; less than n_tiles * tile.x at the right edge of the grid
+  std::uint32_t pitch;     ///< of the staging area
 };
 
 Strip stripAt(const Grid& grid, std::uint64_t index) {
   const std::uint64_t tiles_x = grid.tilesX();
-  const std::uint64_t strip_tiles = kStripValues / grid.tile.x;
-  const std::uint64_t strips_x = bits::ceilDiv(tiles_x, strip_tiles);
-  const std::uint64_t t = index % strips_x * strip_tiles;
+  const std::uint64_t strips_x = bits::ceilDiv(tiles_x, stripTiles(grid));
+  const std::uint64_t t = index % strips_x * stripTiles(grid);
   const std::uint64_t first = index / strips_x * tiles_x + t;
-  const std::uint64_t n_tiles = std::min(strip_tiles, tiles_x - t);
+  const std::uint64_t n_tiles = std::min(stripTiles(grid), tiles_x - t);
   const Origin origin = originOf(grid, first);
   const std::uint64_t n = std::min<std::uint64_t>(n_tiles * grid.tile.x, grid.nx - origin.x);
-  return {first, origin, static_cast<std::uint32_t>(n_tiles), static_cast<std::uint32_t>(n)};
+  return {first, origin, static_cast<std::uint32_t>(n_tiles), static_cast<std::uint32_t>(n),
+          static_cast<std::uint32_t>(n_tiles * grid.tile.x)};
 }
 
-/// Copies pieces of `edge` values; a constant edge where it is one of the usual ones, so that a
-/// piece is one or two vector moves.
-template <class U, std::uint32_t kEdge>
-void copyPieces(const U* from, std::size_t from_step, U* to, std::size_t to_step, std::uint32_t n) {
-  for (std::uint32_t t = 0; t < n; ++t) {
-    std::memcpy(to + t * to_step, from + t * from_step, kEdge * sizeof(U));
+/// Row (y, z) of a strip in the field; null outside the grid. `above` is the row that predicts the
+/// first value of each tile; null where that is 0.
+template <class U>
+struct FieldRow {
+  U* row = nullptr;
+  const U* above = nullptr;
+};
+template <class U>
+FieldRow<U> fieldRow(
+    const Grid& grid, const Strip& strip, std::uint32_t y, std::uint32_t z, U* field) {
+  const Origin& o = strip.origin;
+  if (o.z + z >= grid.nz || o.y + y >= grid.ny) {
+    return {};
+  }
+  const std::uint64_t plane = grid.nx * grid.ny;
+  U* row = field + (o.z + z) * plane + (o.y + y) * grid.nx + o.x;
+  return {row, y > 0 ? row - grid.nx : (z > 0 ? row - plane : nullptr)};
+}
+
+/// Asks for a row of the field ahead of its use: the rows of a strip lie far apart, and hardware
+/// prefetching starts anew in each.
+template <int kForWriting, class U>
+void prefetchRow(const Strip& strip, const U* row) {
+  constexpr std::uint32_t kLine = 64 / sizeof(U);
+  for (std::uint32_t i = 0; row != nullptr && i < strip.n_values; i += kLine) {
+    __builtin_prefetch(row + i, kForWriting);
   }
 }
-template <class U>
-void copyPieces(std::uint32_t edge,
-                const U* from,
-                std::size_t from_step,
-                U* to,
-                std::size_t to_step,
-                std::uint32_t n) {
-  switch (edge) {
-    case 1:
-      return copyPieces<U, 1>(from, from_step, to, to_step, n);
-    case 2:
-      return copyPieces<U, 2>(from, from_step, to, to_step, n);
-    case 4:
-      return copyPieces<U, 4>(from, from_step, to, to_step, n);
-    case 8:
-      return copyPieces<U, 8>(from, from_step, to, to_step, n);
-    case 16:
-      return copyPieces<U, 16>(from, from_step, to, to_step, n);
-    default:
-      for (std::uint32_t t = 0; t < n; ++t) {
-        std::memcpy(to + t * to_step, from + t * from_step, edge * sizeof(U));
+
+/// Copies the staging area to the tiles of the stream, tile after tile, or back from a constant
+/// stream. The usual edges are constants, so that a piece of a row is one or two moves.
+template <std::uint32_t kEdge, class U, class Stream>
+void movePieces(const Grid& grid, const Strip& strip, U* stage, Stream* stream) {
+  const std::uint32_t edge = kEdge != 0 ? kEdge : grid.tile.x;
+  const std::uint32_t n_rows = grid.tile.y * grid.tile.z;
+  for (std::uint32_t t = 0; t < strip.n_tiles; ++t) {
+    U* piece = stage + t * edge;
+    for (std::uint32_t row = 0; row < n_rows; ++row) {
+      if constexpr (std::is_const_v<Stream>) {
+        std::memcpy(piece, stream, edge * sizeof(U));
+      } else {
+        std::memcpy(stream, piece, edge * sizeof(U));
       }
+      piece += strip.pitch;
+      stream += edge;
+    }
+  }
+}
+template <class U, class Stream>
+void movePieces(const Grid& grid, const Strip& strip, U* stage, Stream* stream) {
+  switch (grid.tile.x) {
+    case 1:
+      return movePieces<1>(grid, strip, stage, stream);
+    case 2:
+      return movePieces<2>(grid, strip, stage, stream);
+    case 4:
+      return movePieces<4>(grid, strip, stage, stream);
+    case 8:
+      return movePieces<8>(grid, strip, stage, stream);
+    case 16:
+      return movePieces<16>(grid, strip, stage, stream);
+    default:
+      return movePieces<0>(grid, strip, stage, stream);
   }
 }
 
-/// One row of a strip: differences along x in natural order, then a piece per tile; the first value
-/// of each piece is predicted from `above`, a row of the field (null: from 0).
+/// Differences along x, then the first value of each tile against `above`.
 template <class U>
-void encodeRow(const Grid& grid, const Strip& strip, const U* row, const U* above, U* out) {
-  const std::uint32_t edge = grid.tile.x;
-  const std::size_t tile_values = grid.tile.values();
-  alignas(64) U deltas[kStripValues];
-  deltas[0] = 0;
-  for (std::uint32_t i = 1; i < strip.n_values; ++i) {
+void encodeRow(std::uint32_t edge, const Strip& strip, const FieldRow<const U>& from, U* deltas) {
+  const std::uint32_t n = strip.n_values;
+  const U* row = from.row;
+  if (row == nullptr) {
+    std::fill_n(deltas, strip.pitch, U{0});
+    return;
+  }
+  for (std::uint32_t i = 1; i < n; ++i) {
     deltas[i] = static_cast<U>(row[i] - row[i - 1]);
   }
-  const std::uint32_t n_padded = strip.n_tiles * edge;
-  std::fill(deltas + strip.n_values, deltas + n_padded, U{0});
-  copyPieces(edge, deltas, edge, out, tile_values, strip.n_tiles);
-  if (above != nullptr) {
-    for (std::uint32_t t = 0; t < strip.n_tiles; ++t) {
-      out[t * tile_values] = static_cast<U>(row[t * edge] - above[t * edge]);
+  std::fill(deltas + n, deltas + strip.pitch, U{0});
+  if (from.above != nullptr) {
+    for (std::uint32_t i = 0; i < n; i += edge) {
+      deltas[i] = static_cast<U>(row[i] - from.above[i]);
     }
   } else {
-    for (std::uint32_t t = 0; t < strip.n_tiles; ++t) {
-      out[t * tile_values] = row[t * edge];
+    for (std::uint32_t i = 0; i < n; i += edge) {
+      deltas[i] = row[i];
     }
-  }
-}
-
-template <class U>
-void zeroRow(const Grid& grid, const Strip& strip, U* out) {
-  for (std::uint32_t t = 0; t < strip.n_tiles; ++t) {
-    std::fill_n(out + t * std::size_t{grid.tile.values()}, grid.tile.x, U{0});
   }
 }
 
 template <class U>
 void encodeStripOf(const Grid& grid, std::uint64_t index, const U* in, U* out) {
-  const Shape shape = grid.tile;
-  const std::uint64_t plane = grid.nx * grid.ny;
   const Strip strip = stripAt(grid, index);
-  const Origin& o = strip.origin;
-  U* tiles = out + strip.first_tile * shape.values();
-  for (std::uint32_t z = 0; z < shape.z; ++z) {
-    for (std::uint32_t y = 0; y < shape.y; ++y) {
-      U* to = tiles + (z * shape.y + y) * shape.x;
-      if (o.z + z >= grid.nz || o.y + y >= grid.ny) {
-        zeroRow(grid, strip, to);
-        continue;
-      }
-      const U* row = in + (o.z + z) * plane + (o.y + y) * grid.nx + o.x;
-      const U* above = y > 0 ? row - grid.nx : (z > 0 ? row - plane : nullptr);
-      encodeRow(grid, strip, row, above, to);
+  const Strip next = stripAt(grid, std::min(index + 1, stripCount(grid) - 1));
+  alignas(64) U stage[kStripValues];
+  U* deltas = stage;
+  for (std::uint32_t z = 0; z < grid.tile.z; ++z) {
+    for (std::uint32_t y = 0; y < grid.tile.y; ++y) {
+      prefetchRow<0>(next, fieldRow(grid, next, y, z, in).row);
+      encodeRow(grid.tile.x, strip, fieldRow(grid, strip, y, z, in), deltas);
+      deltas += strip.pitch;
     }
   }
+  movePieces(grid, strip, stage, out + strip.first_tile * grid.tile.values());
 }
 
-/// Working rows of the decoder; the zeros in front are what a shifted load sees before the strip.
-template <class U>
-struct Lines {
-  alignas(64) U a[kFront + kStripValues];
-  alignas(64) U b[kFront + kStripValues];
-};
-
-/// Running sums inside pieces of `edge` values, a power of two: log2(edge) passes over the whole
-/// strip, each adding the value kDistance back where that lies in the same piece.
-template <class U, std::uint32_t kDistance>
+/// One pass of running sums inside pieces whose length is a power of two: adds the value kDistance
+/// back where that lies in the same piece. What a load finds before the row is not used.
+template <std::uint32_t kDistance, class U>
 void sumPass(const U* from, std::uint32_t edge_mask, std::uint32_t n, U* to) {
   for (std::uint32_t i = 0; i < n; ++i) {
     const U other = *(from + i - kDistance);
@@ -142,64 +157,52 @@ void sumPass(const U* from, std::uint32_t edge_mask, std::uint32_t n, U* to) {
   }
 }
 
+/// Running sums inside pieces of `edge` values. `row` is used as working memory, and so is `work`.
 template <class U>
-const U* sumPieces(std::uint32_t edge, std::uint32_t n, Lines<U>& lines) {
-  U* a = lines.a + kFront;
-  U* b = lines.b + kFront;
+void sumPieces(std::uint32_t edge, std::uint32_t n, U* row, U* work, U* out) {
   if (edge == 4) {
-    sumPass<U, 1>(a, 3, n, b);
-    sumPass<U, 2>(b, 3, n, a);
-    return a;
+    sumPass<1>(row, 3, n, work);
+    sumPass<2>(work, 3, n, out);
+    return;
   }
   if (edge == 8) {
-    sumPass<U, 1>(a, 7, n, b);
-    sumPass<U, 2>(b, 7, n, a);
-    sumPass<U, 4>(a, 7, n, b);
-    return b;
+    sumPass<1>(row, 7, n, work);
+    sumPass<2>(work, 7, n, row);
+    sumPass<4>(row, 7, n, out);
+    return;
   }
   for (std::uint32_t begin = 0; begin < n; begin += edge) {
     const std::uint32_t end = std::min(n, begin + edge);
     U sum = 0;
     for (std::uint32_t i = begin; i < end; ++i) {
-      sum = static_cast<U>(sum + a[i]);
-      a[i] = sum;
+      sum = static_cast<U>(sum + row[i]);
+      out[i] = sum;
     }
   }
-  return a;
-}
-
-template <class U>
-void decodeRow(
-    const Grid& grid, const Strip& strip, const U* tiles, const U* above, Lines<U>& lines, U* out) {
-  const std::uint32_t edge = grid.tile.x;
-  const std::size_t tile_values = grid.tile.values();
-  U* a = lines.a + kFront;
-  copyPieces(edge, tiles, tile_values, a, edge, strip.n_tiles);
-  if (above != nullptr) {
-    for (std::uint32_t t = 0; t < strip.n_tiles; ++t) {
-      a[t * edge] = static_cast<U>(a[t * edge] + above[t * edge]);
-    }
-  }
-  std::memcpy(out, sumPieces(edge, strip.n_values, lines), strip.n_values * sizeof(U));
 }
 
 template <class U>
 void decodeStripOf(const Grid& grid, std::uint64_t index, const U* in, U* out) {
-  const Shape shape = grid.tile;
-  const std::uint64_t plane = grid.nx * grid.ny;
   const Strip strip = stripAt(grid, index);
-  const Origin& o = strip.origin;
-  Lines<U> lines;
-  std::fill_n(lines.a, kFront, U{0});
-  std::fill_n(lines.b, kFront, U{0});
-  const U* tiles = in + strip.first_tile * shape.values();
-  const auto n_z = std::min<std::uint64_t>(shape.z, grid.nz - o.z);
-  const auto n_y = std::min<std::uint64_t>(shape.y, grid.ny - o.y);
-  for (std::uint64_t z = 0; z < n_z; ++z) {
-    for (std::uint64_t y = 0; y < n_y; ++y) {
-      U* row = out + (o.z + z) * plane + (o.y + y) * grid.nx + o.x;
-      const U* above = y > 0 ? row - grid.nx : (z > 0 ? row - plane : nullptr);
-      decodeRow(grid, strip, tiles + (z * shape.y + y) * shape.x, above, lines, row);
+  const Strip next = stripAt(grid, std::min(index + 1, stripCount(grid) - 1));
+  const std::uint32_t edge = grid.tile.x;
+  alignas(64) U staged[kFront + kStripValues];
+  alignas(64) U work[kFront + kStripValues];
+  std::fill_n(staged, kFront, U{0});
+  std::fill_n(work, kFront, U{0});
+  movePieces(grid, strip, staged + kFront, in + strip.first_tile * grid.tile.values());
+  U* row = staged + kFront;
+  for (std::uint32_t z = 0; z < grid.tile.z; ++z) {
+    for (std::uint32_t y = 0; y < grid.tile.y; ++y, row += strip.pitch) {
+      prefetchRow<1>(next, fieldRow(grid, next, y, z, out).row);
+      const FieldRow<U> to = fieldRow(grid, strip, y, z, out);
+      if (to.row == nullptr) {
+        continue;
+      }
+      for (std::uint32_t i = 0; to.above != nullptr && i < strip.n_values; i += edge) {
+        row[i] = static_cast<U>(row[i] + to.above[i]);
+      }
+      sumPieces(edge, strip.n_values, row, work + kFront, to.row);
     }
   }
 }
@@ -233,11 +236,6 @@ namespace fz::tiled_lorenzo {
 
 HWY_EXPORT(encode);
 HWY_EXPORT(decode);
-
-std::uint64_t stripCount(const Grid& grid) {
-  const std::uint64_t strip_tiles = kStripValues / grid.tile.x;
-  return bits::ceilDiv(grid.tilesX(), strip_tiles) * grid.tilesY() * grid.tilesZ();
-}
 
 void encodeStrip(
     const Grid& grid, std::uint64_t strip, std::size_t value_bytes, const void* in, void* out) {
