@@ -255,8 +255,9 @@ void FrameDecoder::decode(const FrameHeader& header,
   dag.setExecContext(&context);
   dag.setMemoryLimit(limits.max_memory_bytes);
   dag.setExternalOutput(plan_->result_buffer, nullptr, 0);
+  // A stage may begin with less and ask for the rest once its stream has confirmed it.
   dag.setExternalGrower([&](int /*buffer_id*/, std::size_t stage_bytes) {
-    FZ_REQUIRE(stage_bytes == n_bytes, ErrorCode::kCorrupt,
+    FZ_REQUIRE(stage_bytes <= n_bytes, ErrorCode::kCorrupt,
                "frame: the data decode to {} bytes, the header announces {}", stage_bytes, n_bytes);
     return provide_output(stage_bytes);
   });
