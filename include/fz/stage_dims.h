@@ -17,6 +17,8 @@ class StageDims {
   void setFromPipeline(const std::array<std::size_t, 3>& dims);
 
   const std::array<std::size_t, 3>& get() const { return dims_; }
+  /// Whether they were set on the stage itself.
+  bool areOwn() const { return own_; }
   /// 1, 2 or 3: the last axis with more than one value counts.
   int ndim() const;
 

@@ -47,13 +47,20 @@ void LorenzoStage<T>::setBlockSize(std::size_t n_values) {
 
 template <class T>
 const ParamTable& LorenzoStage<T>::paramTable() const {
-  static const ParamTable kTable(
-      {intParam<LorenzoStage>("block_size", 0, {0, static_cast<std::int64_t>(kMaxBlock)},
-                              "values per block in one dimension; 0 for 256",
-                              &LorenzoStage::getBlockSize, [](LorenzoStage& stage, std::int64_t n) {
-                                stage.setBlockSize(static_cast<std::size_t>(n));
-                              })});
+  static const ParamTable kTable({intParam<LorenzoStage>(
+      "block_size", 0, {0, static_cast<std::int64_t>(kMaxBlock)},
+      "block-local delta along one line, restarted every so many values; 0: the dims decide (256 in 1-D)",
+      &LorenzoStage::getBlockSize, [](LorenzoStage& stage, std::int64_t n) {
+        stage.setBlockSize(static_cast<std::size_t>(n));
+      })});
   return kTable;
+}
+
+/// A block size asks for blocks along one line of values, whatever the shape of the pipeline.
+template <class T>
+const StageDims& LorenzoStage<T>::shape() const {
+  static const StageDims kOneLine;
+  return block_size_ > 0 && !dims_.areOwn() ? kOneLine : dims_;
 }
 
 template <class T>
@@ -65,7 +72,7 @@ template <class T>
 std::array<std::size_t, 3> LorenzoStage<T>::dimsFor(std::size_t n_bytes, ErrorCode code) const {
   FZ_REQUIRE(n_bytes % sizeof(T) == 0, code,
              "Lorenzo: {} bytes are no whole number of {}-byte values", n_bytes, sizeof(T));
-  return dims_.resolve(n_bytes / sizeof(T), "Lorenzo", code);
+  return shape().resolve(n_bytes / sizeof(T), "Lorenzo", code);
 }
 
 template <class T>
@@ -80,7 +87,7 @@ void LorenzoStage<T>::encodeCpu(const CpuRun& run) {
   const std::size_t n_bytes = run.inputs[0].size();
   const std::array<std::size_t, 3> dims = dimsFor(n_bytes, ErrorCode::kBadSize);
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    const bool is_stored = dims_.ndim() > 1 || dims_.get()[axis] != 0;
+    const bool is_stored = shape().ndim() > 1 || shape().get()[axis] != 0;
     FZ_REQUIRE(!is_stored || dims[axis] <= kMaxExtent, ErrorCode::kBadSize,
                "Lorenzo: dims {} x {} x {}: an extent may be {} at most", dims[0], dims[1], dims[2],
                kMaxExtent);
@@ -89,7 +96,7 @@ void LorenzoStage<T>::encodeCpu(const CpuRun& run) {
   inferred_x_ = dims[0];
   const auto* in = reinterpret_cast<const U*>(run.inputs[0].data());
   auto* out = reinterpret_cast<U*>(run.outputs[0].data());
-  if (dims_.ndim() == 1) {
+  if (shape().ndim() == 1) {
     delta::encodeBlocks<U>(run.executor, {in, dims[0]}, blockValues(), delta::Code::kPlain, out);
   } else {
     lorenzo::encodeGrid(run.executor, in, dims, out);
@@ -105,7 +112,7 @@ void LorenzoStage<T>::decodeCpu(const CpuRun& run) {
   FZ_ASSERT(run.outputs[0].size() >= n_bytes);
   const auto* in = reinterpret_cast<const U*>(run.inputs[0].data());
   auto* out = reinterpret_cast<U*>(run.outputs[0].data());
-  if (dims_.ndim() == 1) {
+  if (shape().ndim() == 1) {
     delta::decodeBlocks<U>(run.executor, {in, dims[0]}, blockValues(), delta::Code::kPlain, {},
                            out);
   } else {
@@ -117,10 +124,10 @@ void LorenzoStage<T>::decodeCpu(const CpuRun& run) {
 
 template <class T>
 void LorenzoStage<T>::writeConfig(ByteWriter& out) const {
-  const std::array<std::size_t, 3>& dims = dims_.get();
-  const bool infers_x = dims[0] == 0 && dims_.ndim() > 1;
+  const std::array<std::size_t, 3>& dims = shape().get();
+  const bool infers_x = dims[0] == 0 && shape().ndim() > 1;
   write(out, {.data_type = kDataTypeOf<T>,
-              .ndim = static_cast<std::uint8_t>(dims_.ndim()),
+              .ndim = static_cast<std::uint8_t>(shape().ndim()),
               .dim_x = static_cast<std::uint32_t>(infers_x ? inferred_x_ : dims[0]),
               .dim_y = static_cast<std::uint32_t>(dims[1]),
               .dim_z = static_cast<std::uint32_t>(dims[2]),

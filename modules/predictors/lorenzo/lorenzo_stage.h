@@ -43,10 +43,11 @@ class LorenzoStage final : public SimpleStage {
     dims_.setFromPipeline(dims);
   }
   const std::array<std::size_t, 3>& getDims() const { return dims_.get(); }
-  int ndim() const { return dims_.ndim(); }
+  int ndim() const { return shape().ndim(); }
 
-  /// Values per block, 1 to 1024; 0 for the default of 256. One dimension only. Throws
-  /// InvalidArgument.
+  /// Block-local delta along one line of values, restarted every 1 to 1024 values, also when the
+  /// pipeline has more dimensions (dims set on the stage itself still count). 0: the dims decide,
+  /// with blocks of 256 in one dimension. Throws InvalidArgument.
   void setBlockSize(std::size_t n_values);
   std::size_t getBlockSize() const { return block_size_; }
 
@@ -69,6 +70,7 @@ class LorenzoStage final : public SimpleStage {
  private:
   /// Dims that hold exactly this many bytes; throws Error(code) when there are none.
   std::array<std::size_t, 3> dimsFor(std::size_t n_bytes, ErrorCode code) const;
+  const StageDims& shape() const;
   std::size_t blockValues() const;
 
   StageDims dims_;

@@ -263,6 +263,21 @@ TEST(Lorenzo, DimsOfTheStageWinOverThoseOfThePipeline) {
   EXPECT_EQ(stage.ndim(), 3);
 }
 
+TEST(Lorenzo, ABlockSizeMeansOneLineWhateverThePipelineHas) {
+  LorenzoStage<std::int32_t> stage;
+  stage.setPipelineDims({4, 4, 1});
+  EXPECT_EQ(stage.ndim(), 2);
+  stage.setBlockSize(2);
+  EXPECT_EQ(stage.ndim(), 1);
+  const std::vector<std::int32_t> values = {5, 7, 1, 2, 9, 9, 3, 4, 5, 7, 1, 2, 9, 9, 3, 4};
+  const std::vector<std::int32_t> codes = {5, 2, 1, 1, 9, 0, 3, 1, 5, 2, 1, 1, 9, 0, 3, 1};
+  const Encoded encoded = encode(stage, toBytes(values));
+  EXPECT_EQ(encoded.streams[0], toBytes(codes));
+  EXPECT_EQ(decode(stage.getStageTypeId(), encoded), toBytes(values));
+  stage.setDims(4, 4);
+  EXPECT_EQ(stage.ndim(), 2);
+}
+
 TEST(Lorenzo, BlockSizeIsAtMost1024) {
   LorenzoStage<std::int32_t> stage;
   stage.setBlockSize(1024);
