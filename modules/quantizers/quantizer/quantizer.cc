@@ -33,7 +33,7 @@ void QuantizerBase::setConfig(const Config& config) {
   setErrorBound(config.error_bound);
   setErrorBoundMode(config.eb_mode);
   setQuantRadius(config.quant_radius);
-  setOutlierCapacity(static_cast<double>(config.outlier_capacity));
+  setOutlierCapacity(config.outlier_capacity);
   setValueBase(config.precomputed_value_base);
   setZigzagCodes(config.zigzag_codes);
   setOutlierThreshold(config.outlier_threshold);

@@ -25,7 +25,7 @@ class QuantizerBase : public SimpleStage {
   struct Config {
     double error_bound = 1e-4;
     int quant_radius = 32768;
-    float outlier_capacity = 0.05f;
+    double outlier_capacity = 0.05;
     ErrorBoundMode eb_mode = ErrorBoundMode::ABS;
     double precomputed_value_base = 0.0;
     bool zigzag_codes = false;
@@ -39,7 +39,7 @@ class QuantizerBase : public SimpleStage {
     Config(double eb,
            ErrorBoundMode mode = ErrorBoundMode::ABS,
            int radius = 32768,
-           float capacity = 0.05f)
+           double capacity = 0.05)
         : error_bound(eb), quant_radius(radius), outlier_capacity(capacity), eb_mode(mode) {}
   };
 

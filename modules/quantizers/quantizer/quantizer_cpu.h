@@ -48,6 +48,7 @@ void decodeAbsTile(Widths widths, const AbsDecodeSettings& settings, const Decod
 struct RelDecodeSettings {
   double bound;
   std::uint16_t version;  ///< 1 or 2
+  float log_step_v1;      ///< version 1 only
 };
 void decodeRelTile(Widths widths, const RelDecodeSettings& settings, const DecodeTileArgs& args);
 

@@ -31,12 +31,6 @@ FZ_HD double relLogStep(double bound) {
   return fp::mul(2.0, reduced > least ? reduced : least);
 }
 
-/// The step of version 1 streams, which used f32 throughout.
-FZ_HD float relLogStepV1(float bound) {
-  const auto one_plus = static_cast<double>(fp::add(1.0f, bound));
-  return fp::mul(2.0f, static_cast<float>(portable::log2(one_plus)));
-}
-
 struct RelSettings {
   double bound;
   double threshold;

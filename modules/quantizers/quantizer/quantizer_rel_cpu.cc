@@ -62,7 +62,7 @@ void decodeRelLoop(const RelDecodeSettings& settings, const DecodeTileArgs& args
   const C* HWY_RESTRICT codes = static_cast<const C*>(args.codes);
   T* HWY_RESTRICT out = static_cast<T*>(args.out);
   if (settings.version < 2) {
-    const float log_step = relLogStepV1(static_cast<float>(settings.bound));
+    const float log_step = settings.log_step_v1;
     for (std::size_t i = 0; i < args.n_values; ++i) {
       out[i] = relValueV1<T>(codes[i], log_step);
     }

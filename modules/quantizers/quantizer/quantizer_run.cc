@@ -1,5 +1,6 @@
 // The passes over the data: bound, codes, outliers, and back.
 #include <algorithm>
+#include <cmath>
 
 #include "backends/cpu/parallel_for.h"
 #include "backends/cpu/scan.h"
@@ -48,6 +49,12 @@ double powerOfTwoBelow(double v) {
     return fp::bitCast<double>(u & 0x7ff0000000000000ull);
   }
   return fp::bitCast<double>(std::uint64_t{1} << (bits::bitWidth(u) - 1));
+}
+
+/// The step of version 1 REL streams. Those encoders took it from the host's math library, so this
+/// reader does too; nothing that is written depends on it.
+float logStepV1(double bound) {
+  return 2.0f * std::log2(1.0f + static_cast<float>(std::min(bound, 0x1p100)));
 }
 
 template <class U>
@@ -145,8 +152,9 @@ std::size_t QuantizerBase::encodeCodes(const CpuRun& run) {
                         : inplace_ ? CodeForm::kInplace
                         : zigzag_  ? CodeForm::kZigzag
                                    : CodeForm::kTwosComplement;
-  const BinSettings abs{bound_in_use_, abs_bound_, linear_ ? kLargest * 2 : threshold_,
-                        radius_,       form,       codeBits()};
+  const BinSettings abs{
+      bound_in_use_, abs_bound_, linear_ ? std::numeric_limits<double>::infinity() : threshold_,
+      radius_,       form,       codeBits()};
   const RelSettings rel{error_bound_, threshold_, radius_, codeBits()};
   parallelFor(run.executor, counts.size(), [&](std::size_t tile) {
     const std::size_t begin = tile * kTileValues;
@@ -279,7 +287,7 @@ void QuantizerBase::decodeCpu(const CpuRun& run) {
                         : zigzag_ && !linear_ ? CodeForm::kZigzag
                                               : CodeForm::kTwosComplement;
   const AbsDecodeSettings abs{bound_in_use_, radius_, form};
-  const RelDecodeSettings rel{error_bound_, getStageVersion()};
+  const RelDecodeSettings rel{error_bound_, getStageVersion(), logStepV1(error_bound_)};
   const std::size_t n = n_values_;
   parallelFor(run.executor, tileCount(n), [&](std::size_t tile) {
     const std::size_t begin = tile * kTileValues;
