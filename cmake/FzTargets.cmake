@@ -5,11 +5,12 @@ target_compile_options(fz_warnings INTERFACE
   $<$<AND:$<BOOL:${FZ_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>)
 
 # Every operation rounds once: no contraction into fused multiply-add, no value-changing shortcuts.
-# That no operation traps changes no value, and without it loops with selects do not vectorise.
+# That no operation traps (the default of clang) changes no value, and lets gcc vectorise loops with
+# selects.
 add_library(fz_exact_fp INTERFACE)
 target_compile_options(fz_exact_fp INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off -fno-fast-math -fno-unsafe-math-optimizations
-  -fno-trapping-math>)
+  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off -fno-fast-math -fno-unsafe-math-optimizations>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-trapping-math>)
 
 # RelWithDebInfo means -O2 by default; the tile loops need the vectoriser of -O3. Line tables are
 # enough for stack traces, and full debug info would double the build.

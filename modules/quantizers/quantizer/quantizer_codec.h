@@ -139,8 +139,9 @@ FZ_HD bool tryBin(T x, const BinRule<T>& rule, std::int32_t& bin) {
   const T scaled = fp::mul(x, rule.inv_step);
   const bool near = fp::abs(scaled) < rule.reach;  // NaN and infinities fail
   const T q = fp::roundEven(near ? scaled : T{0});
-  const bool ok = near & (q > rule.lower) & (q < rule.upper) &
-                  keepsBound(x, fp::mul(q, rule.step), rule.bound) & (fp::abs(x) < rule.threshold);
+  const bool kept = keepsBound(x, fp::mul(q, rule.step), rule.bound);
+  const bool small = fp::abs(x) < rule.threshold;
+  const bool ok = near & kept & small & (q > rule.lower) & (q < rule.upper);
   bin = static_cast<std::int32_t>(ok ? q : T{0});
   return ok;
 }
@@ -153,9 +154,9 @@ FZ_HD bool tryBinWide(float x, const BinRule<float>& rule, std::int32_t& bin) {
   const bool near = fp::abs(scaled) < rule.wide_reach;
   const double q = fp::roundEven(near ? scaled : 0.0);
   const double back = static_cast<double>(fp::mul(static_cast<float>(q), rule.step));
-  const bool ok = near & (q > rule.wide_lower) & (q < rule.wide_upper) &
-                  (fp::abs(fp::sub(value, back)) <= rule.wide_bound) &
-                  (fp::abs(x) < rule.threshold);
+  const bool kept = fp::abs(fp::sub(value, back)) <= rule.wide_bound;
+  const bool small = fp::abs(x) < rule.threshold;
+  const bool ok = near & kept & small & (q > rule.wide_lower) & (q < rule.wide_upper);
   bin = static_cast<std::int32_t>(ok ? q : 0.0);
   return ok;
 }

@@ -78,8 +78,9 @@ FZ_HD C relCode(T x, const RelRule& rule) {
   constexpr double kSafety = 1.0 - 0x1p-51;
   constexpr double kSmallestProduct = 0x1p-960;
   const double size = static_cast<double>(fp::abs(x));
-  const bool regular =
-      (size >= minNormal<T>()) & (size <= maxFinite<T>()) & (size < rule.threshold);
+  const double smallest = minNormal<T>();
+  const double largest = maxFinite<T>();
+  const bool regular = (size >= smallest) & (size <= largest) & (size < rule.threshold);
   const double safe = regular ? size : 1.0;
   const double scaled = fp::mul(portable::log2(safe), rule.inv_log_step);
   const bool near = fp::abs(scaled) < rule.reach;
@@ -88,8 +89,10 @@ FZ_HD C relCode(T x, const RelRule& rule) {
   const double allowed = fp::mul(fp::mul(rule.bound, safe), kSafety);
   const double sign_bits = (bin < 0.0 ? 2.0 : 0.0) + (x < T{0} ? 1.0 : 0.0) + 1.0;
   const double stored = fp::add(fp::mul(4.0, fp::abs(bin)), sign_bits);
-  const bool ok = regular & near & (fp::abs(bin) < rule.reach) & (stored <= rule.max_code) &
-                  (allowed >= kSmallestProduct) & (fp::abs(fp::sub(safe, back)) <= allowed);
+  const bool in_range = fp::abs(bin) < rule.reach;
+  const bool kept = fp::abs(fp::sub(safe, back)) <= allowed;
+  const bool ok =
+      regular & near & in_range & kept & (stored <= rule.max_code) & (allowed >= kSmallestProduct);
   // An integer below 2^52 added to 2^52 shows its bits at the end of the significand.
   return static_cast<C>(fp::bits(fp::add(ok ? stored : 0.0, 0x1p52)));
 }
