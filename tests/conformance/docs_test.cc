@@ -1,7 +1,6 @@
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <fstream>
+#include <gtest/gtest.h>
 #include <iterator>
 #include <sstream>
 
@@ -63,9 +62,10 @@ void describe(const StageDescriptor& d, std::ostream& out) {
 
 TEST(Docs, StagePageIsWhatTheDescriptorsSay) {
   std::ostringstream page;
-  page << "# Stages\n\nMade from the stage descriptors; a test keeps it true. \"default\" is what a "
-          "new C++ object has, \"in a file\"\nwhat a configuration file means when it leaves the key "
-          "out. The bytes of each stage are in its SPEC.md.\n\n";
+  page
+      << "# Stages\n\nMade from the stage descriptors; a test keeps it true. \"default\" is what a "
+         "new C++ object has, \"in a file\"\nwhat a configuration file means when it leaves the key "
+         "out. The bytes of each stage are in its SPEC.md.\n\n";
   for (const StageDescriptor* d : allStages()) {
     describe(*d, page);
   }
@@ -74,7 +74,8 @@ TEST(Docs, StagePageIsWhatTheDescriptorsSay) {
     std::ofstream(path) << page.str();
   }
   std::ifstream in(path);
-  const std::string committed((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::string committed((std::istreambuf_iterator<char>(in)),
+                              std::istreambuf_iterator<char>());
   EXPECT_EQ(committed, page.str()) << "run with FZ_UPDATE_DOCS=1 and commit docs/stages.md";
 }
 

@@ -18,8 +18,8 @@ void decodeDamaged(std::uint16_t stage_id, const Encoded& damaged) {
 }
 
 template <class F>
-void forEveryStream(F f) {
-  for (const StageSetup& s : allSetups()) {
+void forEveryStream(const std::string& stage, F f) {
+  for (const StageSetup& s : setupsOf(stage)) {
     for (const InputCase& input : s.stage_case->inputs) {
       if (input.applies && !input.applies(*s.config, s.types)) {
         continue;
@@ -36,8 +36,11 @@ void forEveryStream(F f) {
   }
 }
 
-TEST(HostileInput, EveryTruncationEndsInAResultOrATypedError) {
-  forEveryStream([](std::uint16_t id, const Encoded& good) {
+/// One test per stage.
+class HostileInput : public testing::TestWithParam<std::string> {};
+
+TEST_P(HostileInput, EveryTruncationEndsInAResultOrATypedError) {
+  forEveryStream(GetParam(), [](std::uint16_t id, const Encoded& good) {
     for (std::size_t port = 0; port < good.streams.size(); ++port) {
       for (std::size_t n = 0; n < good.streams[port].size(); ++n) {
         Encoded damaged = good;
@@ -53,8 +56,8 @@ TEST(HostileInput, EveryTruncationEndsInAResultOrATypedError) {
   });
 }
 
-TEST(HostileInput, EveryBitFlipEndsInAResultOrATypedError) {
-  forEveryStream([](std::uint16_t id, const Encoded& good) {
+TEST_P(HostileInput, EveryBitFlipEndsInAResultOrATypedError) {
+  forEveryStream(GetParam(), [](std::uint16_t id, const Encoded& good) {
     for (std::size_t port = 0; port < good.streams.size(); ++port) {
       for (std::size_t bit = 0; bit < 8 * good.streams[port].size(); ++bit) {
         Encoded damaged = good;
@@ -70,8 +73,8 @@ TEST(HostileInput, EveryBitFlipEndsInAResultOrATypedError) {
   });
 }
 
-TEST(HostileInput, RandomBytesEndInAResultOrATypedError) {
-  forEveryStream([](std::uint16_t id, const Encoded& good) {
+TEST_P(HostileInput, RandomBytesEndInAResultOrATypedError) {
+  forEveryStream(GetParam(), [](std::uint16_t id, const Encoded& good) {
     std::mt19937_64 rng(11);
     for (int round = 0; round < 200; ++round) {
       Encoded damaged = good;
@@ -85,6 +88,11 @@ TEST(HostileInput, RandomBytesEndInAResultOrATypedError) {
     }
   });
 }
+
+INSTANTIATE_TEST_SUITE_P(Stages,
+                         HostileInput,
+                         testing::ValuesIn(stageNames()),
+                         [](const auto& param) { return param.param; });
 
 }  // namespace
 }  // namespace fz::test

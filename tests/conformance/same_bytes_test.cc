@@ -20,8 +20,8 @@ Encoded encodeWith(const StageSetup& s,
 
 /// Runs f(setup, input bytes) over every setup and input, at sizes that need several tiles.
 template <class F>
-void forEverySetup(F f) {
-  for (const StageSetup& s : allSetups()) {
+void forEverySetup(const std::string& stage, F f) {
+  for (const StageSetup& s : setupsOf(stage)) {
     for (const InputCase& input : s.stage_case->inputs) {
       if (input.applies && !input.applies(*s.config, s.types)) {
         continue;
@@ -38,11 +38,14 @@ void forEverySetup(F f) {
   }
 }
 
-TEST(SameBytes, ThreadCountsAndExecutorsDoNotMatter) {
+/// One test per stage.
+class SameBytes : public testing::TestWithParam<std::string> {};
+
+TEST_P(SameBytes, ThreadCountsAndExecutorsDoNotMatter) {
   const auto two = makeCpuExecutor(2, ThreadBackend::kTbb);
   const auto seven = makeCpuExecutor(7, ThreadBackend::kTbb);
   const auto seven_std = makeCpuExecutor(7, ThreadBackend::kStd);
-  forEverySetup([&](const StageSetup& s, const Bytes& original) {
+  forEverySetup(GetParam(), [&](const StageSetup& s, const Bytes& original) {
     const Encoded one = encodeWith(s, original, CpuExecutor::serial(), 0x00);
     EXPECT_TRUE(one == encodeWith(s, original, *two, 0x00));
     EXPECT_TRUE(one == encodeWith(s, original, *seven, 0x00));
@@ -50,23 +53,23 @@ TEST(SameBytes, ThreadCountsAndExecutorsDoNotMatter) {
   });
 }
 
-TEST(SameBytes, OrderOfTilesDoesNotMatter) {
+TEST_P(SameBytes, OrderOfTilesDoesNotMatter) {
   const ShuffledExecutor shuffled(99);
-  forEverySetup([&](const StageSetup& s, const Bytes& original) {
+  forEverySetup(GetParam(), [&](const StageSetup& s, const Bytes& original) {
     EXPECT_TRUE(encodeWith(s, original, CpuExecutor::serial(), 0x00) ==
                 encodeWith(s, original, shuffled, 0x00));
   });
 }
 
-TEST(SameBytes, WhatStoodInTheBuffersDoesNotMatter) {
-  forEverySetup([&](const StageSetup& s, const Bytes& original) {
+TEST_P(SameBytes, WhatStoodInTheBuffersDoesNotMatter) {
+  forEverySetup(GetParam(), [&](const StageSetup& s, const Bytes& original) {
     EXPECT_TRUE(encodeWith(s, original, CpuExecutor::serial(), 0x00) ==
                 encodeWith(s, original, CpuExecutor::serial(), 0xFF));
   });
 }
 
-TEST(SameBytes, EncodingTwiceWithOneObjectGivesTheSame) {
-  forEverySetup([&](const StageSetup& s, const Bytes& original) {
+TEST_P(SameBytes, EncodingTwiceWithOneObjectGivesTheSame) {
+  forEverySetup(GetParam(), [&](const StageSetup& s, const Bytes& original) {
     const std::size_t n = original.size() / getDataTypeSize(s.inputType());
     const std::unique_ptr<Stage> stage = s.makeStage(n);
     const Encoded first = encode(*stage, original);
@@ -74,10 +77,10 @@ TEST(SameBytes, EncodingTwiceWithOneObjectGivesTheSame) {
   });
 }
 
-TEST(SameBytes, DecodingWithThreadsGivesTheSame) {
+TEST_P(SameBytes, DecodingWithThreadsGivesTheSame) {
   const auto seven = makeCpuExecutor(7, ThreadBackend::kTbb);
   const ShuffledExecutor shuffled(7);
-  forEverySetup([&](const StageSetup& s, const Bytes& original) {
+  forEverySetup(GetParam(), [&](const StageSetup& s, const Bytes& original) {
     const std::size_t n = original.size() / getDataTypeSize(s.inputType());
     const std::unique_ptr<Stage> stage = s.makeStage(n);
     const Encoded encoded = encode(*stage, original);
@@ -88,6 +91,10 @@ TEST(SameBytes, DecodingWithThreadsGivesTheSame) {
     EXPECT_TRUE(one == decode(stage->getStageTypeId(), encoded, &with_shuffling));
   });
 }
+
+INSTANTIATE_TEST_SUITE_P(Stages, SameBytes, testing::ValuesIn(stageNames()), [](const auto& param) {
+  return param.param;
+});
 
 }  // namespace
 }  // namespace fz::test

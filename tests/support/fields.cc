@@ -1,10 +1,9 @@
 #include "support/fields.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <gtest/gtest.h>
 #include <iterator>
 #include <limits>
 #include <random>
@@ -63,7 +62,8 @@ Field smoothField(DataType type, std::array<std::size_t, 3> dims) {
     const double y = static_cast<double>(i / dims[0] % dims[1]);
     const double z = static_cast<double>(i / (dims[0] * dims[1]));
     const double noise = static_cast<double>(rng() % 1000) * 1e-5;
-    const double v = 50 * std::sin(0.01 * x) + 20 * std::cos(0.03 * y) + 5 * std::sin(0.1 * z) + noise;
+    const double v =
+        50 * std::sin(0.01 * x) + 20 * std::cos(0.03 * y) + 5 * std::sin(0.1 * z) + noise;
     if (type == DataType::FLOAT32) {
       reinterpret_cast<float*>(field.bytes.data())[i] = static_cast<float>(v);
     } else {

@@ -144,6 +144,23 @@ std::vector<StageSetup> allSetups() {
   return setups;
 }
 
+std::vector<StageSetup> setupsOf(const std::string& stage) {
+  std::vector<StageSetup> setups = allSetups();
+  std::erase_if(setups, [&](const StageSetup& s) { return s.stage_case->stage != stage; });
+  return setups;
+}
+
+std::vector<std::string> stageNames() {
+  std::vector<std::string> names;
+  for (const StageCase& stage_case : cases()) {
+    if (std::find(names.begin(), names.end(), stage_case.stage) == names.end()) {
+      names.push_back(stage_case.stage);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 std::vector<std::size_t> conformanceSizes(const StageCase& stage_case) {
   const std::size_t tile = stage_case.tile_values;
   std::vector<std::size_t> sizes = {0, 1, 2, 31, 257, tile - 1, tile, tile + 1, 3 * tile + 7};

@@ -78,6 +78,10 @@ struct StageSetup {
 
 /// Every combination of case, types and config that applies.
 std::vector<StageSetup> allSetups();
+/// The same for one stage only.
+std::vector<StageSetup> setupsOf(const std::string& stage);
+/// Names of the stages that have a case, for suites with one test per stage.
+std::vector<std::string> stageNames();
 std::vector<std::size_t> conformanceSizes(const StageCase& stage_case);
 
 /// What an encoder produced: the stored config and one stream per output port.

@@ -54,7 +54,8 @@ double powerOfTwoBelow(double v) {
 /// The step of version 1 REL streams. Those encoders took it from the host's math library, so this
 /// reader does too; nothing that is written depends on it.
 float logStepV1(double bound) {
-  return 2.0f * std::log2(1.0f + static_cast<float>(std::min(bound, 0x1p100)));
+  const float ratio = 1.0f + static_cast<float>(std::min(bound, 0x1p100));
+  return 2.0f * std::log2(ratio);  // legacy libm: what the writers of version 1 used
 }
 
 template <class U>
