@@ -32,7 +32,7 @@ constexpr const char* kFooter =
 struct CompressArguments {
   CommonOptions common;
   std::string bound;
-  std::string preset = "pfpl";
+  std::string preset;
   std::string config;
   std::vector<std::string> settings;
   std::string type;
@@ -97,15 +97,19 @@ CompressJob makeJob(const CompressArguments& arguments) {
   if (!arguments.dims.empty()) {
     job.request.dims = parseDims(arguments.dims);
   }
+  checkCommon(arguments.common);
   job.options.backend = parseBackend(arguments.common.backend);
   job.options.threads = arguments.common.threads;
   addSettings(job, arguments.settings);
   checkOutputCount(job.common);
-  if (arguments.config.empty()) {
+  if (!arguments.config.empty() && !arguments.preset.empty()) {
+    throw Failure(ExitCode::kUsage, "-c and --preset both name a pipeline; leave one out");
+  }
+  if (!arguments.config.empty()) {
+    readConfig(job.options, arguments.config);
+  } else if (!arguments.preset.empty()) {
     checkPreset(arguments.preset);
     job.options.preset = arguments.preset;
-  } else {
-    readConfig(job.options, arguments.config);
   }
   return job;
 }
@@ -224,12 +228,12 @@ Command addCompress(CLI::App& root) {
   app->add_option("-b,--bound", arguments->bound,
                   "abs:E, rel:E or range:E, see below; without it the preset's own")
       ->type_name("KIND:E");
-  auto* preset = app->add_option("-p,--preset", arguments->preset, "see 'fz presets'")
-                     ->type_name("NAME")
-                     ->capture_default_str();
+  app->add_option("-p,--preset", arguments->preset,
+                  fmt::format("see 'fz presets'; {} if neither -p nor -c is given",
+                              CompressOptions().preset))
+      ->type_name("NAME");
   app->add_option("-c,--config", arguments->config, "a pipeline of your own instead of a preset")
-      ->type_name("TOML")
-      ->excludes(preset);
+      ->type_name("TOML");
   app->add_option("--set", arguments->settings,
                   "a setting of a stage: stage.key=value; may be repeated, see 'fz stages'")
       ->type_name("KEY=VALUE")

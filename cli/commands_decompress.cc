@@ -93,7 +93,7 @@ Command addDecompress(CLI::App& root) {
   return {app,
           [options] {
             options->files = filesOrStandardInput(options->files);
-            parseBackend(options->backend);
+            checkCommon(*options);
             checkOutputCount(*options);
             return forEachFile(options->files, Task::kDecode,
                                [&](const std::string& file) { decompressFile(*options, file); });
@@ -115,7 +115,7 @@ Command addTest(CLI::App& root) {
   return {app,
           [options] {
             options->files = filesOrStandardInput(options->files);
-            parseBackend(options->backend);
+            checkCommon(*options);
             return forEachFile(options->files, Task::kDecode,
                                [&](const std::string& file) { testFile(*options, file); });
           },

@@ -75,7 +75,7 @@ Failure parseFailure(const CLI::App& root, const CLI::ParseError& error) {
   std::vector<std::string> left = app.remaining();
   const std::vector<std::string> left_over = root.remaining();
   left.insert(left.end(), left_over.begin(), left_over.end());
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || left.empty()) {
+  if (left.empty()) {
     return {ExitCode::kUsage, fmt::format("{}; {}", error.what(), help)};
   }
   const auto option = std::find_if(left.begin(), left.end(),

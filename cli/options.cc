@@ -45,18 +45,25 @@ void addOutput(CLI::App& app, CommonOptions& options, const char* help) {
 }
 
 void addQuietAndVerbose(CLI::App& app, CommonOptions& options) {
-  auto* quiet = app.add_flag("-q,--quiet", options.quiet, "say nothing but errors");
-  app.add_flag("-v,--verbose", options.verbose, "say more")->excludes(quiet);
+  app.add_flag("-q,--quiet", options.quiet, "say nothing but errors");
+  app.add_flag("-v,--verbose", options.verbose, "say more");
 }
 
 void addRunning(CLI::App& app, CommonOptions& options) {
   app.add_option("-T,--threads", options.threads, "threads; 0 means all")
       ->type_name("N")
-      ->check(CLI::Range(std::size_t{0}, kMaxThreads))
+      ->check(CLI::Range(std::size_t{0}, kMaxThreads).description(""))
       ->capture_default_str();
   app.add_option("--backend", options.backend, "where to run: auto, cpu or cuda")
       ->type_name("NAME")
       ->capture_default_str();
+}
+
+void checkCommon(const CommonOptions& options) {
+  if (options.quiet && options.verbose) {
+    failUsage("-q and -v contradict each other; leave one out");
+  }
+  parseBackend(options.backend);
 }
 
 std::string_view boundModeOption(ErrorBoundMode mode) {

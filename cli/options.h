@@ -33,6 +33,8 @@ void addFiles(CLI::App& app, CommonOptions& options, const char* help);
 void addOutput(CLI::App& app, CommonOptions& options, const char* help);
 void addQuietAndVerbose(CLI::App& app, CommonOptions& options);
 void addRunning(CLI::App& app, CommonOptions& options);
+/// Throws Failure(kUsage) for options that contradict each other and for an unknown backend.
+void checkCommon(const CommonOptions& options);
 
 /// What -b asks for.
 struct BoundRequest {

@@ -20,7 +20,7 @@ class CompressTest(CliCase):
         field = wave(count, typecode)
         self.put(name, field)
         done = self.fz("compress", "-p", "cusz", *options, name)
-        self.fz("decompress", "-q", "-o", "back.raw", name + ".fzm")
+        self.fz("decompress", "-fq", "-o", "back.raw", name + ".fzm")
         return field, self.values("back.raw", typecode), done.stderr.decode()
 
     def info(self, name="a.f32.fzm"):
@@ -177,10 +177,10 @@ class CompressTest(CliCase):
     def test_standard_streams(self):
         field = wave(500)
         for words in (["-"], []):
-            packed = self.fz("compress", "-q", "-p", "cusz", *words, stdin=field.tobytes()).stdout
+            packed = self.fz("compress", "-q", "-p", "cusz", "-b", "abs:1e-3", *words, stdin=field.tobytes()).stdout
             back = array.array("f", self.fz("decompress", "-q", "-", stdin=packed).stdout)
             self.assertLessEqual(max_error(field, back), 1e-3)
-        self.fz("compress", "-p", "cusz", "-o", "s.fzm", "-", stdin=field.tobytes())
+        self.fz("compress", "-p", "cusz", "-b", "abs:1e-3", "-o", "s.fzm", "-", stdin=field.tobytes())
         self.assertEqual(self.get("s.fzm"), packed)
 
     def test_several_files_and_the_first_failure_counts(self):
@@ -222,7 +222,7 @@ class CompressTest(CliCase):
         self.assertIn("GB/s", message)
         self.assertIn("LorenzoQuant, Huffman", message)
         self.assertEqual(self.get("a.f32.fzm"), first)
-        self.fails(USAGE, "compress", "-q", "-v", "a.f32")
+        self.fails(USAGE, "compress", "-q", "-v", "a.f32", says="leave one out")
         for text in ("-1", "many", "100000"):
             self.fails(USAGE, "compress", f"--threads={text}", "a.f32", says="--threads")
 

@@ -25,7 +25,7 @@ def damaged(frame):
 
 class DecompressTest(CliCase):
     def test_takes_the_suffix_off_and_keeps_the_archive(self):
-        field, name = self.archive()
+        field, name = self.archive("a.f32", 3000, "f", "-b", "abs:1e-3")
         os.remove(self.folder / "a.f32")
         message = self.fz("decompress", name).stderr.decode()
         self.assertIn("a.f32.fzm -> a.f32: float32 3000, 12000 bytes", message)
