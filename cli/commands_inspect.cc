@@ -120,6 +120,7 @@ ExitCode runStages(const InspectArguments& arguments) {
     const StageDescriptor* found = findStage(std::string_view(arguments.name));
     if (found == nullptr) {
       std::vector<std::string> names;
+      names.reserve(stages.size());
       for (const StageDescriptor* stage : stages) {
         names.emplace_back(stage->name);
       }

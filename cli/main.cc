@@ -35,6 +35,7 @@ std::string versionText() {
 
 std::vector<std::string> commandNames(const std::vector<Command>& commands) {
   std::vector<std::string> names;
+  names.reserve(commands.size());
   for (const Command& command : commands) {
     names.push_back(command.app->get_name());
   }
