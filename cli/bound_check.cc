@@ -1,0 +1,166 @@
+#include "bound_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+#include "shared/fp.h"
+
+namespace fz::cli {
+
+namespace {
+
+/// |x - y| <= eb * |x| on the real numbers. Both sides are a rounded value plus an exact rest;
+/// rounding is monotone, so the rests matter only when the rounded values are equal.
+bool withinPointwise(double x, double y, double eb) {
+  constexpr double kTiny = 0x1p-500;
+  if (std::fabs(x) < kTiny) {
+    // Below this the rest of the product could underflow; the scale is a power of two and exact.
+    x *= 0x1p400;
+    y *= 0x1p400;
+  }
+  const double product = eb * std::fabs(x);
+  const double product_rest = std::fma(eb, std::fabs(x), -product);
+  const double diff = x - y;
+  const double y_part = x - diff;
+  const double x_part = diff + y_part;
+  const double rest = (x - x_part) + (y_part - y);
+  const double magnitude = std::fabs(diff);
+  const double signed_rest = diff < 0.0 ? -rest : rest;
+  return magnitude < product || (magnitude == product && signed_rest <= product_rest);
+}
+
+bool isWithin(double x, double y, const BoundRule& rule) {
+  switch (rule.kind) {
+    case BoundRule::Kind::kBits:
+      return false;  // equal bits were looked at before
+    case BoundRule::Kind::kAbsolute:
+      return fp::withinBound(x, y, rule.value);
+    case BoundRule::Kind::kPointwise:
+      return std::isfinite(x) && std::isfinite(y) && withinPointwise(x, y, rule.value);
+  }
+  return false;
+}
+
+void countKept(KeptCount& count, bool is_kept) {
+  ++count.n_values;
+  count.n_kept += is_kept ? 1 : 0;
+}
+
+template <class T>
+CheckReport check(const T* original, const T* decoded, std::size_t n, const BoundRule& rule) {
+  CheckReport report;
+  report.rule = rule;
+  report.n_values = n;
+  report.stats = calculateStatistics(original, decoded, n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const T x = original[i];
+    const bool is_equal = fp::bits(x) == fp::bits(decoded[i]);
+    if (std::isnan(x)) {
+      countKept(report.nan, is_equal);
+    } else if (std::isinf(x)) {
+      countKept(report.infinity, is_equal);
+    } else if (x == T{0} && std::signbit(x)) {
+      countKept(report.negative_zero, is_equal);
+    }
+    if (is_equal || isWithin(static_cast<double>(x), static_cast<double>(decoded[i]), rule)) {
+      continue;
+    }
+    if (report.n_violations++ == 0) {
+      report.first_index = i;
+      report.first_original = static_cast<double>(x);
+      report.first_decoded = static_cast<double>(decoded[i]);
+    }
+  }
+  return report;
+}
+
+CheckReport checkBytes(ByteView original, ByteView decoded) {
+  CheckReport report;
+  report.n_values = original.size();
+  for (std::size_t i = 0; i < original.size(); ++i) {
+    if (original[i] != decoded[i] && report.n_violations++ == 0) {
+      report.first_index = i;
+      report.first_original = original[i];
+      report.first_decoded = decoded[i];
+    }
+  }
+  return report;
+}
+
+template <class T>
+double rangeOf(ByteView bytes) {
+  const T* values = reinterpret_cast<const T*>(bytes.data());
+  double smallest = std::numeric_limits<double>::infinity();
+  double largest = -smallest;
+  for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
+    if (std::isfinite(values[i])) {
+      smallest = std::min(smallest, static_cast<double>(values[i]));
+      largest = std::max(largest, static_cast<double>(values[i]));
+    }
+  }
+  return largest >= smallest ? largest - smallest : 0.0;
+}
+
+}  // namespace
+
+BoundRule ruleOfFrame(const FrameInfo& info) {
+  if (!info.bound) {
+    return {};
+  }
+  if (info.bound->mode == ErrorBoundMode::REL && info.bound->absolute == 0.0) {
+    return {BoundRule::Kind::kPointwise, info.bound->requested};
+  }
+  return {BoundRule::Kind::kAbsolute, info.bound->absolute};
+}
+
+BoundRule ruleOfRequest(const BoundRequest& request, DataType type, ByteView original) {
+  switch (request.mode) {
+    case ErrorBoundMode::ABS:
+      break;
+    case ErrorBoundMode::REL:
+      return {BoundRule::Kind::kPointwise, request.value};
+    case ErrorBoundMode::NOA: {
+      const double range =
+          type == DataType::FLOAT64 ? rangeOf<double>(original) : rangeOf<float>(original);
+      // A constant field has no range; then the number itself is the bound.
+      return {BoundRule::Kind::kAbsolute, range > 0.0 ? request.value * range : request.value};
+    }
+  }
+  return {BoundRule::Kind::kAbsolute, request.value};
+}
+
+CheckReport checkValues(DataType type, ByteView original, ByteView decoded, const BoundRule& rule) {
+  if (type == DataType::FLOAT32) {
+    return check(reinterpret_cast<const float*>(original.data()),
+                 reinterpret_cast<const float*>(decoded.data()), original.size() / sizeof(float),
+                 rule);
+  }
+  if (type == DataType::FLOAT64) {
+    return check(reinterpret_cast<const double*>(original.data()),
+                 reinterpret_cast<const double*>(decoded.data()), original.size() / sizeof(double),
+                 rule);
+  }
+  return checkBytes(original, decoded);
+}
+
+std::string ruleText(const BoundRule& rule) {
+  switch (rule.kind) {
+    case BoundRule::Kind::kBits:
+      return "equal bit for bit";
+    case BoundRule::Kind::kAbsolute:
+      return fmt::format("|x - x'| <= {}", rule.value);
+    case BoundRule::Kind::kPointwise:
+      return fmt::format("|x - x'| <= {} * |x|", rule.value);
+  }
+  return "";
+}
+
+std::string violationText(const CheckReport& report) {
+  return fmt::format("{} of {} values break {}, the first at index {}: {} became {}",
+                     report.n_violations, report.n_values, ruleText(report.rule),
+                     report.first_index, report.first_original, report.first_decoded);
+}
+
+}  // namespace fz::cli

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "fz/bound.h"
+#include "fz/data_type.h"
+#include "fz/host_api.h"
+#include "fz/span.h"
+#include "options.h"
+#include "pipeline/stat.h"
+
+namespace fz::cli {
+
+/// The condition that every value has to meet.
+struct BoundRule {
+  enum class Kind {
+    kBits,       ///< equal bit for bit
+    kAbsolute,   ///< |x - x'| <= value
+    kPointwise,  ///< |x - x'| <= value * |x|
+  };
+  Kind kind = Kind::kBits;
+  double value = 0.0;
+};
+
+/// Values of a special kind in the original, and how many the archive gives back bit for bit.
+struct KeptCount {
+  std::size_t n_values = 0;
+  std::size_t n_kept = 0;
+};
+
+struct CheckReport {
+  BoundRule rule;
+  std::size_t n_values = 0;
+  std::size_t n_violations = 0;
+  /// Of the first violation, when there is one.
+  std::size_t first_index = 0;
+  double first_original = 0.0;
+  double first_decoded = 0.0;
+  ReconstructionStats stats;
+  KeptCount nan;
+  KeptCount infinity;
+  KeptCount negative_zero;
+
+  bool passed() const { return n_violations == 0; }
+};
+
+/// The rule that a frame promises to meet.
+BoundRule ruleOfFrame(const FrameInfo& info);
+/// The rule that a request means for these values; range takes max - min of the finite ones.
+BoundRule ruleOfRequest(const BoundRequest& request, DataType type, ByteView original);
+
+/// Compares without any rounding. NaN and infinities must be equal bit for bit. Types other than
+/// f32 and f64 are compared as bytes. Precondition: equal lengths.
+CheckReport checkValues(DataType type, ByteView original, ByteView decoded, const BoundRule& rule);
+
+std::string ruleText(const BoundRule& rule);
+/// "violations 3, first at index 7: 1.5 became 2" - the reason in an error message.
+std::string violationText(const CheckReport& report);
+
+}  // namespace fz::cli

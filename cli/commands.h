@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "failure.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fz::cli {
+
+/// A sub-command: its options, and what it does once they are parsed.
+struct Command {
+  CLI::App* app = nullptr;
+  /// Throws Failure, or what the library throws.
+  std::function<ExitCode()> run;
+  Task task = Task::kEncode;  ///< decides how errors of the library are read
+};
+
+Command addCompress(CLI::App& root);
+Command addDecompress(CLI::App& root);
+Command addTest(CLI::App& root);
+Command addInfo(CLI::App& root);
+Command addVerify(CLI::App& root);
+Command addStages(CLI::App& root);
+Command addPresets(CLI::App& root);
+
+/// Runs `work` on every file; a failure is printed and the others go on. Gives the code of the
+/// first failure.
+ExitCode forEachFile(const std::vector<std::string>& files,
+                     Task task,
+                     const std::function<void(const std::string&)>& work);
+
+/// The files, or standard input when none is named.
+std::vector<std::string> filesOrStandardInput(const std::vector<std::string>& files);
+
+}  // namespace fz::cli

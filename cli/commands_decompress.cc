@@ -1,0 +1,125 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <memory>
+
+#include "commands.h"
+#include "field_io.h"
+#include "fz/host_api.h"
+#include "npy.h"
+#include "options.h"
+
+namespace fz::cli {
+
+namespace {
+
+constexpr std::string_view kArchiveSuffix = ".fzm";
+
+DecompressOptions decodeOptions(const CommonOptions& common) {
+  return {.limits = {}, .backend = parseBackend(common.backend), .threads = common.threads};
+}
+
+/// The name without .fzm; without -o there must be one.
+std::string ownName(const CommonOptions& options, const std::string& input) {
+  const std::string_view name = input;
+  const bool has_suffix = name.ends_with(kArchiveSuffix) && name.size() > kArchiveSuffix.size() &&
+                          name[name.size() - kArchiveSuffix.size() - 1] != '/';
+  if (has_suffix) {
+    return std::string(name.substr(0, name.size() - kArchiveSuffix.size()));
+  }
+  if (options.output.empty() && name != kStandardStream) {
+    throw Failure(ExitCode::kUsage,
+                  "its name does not end in .fzm, so the result has no name; give one with -o");
+  }
+  return input + ".out";
+}
+
+void decompressFile(const CommonOptions& options, const std::string& input) {
+  const std::string output = outputPath(options, input, ownName(options, input));
+  checkOutput(output, input, options.force);
+  const std::vector<std::uint8_t> frame = readBytes(input);
+  const FrameInfo info = inspect(frame);
+  const std::string header =
+      isNpyName(output) ? makeNpyHeader(info.type, info.dims, info.ndim) : std::string();
+  const Array array = decompress(ByteView(frame), decodeOptions(options));
+  writeOutput(output, header, array.bytes());
+  if (!options.quiet) {
+    fmt::print(stderr, "{} -> {}: {} {}, {} bytes{}\n", inputName(input),
+               output == kStandardStream ? "standard output" : output, dataTypeToString(info.type),
+               dimsText(info.dims), array.bytes().size(), header.empty() ? "" : " as .npy");
+  }
+  if (options.verbose) {
+    fmt::print(stderr, "  ratio {:.2f}, {} stages, checksums {}\n", info.ratio(),
+               info.stages.size(), info.has_checksums ? "match" : "absent (format 3.0)");
+  }
+}
+
+void testFile(const CommonOptions& options, const std::string& input) {
+  const std::vector<std::uint8_t> frame = readBytes(input);
+  const FrameInfo info = inspect(frame);
+  const Array array = decompress(ByteView(frame), decodeOptions(options));
+  if (array.bytes().size() != info.original_bytes) {
+    throw Failure(ExitCode::kCorrupt,
+                  fmt::format("decodes to {} bytes, its header says {}; restore the file",
+                              array.bytes().size(), info.original_bytes));
+  }
+  if (options.quiet) {
+    return;
+  }
+  fmt::print("{}: ok\n", inputName(input));
+  if (options.verbose) {
+    fmt::print("  {} {}, {} bytes decoded, checksums {}\n", dataTypeToString(info.type),
+               dimsText(info.dims), array.bytes().size(),
+               info.has_checksums ? "match" : "absent (format 3.0)");
+  }
+}
+
+}  // namespace
+
+Command addDecompress(CLI::App& root) {
+  auto options = std::make_shared<CommonOptions>();
+  CLI::App* app =
+      root.add_subcommand("decompress", "Decode archives: FILE.fzm becomes FILE and stays");
+  addFiles(*app, *options, "archives; - or none: stdin");
+  addOutput(*app, *options, "result; .npy by its name, a folder for several files, - for stdout");
+  addQuietAndVerbose(*app, *options);
+  addRunning(*app, *options);
+  app->footer(
+      "The result is the plain little-endian array, or a .npy file if its name ends so.\n"
+      "\n"
+      "Examples:\n"
+      "  fz decompress temperature.f32.fzm            writes temperature.f32\n"
+      "  fz decompress -o temperature.npy temperature.f32.fzm\n"
+      "  fz decompress - < field.fzm | analyse");
+  return {app,
+          [options] {
+            options->files = filesOrStandardInput(options->files);
+            checkCommon(*options);
+            checkOutputCount(*options);
+            return forEachFile(options->files, Task::kDecode,
+                               [&](const std::string& file) { decompressFile(*options, file); });
+          },
+          Task::kDecode};
+}
+
+Command addTest(CLI::App& root) {
+  auto options = std::make_shared<CommonOptions>();
+  CLI::App* app =
+      root.add_subcommand("test", "Check archives: checksums and a full decode, no output");
+  addFiles(*app, *options, "archives; - or none: stdin");
+  addQuietAndVerbose(*app, *options);
+  addRunning(*app, *options);
+  app->footer(
+      "Examples:\n"
+      "  fz test *.fzm\n"
+      "  fz test -q field.fzm && echo sound");
+  return {app,
+          [options] {
+            options->files = filesOrStandardInput(options->files);
+            checkCommon(*options);
+            return forEachFile(options->files, Task::kDecode,
+                               [&](const std::string& file) { testFile(*options, file); });
+          },
+          Task::kDecode};
+}
+
+}  // namespace fz::cli

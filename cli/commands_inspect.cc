@@ -1,0 +1,210 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <memory>
+
+#include "commands.h"
+#include "field_io.h"
+#include "fz/host_api.h"
+#include "fz/presets.h"
+#include "fz/stage_descriptor.h"
+#include "json_report.h"
+#include "options.h"
+#include "suggest.h"
+
+namespace fz::cli {
+
+namespace {
+
+struct InspectArguments {
+  std::vector<std::string> files;
+  std::string name;
+  bool json = false;
+};
+
+std::string joinTypes(const std::vector<DataType>& types) {
+  std::string text;
+  for (const DataType type : types) {
+    text += fmt::format("{}{}", text.empty() ? "" : "/", dataTypeToString(type));
+  }
+  return text;
+}
+
+std::string boundLine(const std::optional<BoundInfo>& bound) {
+  if (!bound) {
+    return "none (lossless)";
+  }
+  std::string text = fmt::format("{}:{}", boundModeOption(bound->mode), bound->requested);
+  if (bound->mode == ErrorBoundMode::REL && bound->absolute == 0.0) {
+    return text + ", for each value";
+  }
+  return text + fmt::format(", absolute {}", bound->absolute);
+}
+
+void printInfo(const std::string& name, const FrameInfo& info) {
+  const auto line = [](const char* label, const std::string& text) {
+    fmt::print("{:<12}{}\n", label, text);
+  };
+  line("archive:", name);
+  line("format:", fmt::format("FZM {}.{}", info.version_major, info.version_minor));
+  line("type:", std::string(dataTypeToString(info.type)));
+  line("dims:", fmt::format("{}{}", dimsText(info.dims), info.ndim > 1 ? " (x fastest)" : ""));
+  line("original:", fmt::format("{} bytes", info.original_bytes));
+  line("compressed:", fmt::format("{} bytes (header {}, payload {})", info.frameBytes(),
+                                  info.header_bytes, info.payload_bytes));
+  line("ratio:", fmt::format("{:.4f}", info.ratio()));
+  line("bound:", boundLine(info.bound));
+  line("checksums:", info.has_checksums ? fmt::format("header {:08x}, payload {:08x}",
+                                                      info.header_checksum, info.payload_checksum)
+                                        : "none");
+  fmt::print("stages:\n");
+  for (const FrameStageInfo& stage : info.stages) {
+    fmt::print("  {} {} (id {}, version {})\n", stage.name, joinTypes(stage.types), stage.id,
+               stage.version);
+    for (const auto& [key, value] : stage.params) {
+      fmt::print("    {} = {}\n", key, toTomlText(value));
+    }
+  }
+  fmt::print("segments:\n");
+  for (const SegmentInfo& segment : info.segments) {
+    fmt::print("  {}.{} ({}): {} bytes\n", segment.stage, segment.port,
+               dataTypeToString(segment.type), segment.n_bytes);
+  }
+}
+
+ExitCode runInfo(const InspectArguments& arguments) {
+  std::vector<NamedFrame> frames;
+  bool is_first = true;
+  const ExitCode code = forEachFile(filesOrStandardInput(arguments.files), Task::kDecode,
+                                    [&](const std::string& file) {
+                                      FrameInfo info = inspect(readBytes(file));
+                                      if (arguments.json) {
+                                        frames.emplace_back(file, std::move(info));
+                                        return;
+                                      }
+                                      fmt::print("{}", is_first ? "" : "\n");
+                                      is_first = false;
+                                      printInfo(inputName(file), info);
+                                    });
+  if (!frames.empty()) {
+    fmt::print("{}", framesToJson(frames));
+  }
+  return code;
+}
+
+void printStage(const StageDescriptor& stage) {
+  fmt::print("{} (id {}, {}): {}\n", stage.name, stage.id, stage.category, stage.summary);
+  std::string types;
+  for (const std::vector<DataType>& combination : stage.type_combinations) {
+    types += fmt::format("{}{}", types.empty() ? "" : ", ", joinTypes(combination));
+  }
+  fmt::print("types: {}\n", types.empty() ? "bytes of any type" : types);
+  const std::vector<Param>& rows = stage.params().rows();
+  fmt::print("settings:{}\n", rows.empty() ? " none" : "");
+  for (const Param& param : rows) {
+    fmt::print("  {} = {}\n      {}\n", param.key, toTomlText(param.default_value), param.help);
+    std::string choices;
+    for (const std::string_view choice : param.choices) {
+      choices += fmt::format("{}{}", choices.empty() ? "" : ", ", choice);
+    }
+    if (!choices.empty()) {
+      fmt::print("      one of {}\n", choices);
+    } else if (param.kind == ParamKind::kInt || param.kind == ParamKind::kReal) {
+      fmt::print("      from {} to {}\n", param.min, param.max);
+    }
+  }
+}
+
+ExitCode runStages(const InspectArguments& arguments) {
+  std::vector<const StageDescriptor*> stages(allStages().begin(), allStages().end());
+  if (!arguments.name.empty()) {
+    const StageDescriptor* found = findStage(std::string_view(arguments.name));
+    if (found == nullptr) {
+      std::vector<std::string> names;
+      names.reserve(stages.size());
+      for (const StageDescriptor* stage : stages) {
+        names.emplace_back(stage->name);
+      }
+      const std::string hint = didYouMean(arguments.name, names);
+      throw Failure(ExitCode::kUsage,
+                    fmt::format("no stage '{}'{}", arguments.name,
+                                hint.empty() ? "; 'fz stages' lists them" : hint));
+    }
+    stages = {found};
+  }
+  if (arguments.json) {
+    fmt::print("{}", stagesToJson(stages));
+  } else if (!arguments.name.empty()) {
+    printStage(*stages.front());
+  } else {
+    for (const StageDescriptor* stage : stages) {
+      fmt::print("{:<18}{:<12}{}\n", stage->name, stage->category, stage->summary);
+    }
+  }
+  return ExitCode::kOk;
+}
+
+ExitCode runPresets(const InspectArguments& arguments) {
+  if (!arguments.name.empty()) {
+    const Preset* preset = findPreset(arguments.name);
+    if (preset == nullptr) {
+      std::vector<std::string> names;
+      for (const Preset& known : allPresets()) {
+        names.emplace_back(known.name);
+      }
+      const std::string hint = didYouMean(arguments.name, names);
+      throw Failure(ExitCode::kUsage,
+                    fmt::format("no preset '{}'{}", arguments.name,
+                                hint.empty() ? "; 'fz presets' lists them" : hint));
+    }
+    fmt::print("{}", arguments.json ? presetsToJson({preset, 1}) : std::string(preset->toml));
+    return ExitCode::kOk;
+  }
+  if (arguments.json) {
+    fmt::print("{}", presetsToJson(allPresets()));
+    return ExitCode::kOk;
+  }
+  for (const Preset& preset : allPresets()) {
+    fmt::print("{:<28}{}\n", preset.name, preset.summary);
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Command addInfo(CLI::App& root) {
+  auto arguments = std::make_shared<InspectArguments>();
+  CLI::App* app = root.add_subcommand("info", "Show what archives say about themselves");
+  app->add_option("files", arguments->files, "archives; - or none: stdin")->type_name("FILE");
+  app->add_flag("--json", arguments->json, "an object, or an array for several files");
+  app->footer(
+      "Reads the header only; 'fz test' checks the rest.\n"
+      "\n"
+      "Example:\n"
+      "  fz info --json field.fzm | jq .ratio");
+  return {app, [arguments] { return runInfo(*arguments); }, Task::kDecode};
+}
+
+Command addStages(CLI::App& root) {
+  auto arguments = std::make_shared<InspectArguments>();
+  CLI::App* app = root.add_subcommand("stages", "List the stages, or the settings of one");
+  app->add_option("name", arguments->name, "a stage, to see its types and settings")
+      ->type_name("NAME");
+  app->add_flag("--json", arguments->json, "everything, for machines");
+  app->footer("Example:\n  fz stages Huffman");
+  return {app, [arguments] { return runStages(*arguments); }, Task::kEncode};
+}
+
+Command addPresets(CLI::App& root) {
+  auto arguments = std::make_shared<InspectArguments>();
+  CLI::App* app = root.add_subcommand("presets", "List the presets, or show one");
+  app->add_option("--show", arguments->name, "print the configuration of a preset")
+      ->type_name("NAME");
+  app->add_flag("--json", arguments->json, "for machines");
+  app->footer(
+      "Example, a configuration of your own:\n"
+      "  fz presets --show cusz > mine.toml\n"
+      "  fz compress -c mine.toml field.f32");
+  return {app, [arguments] { return runPresets(*arguments); }, Task::kEncode};
+}
+
+}  // namespace fz::cli

@@ -1,0 +1,133 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <memory>
+
+#include "bound_check.h"
+#include "commands.h"
+#include "field_io.h"
+#include "fz/host_api.h"
+#include "json_report.h"
+#include "npy.h"
+#include "options.h"
+
+namespace fz::cli {
+
+namespace {
+
+struct VerifyArguments {
+  CommonOptions common;
+  std::string archive;
+  std::string original;
+  std::string bound;
+  bool json = false;
+};
+
+/// The original's values; the archive knows their type.
+std::vector<std::uint8_t> readOriginal(const std::string& path, const FrameInfo& info) {
+  const bool is_typed = isFloat(info.type);
+  std::vector<std::uint8_t> bytes;
+  if (isNpyName(path)) {
+    Field field = readField(path, {});
+    if (is_typed && field.type != info.type) {
+      throw Failure(ExitCode::kBound,
+                    fmt::format("{}: holds {}, the archive {}; is it the right original?", path,
+                                dataTypeToString(field.type), dataTypeToString(info.type)));
+    }
+    bytes = std::move(field.bytes);
+  } else {
+    bytes = readBytes(path);
+  }
+  if (bytes.size() != info.original_bytes) {
+    throw Failure(ExitCode::kBound, fmt::format("{}: has {} bytes, the archive decodes to {}; is "
+                                                "it the right original?",
+                                                path, bytes.size(), info.original_bytes));
+  }
+  return bytes;
+}
+
+void printKept(const char* label, const KeptCount& count) {
+  fmt::print("{:<14}{} of {} kept bit for bit\n", label, count.n_kept, count.n_values);
+}
+
+void printReport(const CheckReport& report) {
+  fmt::print("{:<14}{}\n", "bound:", ruleText(report.rule));
+  fmt::print("{:<14}{}\n", "values:", report.n_values);
+  fmt::print("{:<14}{} at index {}\n", "max error:", report.stats.max_error,
+             report.stats.max_error_index);
+  if (report.passed()) {
+    fmt::print("{:<14}0\n", "violations:");
+  } else {
+    fmt::print("{:<14}{}, first at index {}: {} became {}\n", "violations:", report.n_violations,
+               report.first_index, report.first_original, report.first_decoded);
+  }
+  fmt::print("{:<14}{:.4f} dB\n", "PSNR:", report.stats.psnr);
+  fmt::print("{:<14}{:.6g}\n", "NRMSE:", report.stats.nrmse);
+  printKept("NaN:", report.nan);
+  printKept("Inf:", report.infinity);
+  printKept("-0:", report.negative_zero);
+}
+
+ExitCode runVerify(const VerifyArguments& arguments) {
+  std::optional<BoundRequest> request;
+  if (!arguments.bound.empty()) {
+    request = parseBound(arguments.bound);
+  }
+  const DecompressOptions options{.limits = {},
+                                  .backend = parseBackend(arguments.common.backend),
+                                  .threads = arguments.common.threads};
+  if (arguments.archive == kStandardStream && arguments.original == kStandardStream) {
+    throw Failure(ExitCode::kUsage, "only one of the two can be standard input; name the other");
+  }
+  Array decoded;
+  FrameInfo info;
+  const ExitCode read =
+      forEachFile({arguments.archive}, Task::kDecode, [&](const std::string& path) {
+        const std::vector<std::uint8_t> frame = readBytes(path);
+        info = inspect(frame);
+        decoded = decompress(ByteView(frame), options);
+      });
+  if (read != ExitCode::kOk) {
+    return read;
+  }
+  const std::vector<std::uint8_t> original = readOriginal(arguments.original, info);
+  const BoundRule rule = request ? ruleOfRequest(*request, info.type, original) : ruleOfFrame(info);
+  const CheckReport report = checkValues(info.type, original, decoded.bytes(), rule);
+  if (arguments.json) {
+    fmt::print("{}", checkToJson(arguments.archive, arguments.original, report));
+  } else if (!arguments.common.quiet) {
+    printReport(report);
+  }
+  if (!report.passed()) {
+    throw Failure(ExitCode::kBound,
+                  fmt::format("{}: {}; compress again with --verify, and report it if this is the "
+                              "original",
+                              arguments.archive, violationText(report)));
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Command addVerify(CLI::App& root) {
+  auto arguments = std::make_shared<VerifyArguments>();
+  CLI::App* app = root.add_subcommand(
+      "verify", "Compare an archive with its original: exact errors, violations, PSNR");
+  app->add_option("archive", arguments->archive, "the archive")->type_name("ARCHIVE")->required();
+  app->add_option("original", arguments->original, "raw or .npy; the archive knows the type")
+      ->type_name("ORIGINAL")
+      ->required();
+  app->add_option("-b,--bound", arguments->bound,
+                  "check abs:E, rel:E or range:E instead of the archive's own bound")
+      ->type_name("KIND:E");
+  app->add_flag("--json", arguments->json, "print the report for machines");
+  app->add_flag("-q,--quiet", arguments->common.quiet, "say nothing but errors");
+  addRunning(*app, arguments->common);
+  app->footer(
+      "Exit code 4 means that a value is outside the bound or the files do not belong together.\n"
+      "\n"
+      "Example:\n"
+      "  fz verify temperature.f32.fzm temperature.f32");
+  return {app, [arguments] { return runVerify(*arguments); }, Task::kEncode};
+}
+
+}  // namespace fz::cli

@@ -1,0 +1,101 @@
+#include "failure.h"
+
+#include <fmt/format.h>
+#include <new>
+#include <system_error>
+
+#include "fz/error.h"
+
+namespace fz::cli {
+
+namespace {
+
+ExitCode exitCodeOf(ErrorCode code, Task task) {
+  switch (code) {
+    case ErrorCode::kIo:
+      return ExitCode::kIo;
+    case ErrorCode::kCorrupt:
+      return ExitCode::kCorrupt;
+    case ErrorCode::kBoundViolation:
+      return ExitCode::kBound;
+    case ErrorCode::kOutOfMemory:
+    case ErrorCode::kLimit:
+      return ExitCode::kMemory;
+    case ErrorCode::kNoDevice:
+    case ErrorCode::kCuda:
+      return ExitCode::kNoDevice;
+    case ErrorCode::kInternal:
+      // The result cannot be trusted, which is what this code is about.
+      return task == Task::kDecode ? ExitCode::kCorrupt : ExitCode::kBound;
+    case ErrorCode::kInvalidArgument:
+    case ErrorCode::kInvalidState:
+    case ErrorCode::kGraph:
+    case ErrorCode::kTypeMismatch:
+    case ErrorCode::kBadSize:
+    case ErrorCode::kBufferTooSmall:
+    case ErrorCode::kUnsupported:
+    case ErrorCode::kConfig:
+      break;
+  }
+  return task == Task::kDecode ? ExitCode::kCorrupt : ExitCode::kUsage;
+}
+
+const char* adviceFor(ErrorCode code, Task task) {
+  switch (code) {
+    case ErrorCode::kIo:
+      return "check the path, the permissions and the free space";
+    case ErrorCode::kBoundViolation:
+      return "use a larger -b, or a preset that stores such values exactly (-p pfpl)";
+    case ErrorCode::kOutOfMemory:
+    case ErrorCode::kLimit:
+      return "free some memory or split the data";
+    case ErrorCode::kNoDevice:
+    case ErrorCode::kCuda:
+      return "run on the processor with --backend cpu";
+    case ErrorCode::kInternal:
+      return "this is a bug in fz, please report it";
+    case ErrorCode::kUnsupported:
+      if (task == Task::kDecode) {
+        return "use a newer fz; 'fz --version' shows what this one reads";
+      }
+      break;
+    default:
+      break;
+  }
+  if (task == Task::kDecode) {
+    return "the file is damaged or no fz archive; fetch it again or restore it";
+  }
+  return "'fz presets' and 'fz stages' list what there is";
+}
+
+Failure fromLibrary(ErrorCode code, const char* what, Task task) {
+  return {exitCodeOf(code, task), fmt::format("{}; {}", what, adviceFor(code, task))};
+}
+
+}  // namespace
+
+Failure currentFailure(Task task) {
+  try {
+    throw;
+  } catch (const Failure& e) {
+    return e;
+  } catch (const Error& e) {
+    return fromLibrary(e.code(), e.what(), task);
+  } catch (const InvalidArgument& e) {
+    return fromLibrary(e.code(), e.what(), task);
+  } catch (const std::bad_alloc&) {
+    return fromLibrary(ErrorCode::kOutOfMemory, "not enough memory", task);
+  } catch (const std::length_error&) {
+    return fromLibrary(ErrorCode::kOutOfMemory, "not enough memory", task);
+  } catch (const std::system_error& e) {
+    return fromLibrary(ErrorCode::kIo, e.what(), task);
+  } catch (const std::exception& e) {
+    return fromLibrary(ErrorCode::kInternal, e.what(), task);
+  }
+}
+
+void printFailure(const std::string& subject, const std::string& message) {
+  fmt::print(stderr, "fz: {}{}{}\n", subject, subject.empty() ? "" : ": ", message);
+}
+
+}  // namespace fz::cli

@@ -1,0 +1,191 @@
+#include "json_report.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "options.h"
+
+namespace fz::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string dump(const Json& json) {
+  // Names of files are bytes, not always UTF-8.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json textJson(std::string_view text) {
+  return std::string(text);
+}
+
+Json valueJson(const ParamValue& value) {
+  return std::visit([](const auto& v) { return Json(v); }, value);
+}
+
+Json typesJson(const std::vector<DataType>& types) {
+  Json list = Json::array();
+  for (const DataType type : types) {
+    list.push_back(textJson(dataTypeToString(type)));
+  }
+  return list;
+}
+
+Json boundJson(const std::optional<BoundInfo>& bound) {
+  if (!bound) {
+    return nullptr;
+  }
+  return {{"mode", textJson(boundModeOption(bound->mode))},
+          {"requested", bound->requested},
+          {"absolute", bound->absolute}};
+}
+
+Json frameJson(const std::string& file, const FrameInfo& info) {
+  Json json = {{"file", file},
+               {"format", fmt::format("{}.{}", info.version_major, info.version_minor)},
+               {"type", textJson(dataTypeToString(info.type))},
+               {"ndim", info.ndim},
+               {"dims", info.dims},
+               {"original_bytes", info.original_bytes},
+               {"archive_bytes", info.frameBytes()},
+               {"header_bytes", info.header_bytes},
+               {"payload_bytes", info.payload_bytes},
+               {"ratio", info.ratio()},
+               {"bound", boundJson(info.bound)},
+               {"checksums", nullptr},
+               {"stages", Json::array()},
+               {"segments", Json::array()}};
+  if (info.has_checksums) {
+    json["checksums"] = {{"header", fmt::format("{:08x}", info.header_checksum)},
+                         {"payload", fmt::format("{:08x}", info.payload_checksum)}};
+  }
+  for (const FrameStageInfo& stage : info.stages) {
+    Json params = Json::object();
+    for (const auto& [key, value] : stage.params) {
+      params[key] = valueJson(value);
+    }
+    json["stages"].push_back({{"id", stage.id},
+                              {"version", stage.version},
+                              {"name", stage.name},
+                              {"types", typesJson(stage.types)},
+                              {"params", params}});
+  }
+  for (const SegmentInfo& segment : info.segments) {
+    json["segments"].push_back({{"stage", segment.stage},
+                                {"port", segment.port},
+                                {"type", textJson(dataTypeToString(segment.type))},
+                                {"bytes", segment.n_bytes}});
+  }
+  return json;
+}
+
+std::string_view kindName(ParamKind kind) {
+  switch (kind) {
+    case ParamKind::kBool:
+      return "bool";
+    case ParamKind::kInt:
+      return "int";
+    case ParamKind::kReal:
+      return "real";
+    case ParamKind::kChoice:
+      return "choice";
+  }
+  return "unknown";
+}
+
+Json paramJson(const Param& param) {
+  Json json = {{"key", textJson(param.key)},
+               {"kind", textJson(kindName(param.kind))},
+               {"default", valueJson(param.default_value)}};
+  if (param.kind == ParamKind::kInt || param.kind == ParamKind::kReal) {
+    json["min"] = param.min;
+    json["max"] = param.max;
+  }
+  json["choices"] = Json::array();
+  for (const std::string_view choice : param.choices) {
+    json["choices"].push_back(textJson(choice));
+  }
+  json["help"] = textJson(param.help);
+  return json;
+}
+
+Json keptJson(const KeptCount& count) {
+  return {{"values", count.n_values}, {"kept", count.n_kept}};
+}
+
+}  // namespace
+
+std::string framesToJson(const std::vector<NamedFrame>& frames) {
+  Json list = Json::array();
+  for (const auto& [file, info] : frames) {
+    list.push_back(frameJson(file, info));
+  }
+  return dump(list.size() == 1 ? list[0] : list);
+}
+
+std::string stagesToJson(std::span<const StageDescriptor* const> stages) {
+  Json list = Json::array();
+  for (const StageDescriptor* stage : stages) {
+    Json json = {{"id", stage->id},
+                 {"name", textJson(stage->name)},
+                 {"category", textJson(stage->category)},
+                 {"summary", textJson(stage->summary)},
+                 {"aliases", Json::array()},
+                 {"type_keys", Json::array()},
+                 {"types", Json::array()},
+                 {"params", Json::array()}};
+    for (const std::string_view alias : stage->aliases) {
+      json["aliases"].push_back(textJson(alias));
+    }
+    for (const TypeKey& key : stage->type_keys) {
+      json["type_keys"].push_back(textJson(key.key));
+    }
+    for (const std::vector<DataType>& types : stage->type_combinations) {
+      json["types"].push_back(typesJson(types));
+    }
+    for (const Param& param : stage->params().rows()) {
+      json["params"].push_back(paramJson(param));
+    }
+    list.push_back(std::move(json));
+  }
+  return dump(list);
+}
+
+std::string presetsToJson(std::span<const Preset> presets) {
+  Json list = Json::array();
+  for (const Preset& preset : presets) {
+    list.push_back({{"name", textJson(preset.name)},
+                    {"summary", textJson(preset.summary)},
+                    {"toml", textJson(preset.toml)}});
+  }
+  return dump(list);
+}
+
+std::string checkToJson(const std::string& archive,
+                        const std::string& original,
+                        const CheckReport& report) {
+  Json json = {{"archive", archive},
+               {"original", original},
+               {"passed", report.passed()},
+               {"rule", ruleText(report.rule)},
+               {"values", report.n_values},
+               {"violations", report.n_violations},
+               {"first_violation", nullptr},
+               {"max_error", report.stats.max_error},
+               {"max_error_index", report.stats.max_error_index},
+               {"value_range", report.stats.value_range},
+               {"mse", report.stats.mse},
+               {"nrmse", report.stats.nrmse},
+               {"psnr", report.stats.psnr},
+               {"special_mismatches", report.stats.n_special_mismatches},
+               {"nan", keptJson(report.nan)},
+               {"infinity", keptJson(report.infinity)},
+               {"negative_zero", keptJson(report.negative_zero)}};
+  if (!report.passed()) {
+    json["first_violation"] = report.first_index;
+  }
+  return dump(json);
+}
+
+}  // namespace fz::cli

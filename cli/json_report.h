@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bound_check.h"
+#include "fz/host_api.h"
+#include "fz/presets.h"
+#include "fz/stage_descriptor.h"
+
+/// What --json prints. Keys are part of the interface: they are added to, never renamed.
+namespace fz::cli {
+
+using NamedFrame = std::pair<std::string, FrameInfo>;
+
+/// An object for one file, an array for several.
+std::string framesToJson(const std::vector<NamedFrame>& frames);
+std::string stagesToJson(std::span<const StageDescriptor* const> stages);
+std::string presetsToJson(std::span<const Preset> presets);
+std::string checkToJson(const std::string& archive,
+                        const std::string& original,
+                        const CheckReport& report);
+
+}  // namespace fz::cli

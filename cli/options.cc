@@ -1,0 +1,170 @@
+#include "options.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+#include "failure.h"
+#include "suggest.h"
+
+namespace fz::cli {
+
+namespace {
+
+constexpr std::size_t kMaxThreads = 1024;
+
+constexpr std::pair<std::string_view, ErrorBoundMode> kBoundModes[] = {
+    {"abs", ErrorBoundMode::ABS},
+    {"rel", ErrorBoundMode::REL},
+    {"range", ErrorBoundMode::NOA},
+};
+
+[[noreturn]] void failUsage(const std::string& message) {
+  throw Failure(ExitCode::kUsage, message);
+}
+
+template <class T>
+std::optional<T> parseNumber(std::string_view text) {
+  T value{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end ? std::optional<T>(value) : std::nullopt;
+}
+
+}  // namespace
+
+void addFiles(CLI::App& app, CommonOptions& options, const char* help) {
+  app.add_option("files", options.files, help)->type_name("FILE");
+}
+
+void addOutput(CLI::App& app, CommonOptions& options, const char* help) {
+  app.add_option("-o,--output", options.output, help)->type_name("FILE");
+  app.add_flag("-f,--force", options.force, "overwrite existing files");
+}
+
+void addQuietAndVerbose(CLI::App& app, CommonOptions& options) {
+  app.add_flag("-q,--quiet", options.quiet, "say nothing but errors");
+  app.add_flag("-v,--verbose", options.verbose, "say more");
+}
+
+void addRunning(CLI::App& app, CommonOptions& options) {
+  app.add_option("-T,--threads", options.threads, "threads; 0 means all")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{0}, kMaxThreads).description(""))
+      ->capture_default_str();
+  app.add_option("--backend", options.backend, "where to run: auto, cpu or cuda")
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+
+void checkCommon(const CommonOptions& options) {
+  if (options.quiet && options.verbose) {
+    failUsage("-q and -v contradict each other; leave one out");
+  }
+  parseBackend(options.backend);
+}
+
+std::string_view boundModeOption(ErrorBoundMode mode) {
+  for (const auto& [name, value] : kBoundModes) {
+    if (value == mode) {
+      return name;
+    }
+  }
+  return "unknown";
+}
+
+BoundRequest parseBound(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) {
+    failUsage(
+        fmt::format("-b '{}' does not say what kind of bound it is; write abs:{}, rel:{} or "
+                    "range:{} (see 'fz compress --help')",
+                    text, text, text, text));
+  }
+  const std::string_view name = text.substr(0, colon);
+  const std::string_view number = text.substr(colon + 1);
+  for (const auto& [known, mode] : kBoundModes) {
+    if (name != known) {
+      continue;
+    }
+    const std::optional<double> value = parseNumber<double>(number);
+    if (!value || !std::isfinite(*value) || !(*value > 0)) {
+      failUsage(
+          fmt::format("-b '{}': the bound must be a number above 0, as in {}:1e-3", text, known));
+    }
+    return {mode, *value};
+  }
+  failUsage(fmt::format("-b '{}': no bound of kind '{}'; there are abs, rel and range{}", text,
+                        name, didYouMean(name, {"abs", "rel", "range"})));
+}
+
+std::optional<std::size_t> countOf(const std::array<std::size_t, 3>& dims) {
+  std::size_t count = 1;
+  for (const std::size_t extent : dims) {
+    if (extent != 0 && count > std::numeric_limits<std::size_t>::max() / extent) {
+      return std::nullopt;
+    }
+    count *= extent;
+  }
+  return count;
+}
+
+std::array<std::size_t, 3> parseDims(std::string_view text) {
+  std::array<std::size_t, 3> dims = {1, 1, 1};
+  std::string_view rest = text;
+  std::size_t n_dims = 0;
+  for (bool more = true; more; ++n_dims) {
+    const std::size_t cut = rest.find_first_of("xX");
+    const std::optional<std::size_t> extent = parseNumber<std::size_t>(rest.substr(0, cut));
+    if (n_dims == 3 || !extent || *extent == 0) {
+      failUsage(
+          fmt::format("-d '{}': write one to three extents of at least 1, the fastest (x) "
+                      "first, as in 3600x1800",
+                      text));
+    }
+    dims[n_dims] = *extent;
+    more = cut != std::string_view::npos;
+    rest = more ? rest.substr(cut + 1) : std::string_view();
+  }
+  if (!countOf(dims)) {
+    failUsage(fmt::format("-d '{}': more values than memory can address; check the extents", text));
+  }
+  return dims;
+}
+
+DataType parseType(std::string_view text) {
+  const std::optional<DataType> type = dataTypeFromString(text);
+  if (!type || !isFloat(*type)) {
+    failUsage(fmt::format("-t '{}': the element type must be f32 or f64", text));
+  }
+  return *type;
+}
+
+Backend parseBackend(std::string_view text) {
+  if (text == "auto") {
+    return Backend::Auto;
+  }
+  if (text == "cpu") {
+    return Backend::CPU;
+  }
+  if (text == "cuda") {
+    return Backend::CUDA;
+  }
+  failUsage(fmt::format("--backend '{}': there are auto, cpu and cuda{}", text,
+                        didYouMean(text, {"auto", "cpu", "cuda"})));
+}
+
+std::pair<std::string, std::string> parseSetting(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
+    failUsage(
+        fmt::format("--set '{}': write stage.key=value, as in predict.quant_radius=256 "
+                    "('fz stages NAME' lists the keys)",
+                    text));
+  }
+  return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
+}
+
+}  // namespace fz::cli

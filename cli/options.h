@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fz/backend.h"
+#include "fz/bound.h"
+#include "fz/data_type.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fz::cli {
+
+/// Options that several sub-commands share.
+struct CommonOptions {
+  std::vector<std::string> files;
+  std::string output;
+  bool force = false;
+  bool quiet = false;
+  bool verbose = false;
+  std::size_t threads = 0;
+  std::string backend = "auto";
+};
+
+void addFiles(CLI::App& app, CommonOptions& options, const char* help);
+void addOutput(CLI::App& app, CommonOptions& options, const char* help);
+void addQuietAndVerbose(CLI::App& app, CommonOptions& options);
+void addRunning(CLI::App& app, CommonOptions& options);
+/// Throws Failure(kUsage) for options that contradict each other and for an unknown backend.
+void checkCommon(const CommonOptions& options);
+
+/// What -b asks for.
+struct BoundRequest {
+  ErrorBoundMode mode = ErrorBoundMode::ABS;
+  double value = 0.0;
+};
+
+// The parsers throw Failure(kUsage) that quotes the text and says what is allowed.
+
+/// "abs:1e-3", "rel:1e-4", "range:1e-4".
+BoundRequest parseBound(std::string_view text);
+/// The name that -b uses for a mode.
+std::string_view boundModeOption(ErrorBoundMode mode);
+/// "3600x1800": x first, one to three extents, the rest 1.
+std::array<std::size_t, 3> parseDims(std::string_view text);
+/// f32 or f64, also by their long names.
+DataType parseType(std::string_view text);
+Backend parseBackend(std::string_view text);
+/// "stage.key=value" or "key=value".
+std::pair<std::string, std::string> parseSetting(std::string_view text);
+
+/// x * y * z, or nothing when that overflows.
+std::optional<std::size_t> countOf(const std::array<std::size_t, 3>& dims);
+
+}  // namespace fz::cli

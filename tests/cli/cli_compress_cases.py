@@ -1,0 +1,369 @@
+"""Cases of `fz compress`."""
+
+import array
+import json
+import os
+import pty
+import resource
+import struct
+import subprocess
+import unittest
+
+from cli_support import BOUND, CORRUPT, IO, MEMORY, NO_DEVICE, OK, USAGE, CliCase, max_error, npy, wave
+
+__all__ = ["CompressTest", "CompressNpyTest", "DefaultPresetTest"]
+
+
+class CompressTest(CliCase):
+    def compressed(self, *options, name="a.f32", count=3000, typecode="f"):
+        """Compresses with cusz, decodes, and gives field, decoded field and stderr."""
+        field = wave(count, typecode)
+        self.put(name, field)
+        done = self.fz("compress", "-p", "cusz", *options, name)
+        self.fz("decompress", "-fq", "-o", "back.raw", name + ".fzm")
+        return field, self.values("back.raw", typecode), done.stderr.decode()
+
+    def info(self, name="a.f32.fzm"):
+        return json.loads(self.fz("info", "--json", name).stdout)
+
+    def test_writes_beside_the_source_and_keeps_it(self):
+        field, _, _ = self.compressed()
+        self.assertEqual(self.names(), ["a.f32", "a.f32.fzm", "back.raw"])
+        self.assertEqual(self.get("a.f32"), field.tobytes())
+
+    def test_absolute_bound_holds_exactly(self):
+        field, back, _ = self.compressed("-b", "abs:1e-3")
+        self.assertLessEqual(max_error(field, back), 1e-3)
+        bound = self.info()["bound"]
+        self.assertEqual((bound["mode"], bound["requested"]), ("abs", 1e-3))
+
+    def test_range_bound_holds_exactly(self):
+        field, back, _ = self.compressed("--bound", "range:1e-3")
+        self.assertLessEqual(max_error(field, back), 1e-3 * (max(field) - min(field)))
+        self.assertEqual(self.info()["bound"]["mode"], "range")
+
+    def test_rel_is_refused_where_it_would_not_be_for_each_value(self):
+        self.put("a.f32", wave(100))
+        self.fails(USAGE, "compress", "-p", "cusz", "-b", "rel:1e-3", "a.f32", says=["each value", "-p pfpl"])
+        self.assertEqual(self.names(), ["a.f32"])
+
+    def test_f64_by_option_and_by_name(self):
+        field, back, message = self.compressed("-t", "f64", "-b", "abs:1e-4", name="a.raw", typecode="d")
+        self.assertLessEqual(max_error(field, back), 1e-4)
+        self.assertIn("f64 (-t)", message)
+        _, _, message = self.compressed(name="b.f64", typecode="d")
+        self.assertIn("f64 (by its name)", message)
+        self.assertEqual(self.info("b.f64.fzm")["type"], "float64")
+
+    def test_unknown_type_is_said_to_be_assumed(self):
+        _, _, message = self.compressed(name="a.dat")
+        self.assertIn("f32 assumed", message)
+
+    def test_dims_are_read_back_x_first(self):
+        _, _, message = self.compressed("-d", "100x30")
+        self.assertIn("100 x 30 (x y, x fastest) = 3000 values, 12000 bytes: size matches", message)
+        self.assertEqual(self.info()["dims"], [100, 30, 1])
+        _, _, message = self.compressed("-f", "--dims", "10X30x10")
+        self.assertIn("10 x 30 x 10 (x y z, x fastest)", message)
+        self.assertEqual(self.info()["ndim"], 3)
+
+    def test_dims_must_match_the_size(self):
+        self.put("a.f32", wave(3000))
+        self.fails(USAGE, "compress", "-d", "100x31", "a.f32", says=["100 x 31", "3100 values", "12000 bytes"])
+        self.fails(USAGE, "compress", "-d", "1500", "a.f32", says="-t f64")
+        self.fails(USAGE, "compress", "-t", "f64", "-d", "3000", "a.f32", says="-t f32")
+        self.put("odd.f32", b"12345")
+        self.fails(USAGE, "compress", "odd.f32", says=["5 bytes", "4-byte"])
+
+    def test_dims_must_be_extents(self):
+        self.put("a.f32", wave(30))
+        for text in ("x", "3x", "0x30", "1x2x3x4", "-3", "3.0", "3y10", "4294967296x4294967296x2"):
+            self.fails(USAGE, "compress", f"--dims={text}", "a.f32", says=f"-d '{text}'")
+
+    def test_bound_must_make_sense(self):
+        self.put("a.f32", wave(30))
+        for text, says in (
+            ("1e-3", "abs:1e-3"),
+            ("abs:", "above 0"),
+            ("abs:0", "above 0"),
+            ("abs:-1", "above 0"),
+            ("abs:inf", "above 0"),
+            ("abs:nan", "above 0"),
+            ("abs:1e-3x", "above 0"),
+            ("rnage:1", "did you mean 'range'"),
+            ("psnr:80", "abs, rel and range"),
+        ):
+            self.fails(USAGE, "compress", "-b", text, "a.f32", says=says)
+
+    def test_type_and_backend_must_be_known(self):
+        self.put("a.f32", wave(30))
+        self.fails(USAGE, "compress", "-t", "u8", "a.f32", says="f32 or f64")
+        self.fails(USAGE, "compress", "--backend", "cdua", "a.f32", says="did you mean 'cuda'")
+
+    def test_preset_must_exist(self):
+        self.put("a.f32", wave(30))
+        self.fails(USAGE, "compress", "-p", "cuzs", "a.f32", says="did you mean 'cusz'")
+        self.fails(USAGE, "compress", "-p", "zzzzzzzzz", "a.f32", says="fz presets")
+
+    def test_settings_reach_their_stage(self):
+        self.compressed("--set", "predict.quant_radius=256", "--set", "bklen=2048")
+        stages = self.info()["stages"]
+        self.assertEqual(stages[0]["params"]["quant_radius"], 256)
+        self.assertEqual(stages[1]["params"]["bklen"], 2048)
+
+    def test_settings_must_make_sense(self):
+        self.put("a.f32", wave(30))
+        base = ("compress", "-p", "cusz", "a.f32", "--set")
+        for text in ("radius", "=3", "predict.quant_radius="):
+            self.fails(USAGE, *base, text, says="stage.key=value")
+        self.fails(USAGE, *base, "predict.quantradius=3", says="quantradius")
+        self.fails(USAGE, *base, "nobody.quant_radius=3", says="nobody")
+        self.fails(USAGE, *base, "quant_radius=lots", says="quant_radius")
+        self.fails(USAGE, *base, "error_bound=1", "-b", "abs:1", says="leave one out")
+
+    def test_config_file(self):
+        toml = self.fz("presets", "--show", "cusz").stdout
+        self.put("mine.toml", toml.replace(b"512", b"256"))
+        field = wave(600)
+        self.put("a.f32", field)
+        self.fz("compress", "-c", "mine.toml", "-b", "abs:0.01", "-d", "20x30", "a.f32")
+        info = self.info()
+        self.assertEqual(info["stages"][0]["params"]["quant_radius"], 256)
+        self.assertEqual(info["dims"], [20, 30, 1])
+        self.put("shaped.toml", b"[pipeline]\ndims = [30, 20]\n" + toml)
+        self.fz("compress", "-f", "-c", "shaped.toml", "a.f32")
+        self.assertEqual(self.info()["dims"], [30, 20, 1])
+
+    def test_config_file_must_be_good(self):
+        self.put("a.f32", wave(30))
+        self.put("bad.toml", b"[[stage]]\nname = 'x'\ntype = 'Nope'\n")
+        self.fails(USAGE, "compress", "-c", "bad.toml", "a.f32", says=["bad.toml:3", "Nope"])
+        self.put("empty.toml", b"")
+        self.fails(USAGE, "compress", "-c", "empty.toml", "a.f32", says="[[stage]]")
+        self.fails(IO, "compress", "-c", "absent.toml", "a.f32", says="absent.toml")
+        self.fails(USAGE, "compress", "-c", "bad.toml", "-p", "cusz", "a.f32", says="--preset")
+
+    def test_existing_files_need_force(self):
+        self.put("a.f32", wave(30))
+        self.put("a.f32.fzm", b"old")
+        self.fails(IO, "compress", "-p", "cusz", "a.f32", says=["exists", "-f"])
+        self.assertEqual(self.get("a.f32.fzm"), b"old")
+        self.fz("compress", "-p", "cusz", "-f", "a.f32")
+        self.fz("test", "a.f32.fzm")
+
+    def test_output_option(self):
+        self.put("a.f32", wave(30))
+        self.fz("compress", "-p", "cusz", "-o", "b.fzm", "a.f32")
+        self.fz("compress", "-p", "cusz", "-o", "-", "a.f32", stdout=subprocess.DEVNULL)
+        (self.folder / "out").mkdir()
+        self.fz("compress", "-p", "cusz", "--output", "out", "a.f32")
+        self.assertEqual(self.names(), ["a.f32", "b.fzm", "out"])
+        self.assertTrue((self.folder / "out" / "a.f32.fzm").exists())
+        self.fails(IO, "compress", "-p", "cusz", "-o", "none/b.fzm", "a.f32", says="none/b.fzm")
+        self.fails(USAGE, "compress", "-p", "cusz", "-f", "-o", "a.f32", "a.f32", says="input itself")
+        self.fails(USAGE, "compress", "-p", "cusz", "-o", "out", "-", says="folder", stdin=b"1234")
+
+    def test_devices_and_links_stay_what_they_are(self):
+        self.put("a.f32", wave(30))
+        self.fz("compress", "-p", "cusz", "-o", "/dev/null", "a.f32")
+        self.assertFalse(os.path.isfile("/dev/null"))
+        self.put("real.fzm", b"old")
+        os.symlink("real.fzm", self.folder / "link.fzm")
+        self.fz("compress", "-p", "cusz", "-f", "-o", "link.fzm", "a.f32")
+        self.assertTrue((self.folder / "link.fzm").is_symlink())
+        self.fz("test", "real.fzm")
+        self.fails(IO, "compress", "-p", "cusz", "-o", "/dev/full", "a.f32", says="/dev/full")
+
+    def test_standard_streams(self):
+        field = wave(500)
+        for words in (["-"], []):
+            packed = self.fz("compress", "-q", "-p", "cusz", "-b", "abs:1e-3", *words, stdin=field.tobytes()).stdout
+            back = array.array("f", self.fz("decompress", "-q", "-", stdin=packed).stdout)
+            self.assertLessEqual(max_error(field, back), 1e-3)
+        self.fz("compress", "-p", "cusz", "-b", "abs:1e-3", "-o", "s.fzm", "-", stdin=field.tobytes())
+        self.assertEqual(self.get("s.fzm"), packed)
+
+    def test_several_files_and_the_first_failure_counts(self):
+        self.put("a.f32", wave(30))
+        self.put("b.f32", wave(40))
+        self.put("odd.f32", b"123")
+        self.fz("compress", "-p", "cusz", "a.f32", "b.f32")
+        self.assertIn("b.f32.fzm", self.names())
+        message = self.fz("compress", "-fp", "cusz", "absent.f32", "odd.f32", "a.f32", code=IO).stderr.decode()
+        for part in ("absent.f32: cannot", "odd.f32: 3 bytes", "a.f32 -> a.f32.fzm"):
+            self.assertIn(part, message)
+        self.fails(USAGE, "compress", "-o", "x.fzm", "a.f32", "b.f32", says="2 inputs")
+        self.fails(USAGE, "compress", "a.f32", "-", says="only input")
+
+    def test_bad_inputs(self):
+        self.fails(IO, "compress", "-p", "cusz", "absent.f32", says="absent.f32")
+        (self.folder / "dir").mkdir()
+        self.fails(IO, "compress", "-p", "cusz", "dir", says="folder")
+        self.put("a.fzm", wave(3))
+        self.fails(USAGE, "compress", "-p", "cusz", "a.fzm", says="already")
+        self.fz("compress", "-p", "cusz", "-f", "a.fzm")
+        self.assertIn("a.fzm.fzm", self.names())
+
+    def test_never_binary_to_a_terminal(self):
+        self.put("a.f32", wave(30))
+        leader, follower = pty.openpty()
+        try:
+            self.fails(USAGE, "compress", "-p", "cusz", "-f", "-o", "-", "a.f32", stdout=follower, says="terminal")
+            self.fails(USAGE, "compress", "-p", "cusz", stdin_file=follower, says="terminal")
+        finally:
+            os.close(leader)
+            os.close(follower)
+
+    def test_quiet_verbose_and_threads(self):
+        self.put("a.f32", wave(3000))
+        self.assertEqual(self.fz("compress", "-q", "-p", "cusz", "a.f32").stderr, b"")
+        first = self.get("a.f32.fzm")
+        message = self.fz("compress", "-fv", "-T", "1", "-p", "cusz", "a.f32").stderr.decode()
+        self.assertIn("GB/s", message)
+        self.assertIn("LorenzoQuant, Huffman", message)
+        self.assertEqual(self.get("a.f32.fzm"), first)
+        self.fails(USAGE, "compress", "-q", "-v", "a.f32", says="leave one out")
+        for text in ("-1", "many", "100000"):
+            self.fails(USAGE, "compress", f"--threads={text}", "a.f32", says="--threads")
+
+    def test_verify_says_what_it_checked(self):
+        _, _, message = self.compressed("--verify", "-b", "abs:0.01")
+        self.assertIn("verified: all 3000 values meet |x - x'| <= 0.01", message)
+
+    def test_special_values_pass_verify(self):
+        nan = struct.unpack("<f", b"\x01\x00\xc0\x7f")[0]
+        field = array.array("f", [1.0, float("inf"), -float("inf"), nan, -0.0, 1e-42] * 50)
+        self.put("a.f32", field)
+        self.fz("compress", "-p", "cusz", "-b", "abs:0.01", "--verify", "a.f32")
+
+    def test_empty_input(self):
+        self.put("a.f32", b"")
+        self.fz("compress", "-p", "cusz", "--verify", "a.f32")
+        self.fz("decompress", "-o", "b.f32", "a.f32.fzm")
+        self.assertEqual(self.get("b.f32"), b"")
+
+    def test_out_of_memory_has_its_code(self):
+        limit = 1 << 30
+
+        def limited():
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+        try:
+            self.fz("--version", preexec_fn=limited)
+        except AssertionError:
+            raise unittest.SkipTest("this build needs more address space than the test leaves it")
+        with open(self.folder / "big.f32", "wb") as file:
+            file.truncate(8 << 30)
+        self.fails(MEMORY, "compress", "-p", "cusz", "-T", "1", "big.f32", preexec_fn=limited, says="memory")
+
+    def test_no_device_has_its_code(self):
+        if b"cuda" in self.fz("--version").stdout:
+            raise unittest.SkipTest("there is a device")
+        self.put("a.f32", wave(30))
+        self.fails(NO_DEVICE, "compress", "-p", "cusz", "--backend", "cuda", "a.f32", says="--backend cpu")
+        self.fz("compress", "-p", "cusz", "--backend", "cpu", "a.f32")
+        self.fails(NO_DEVICE, "test", "--backend", "cuda", "a.f32.fzm", says="--backend cpu")
+
+
+class CompressNpyTest(CliCase):
+    def compress(self, content, *options, code=OK, says=""):
+        self.put("a.npy", content)
+        words = ("compress", "-f", "-p", "cusz", *options, "a.npy")
+        if code != OK:
+            return self.fails(code, *words, says=says)
+        self.fz(*words)
+        return json.loads(self.fz("info", "--json", "a.npy.fzm").stdout)
+
+    def test_shape_and_type_come_from_the_file(self):
+        self.assertEqual(self.compress(npy(wave(60), "(3, 4, 5)"))["dims"], [5, 4, 3])
+        self.assertEqual(self.compress(npy(wave(60), "(12, 5)"))["dims"], [5, 12, 1])
+        self.assertEqual(self.compress(npy(wave(60), "(60,)"))["dims"], [60, 1, 1])
+        self.assertEqual(self.compress(npy(wave(1), "()"))["dims"], [1, 1, 1])
+        self.assertEqual(self.compress(npy(wave(60), "(60L,)"))["dims"], [60, 1, 1])
+        self.assertEqual(self.compress(npy(wave(60, "d"), "(60,)", version=2))["type"], "float64")
+        self.assertEqual(self.compress(npy(wave(60), "(60,)", version=3))["type"], "float32")
+        self.assertEqual(self.compress(npy(wave(0), "(0, 7)"))["original_bytes"], 0)
+
+    def test_more_axes_are_folded(self):
+        self.assertEqual(self.compress(npy(wave(120), "(2, 3, 4, 5)"))["dims"], [5, 4, 6])
+
+    def test_type_and_dims_may_be_repeated_but_not_changed(self):
+        good = npy(wave(60), "(12, 5)")
+        self.compress(good, "-t", "f32", "-d", "5x12")
+        self.compress(good, "-t", "f64", code=USAGE, says="leave -t out")
+        self.compress(good, "-d", "12x5", code=USAGE, says="leave -d out")
+
+    def test_other_kinds_are_refused_with_a_way_out(self):
+        field = wave(60)
+        self.compress(npy(field, "(12, 5)", order="True"), code=USAGE, says=["Fortran", "ascontiguousarray"])
+        self.compress(npy(field, "(60,)", descr="'>f4'"), code=USAGE, says=[">f4", "astype"])
+        self.compress(npy(field, "(60,)", descr="'<i4'"), code=USAGE, says="<i4")
+        self.compress(npy(field, "(60,)", descr="[('a', '<f4')]"), code=USAGE, says="structured")
+        self.compress(npy(field, "(60,)", version=9), code=USAGE, says="version 9")
+
+    def test_broken_files_are_corrupt(self):
+        good = npy(wave(60), "(60,)")
+        for content in (
+            b"",
+            b"not numpy at all",
+            good[:7],
+            good[:9],
+            good[:40],
+            good[:-1],
+            good + b"1234",
+            npy(wave(60), "(61,)"),
+            npy(wave(60), "[60]"),
+            npy(wave(60), "(sixty,)"),
+            npy(wave(60), "(4294967296, 4294967296, 4294967296)"),
+            npy(wave(60), "(60,)", order="Maybe"),
+            good.replace(b"'shape'", b"'shame'"),
+            good.replace(b"'descr'", b"'decsr'"),
+        ):
+            self.compress(content, code=CORRUPT, says="broken .npy")
+
+    def test_from_standard_input(self):
+        packed = self.fz("compress", "-p", "cusz", "-", stdin=npy(wave(60), "(12, 5)"))
+        info = json.loads(self.fz("info", "--json", "-", stdin=packed.stdout).stdout)
+        self.assertEqual(info["dims"], [5, 12, 1])
+
+
+class DefaultPresetTest(CliCase):
+    """pfpl, the default: needs the Quantizer stage."""
+
+    def test_every_bound_holds_exactly(self):
+        field = wave(5000)
+        self.put("a.f32", field)
+        span = max(field) - min(field)
+        for bound, limit in (("abs:1e-3", 1e-3), ("range:1e-4", 1e-4 * span), ("rel:1e-3", None)):
+            self.fz("compress", "-f", "-b", bound, "--verify", "a.f32")
+            self.fz("decompress", "-f", "-o", "b.f32", "a.f32.fzm")
+            back = self.values("b.f32")
+            if limit is not None:
+                self.assertLessEqual(max_error(field, back), limit)
+            for x, y in zip(field, back):
+                if limit is None:
+                    self.assertLessEqual(max_error([x], [y]), 1e-3 * abs(x))
+            self.fz("verify", "-b", bound, "a.f32.fzm", "a.f32")
+
+    def test_its_own_bound_is_relative_to_each_value(self):
+        self.put("a.f64", wave(500, "d"))
+        message = self.fz("compress", "--verify", "a.f64").stderr.decode()
+        self.assertIn("bound rel:0.001", message)
+        self.assertIn("* |x|", message)
+
+    def test_special_values_come_back(self):
+        nan = struct.unpack("<f", b"\x01\x00\xc0\x7f")[0]
+        field = array.array("f", [1.0, float("inf"), -float("inf"), nan, -0.0, 1e-42] * 50)
+        self.put("a.f32", field)
+        for bound in ("abs:0.01", "rel:0.01", "range:0.01"):
+            self.fz("compress", "-f", "-b", bound, "--verify", "a.f32")
+
+    def test_a_broken_bound_is_found_before_the_file_has_its_name(self):
+        toml = self.fz("presets", "--show", "pfpl").stdout.decode()
+        toml = toml.replace('"REL"', '"ABS"\nlinear_mode = true\nlinear_policy = "Wrap"')
+        toml = toml.replace('"uint32"\nerror', '"uint16"\nerror').replace("quant_radius = 1073741824\n", "")
+        head, _ = toml.split("[[stage]]\nname = \"difference\"")
+        self.put("wrap.toml", head.encode())
+        self.put("a.f32", array.array("f", [1.0, 2.0, 1e9]))
+        self.fails(BOUND, "compress", "-c", "wrap.toml", "-b", "abs:1e-3", "--verify", "a.f32", says="index 2")
+        self.assertNotIn("a.f32.fzm", self.names())

@@ -1,0 +1,117 @@
+"""Cases of `fz` itself: help, version, lists, mistyped words."""
+
+import json
+import re
+
+from cli_support import IO, USAGE, CliCase, wave
+
+__all__ = ["HelpTest", "ListTest", "MistakeTest"]
+
+COMMANDS = ("compress", "decompress", "test", "info", "verify", "stages", "presets")
+
+
+class HelpTest(CliCase):
+    def test_version(self):
+        for option in ("--version", "-V"):
+            self.assertRegex(self.fz(option).stdout.decode(), r"^fz \d+\.\d+\.\d+ \(reads FZM 3\.0 to 3\.\d")
+
+    def test_help_of_the_tool(self):
+        text = self.fz("--help").stdout.decode()
+        for command in COMMANDS:
+            self.assertIn(command, text)
+        self.assertIn("Exit codes: 0 ok, 1 usage", text)
+        self.assertEqual(self.fz("help").stdout.decode(), text)
+        self.assertEqual(self.fz("-h").stdout.decode(), text)
+
+    def test_help_of_every_command_has_an_example(self):
+        for command in COMMANDS:
+            text = self.fz(command, "--help").stdout.decode()
+            self.assertRegex(text, rf"Example[^\n]*:\n(.*\n)*  .*fz {command}")
+            self.assertEqual(self.fz("help", command).stdout.decode(), text)
+
+    def test_help_tells_the_bounds_apart(self):
+        text = self.fz("compress", "--help").stdout.decode()
+        for part in ("|x - x'| <= E,", "E * |x|", "E * (max - min)"):
+            self.assertIn(part, text)
+
+    def test_nothing_to_do_is_a_usage_error(self):
+        done = self.fz(code=USAGE)
+        self.assertEqual(done.stdout, b"")
+        self.assertIn(b"compress", done.stderr)
+
+
+class ListTest(CliCase):
+    def test_stages(self):
+        text = self.fz("stages").stdout.decode()
+        for name in ("LorenzoQuant", "Huffman", "RZE"):
+            self.assertRegex(text, rf"(?m)^{name} ")
+        one = self.fz("stages", "huffman").stdout.decode()
+        self.assertIn("bklen = ", one)
+        self.assertNotIn("LorenzoQuant", one)
+
+    def test_stages_json(self):
+        stages = {stage["name"]: stage for stage in json.loads(self.fz("stages", "--json").stdout)}
+        keys = {param["key"]: param for param in stages["LorenzoQuant"]["params"]}
+        self.assertEqual(keys["error_bound_mode"]["choices"], ["ABS", "REL", "NOA"])
+        self.assertEqual(keys["quant_radius"]["kind"], "int")
+        self.assertTrue(all(stage["summary"] and stage["category"] for stage in stages.values()))
+        one = json.loads(self.fz("stages", "--json", "Huffman").stdout)
+        self.assertEqual([stage["name"] for stage in one], ["Huffman"])
+
+    def test_presets(self):
+        text = self.fz("presets").stdout.decode()
+        for name in ("pfpl", "cusz", "fzgpu"):
+            self.assertRegex(text, rf"(?m)^{name} ")
+        names = [preset["name"] for preset in json.loads(self.fz("presets", "--json").stdout)]
+        self.assertEqual(names, [line.split()[0] for line in text.splitlines()])
+        shown = self.fz("presets", "--show", "fzgpu").stdout.decode()
+        self.assertIn('type = "BitplaneRZE"', shown)
+
+    def test_unknown_names_get_a_suggestion(self):
+        self.fails(USAGE, "stages", "Hufman", says="did you mean 'Huffman'")
+        self.fails(USAGE, "stages", "qqqqqqqqq", says="fz stages")
+        self.fails(USAGE, "presets", "--show", "pfp", says="did you mean 'pfpl'")
+        self.fails(USAGE, "presets", "--show", "qqqqqqqqq", says="fz presets")
+
+    def test_a_full_disk_is_noticed(self):
+        with open("/dev/full", "wb") as full:
+            self.fails(IO, "presets", stdout=full, says="standard output")
+
+
+class MistakeTest(CliCase):
+    def test_commands(self):
+        self.fails(USAGE, "compres", "a", says="did you mean 'compress'")
+        self.fails(USAGE, "verfiy", says="did you mean 'verify'")
+        self.fails(USAGE, "frobnicate", says=["no command 'frobnicate'", "fz --help"])
+
+    def test_a_file_in_place_of_a_command(self):
+        self.put("a.f32", wave(3))
+        self.put("a.fzm", wave(3))
+        self.fails(USAGE, "a.f32", says="did you mean 'fz compress a.f32'")
+        self.fails(USAGE, "a.fzm", says="did you mean 'fz decompress a.fzm'")
+
+    def test_options(self):
+        for words, says in (
+            (["compress", "--bond", "abs:1", "a"], "did you mean '--bound'"),
+            (["compress", "--verfy", "a"], "did you mean '--verify'"),
+            (["compress", "--thread=3", "a"], "did you mean '--threads'"),
+            (["decompress", "--outptu", "x", "a"], "did you mean '--output'"),
+            (["info", "--jsn", "a"], "did you mean '--json'"),
+            (["test", "--frobnicate", "a"], "fz test --help"),
+            (["presets", "--shwo", "a"], "did you mean '--show'"),
+            (["stages", "-z"], "fz stages --help"),
+            (["verify", "--qiuet", "a", "b"], "did you mean '--quiet'"),
+            (["--versoin"], "did you mean '--version'"),
+            (["--frobnicate"], "'fz --help'"),
+        ):
+            self.fails(USAGE, *words, says=["no option", says])
+
+    def test_values(self):
+        self.fails(USAGE, "compress", "-b", says="fz compress --help")
+        self.fails(USAGE, "compress", "-b", "abs:1", "-b", "abs:2", "a", says="fz compress --help")
+        self.fails(USAGE, "presets", "extra", says="'extra' is one argument too many")
+        self.fails(USAGE, "verify", says="fz verify --help")
+
+    def test_messages_are_one_line(self):
+        message = self.fz("compress", "absent.f32", "-p", "cusz", code=IO).stderr.decode()
+        self.assertEqual(len(re.findall(r"\n", message)), 1)
