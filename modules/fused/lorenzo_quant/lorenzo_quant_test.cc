@@ -1,13 +1,14 @@
 #include "fused/lorenzo_quant/lorenzo_quant.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
+#include <string>
 
 #include "fused/lorenzo_quant/lorenzo_quant_test_support_impl.h"
 #include "fz/error.h"
-#include "shared/byte_io.h"
 #include "stage/stage_factory.h"
 #include "support/stage_case.h"
 
@@ -77,6 +78,14 @@ void verify(const Stage& encoder, ByteView original, ByteView decoded) {
   }
 }
 
+/// The hostile-input suite tries every bit of every stream: some inputs meet one config only.
+InputCase onlyFor(std::vector<std::string> labels, InputCase input) {
+  input.applies = [labels](const StageConfig& config, const std::vector<DataType>&) {
+    return std::find(labels.begin(), labels.end(), config.label) != labels.end();
+  };
+  return input;
+}
+
 bool hasU16Codes(const std::vector<DataType>& types) {
   return types[1] == DataType::UINT16;
 }
@@ -104,27 +113,12 @@ FZ_STAGE_CASE(
                   [](std::size_t n) {
                     return Dims{0, splitDims(n, 2)[1], 1};
                   }}},
-     .inputs = {smooth(), noise(), halves(), specials(), patterns(), constantOf(), zeros()},
+     .inputs = {smooth(), specials(), onlyFor({"default", "loose", "3d"}, noise()),
+                onlyFor({"default", "2d"}, patterns()), onlyFor({"zigzag"}, halves()),
+                onlyFor({"noa", "rel"}, constantOf()), onlyFor({"noa", "default"}, zeros())},
      .verify = verify,
      .extra_sizes = {67 * 45, 17 * 11 * 13, 300 * 40},
      .large_values = 270 * 40 * 9});
-
-TEST(LorenzoQuant, DecodesTheWorkedExampleOfTheFormat) {
-  const Bytes config = {0xcd, 0xcc, 0xcc, 0x3d, 0,    2,    0, 0, 8, 0, 0, 0, 1, 0, 0,
-                        0,    8,    1,    1,    0,    0,    0, 0, 0, 1, 0, 0, 0, 1, 0,
-                        0,    0,    0xcd, 0xcc, 0xcc, 0x3d, 0, 0, 0, 0, 0, 0, 0, 0};
-  Encoded old;
-  old.config = config;
-  old.streams = {toBytes(std::vector<std::uint16_t>{0, 2, 1, 0, 0, 2, 0, 0}),
-                 Bytes{0x00, 0xb3, 0x08, 0x47}, Bytes{7, 0, 0, 0}, Bytes{1, 0, 0, 0}};
-  std::vector<float> expected;
-  for (const int bin : {0, 2, 3, 3, 3, 5, 5, 35000}) {
-    expected.push_back(static_cast<float>(bin) * 0.2f);
-  }
-  EXPECT_EQ(decode(1, old), toBytes(expected));
-  old.streams.pop_back();  // three parts, as later versions write
-  EXPECT_EQ(decode(1, old), toBytes(expected));
-}
 
 TEST(LorenzoQuant, EncodesTheExampleOfItsOwnDocument) {
   F32 stage(F32::Config(0.5, 4));
@@ -167,16 +161,6 @@ TEST(LorenzoQuant, ConfigHasTheLayoutOfTheFormat) {
   EXPECT_TRUE(read.getZigzagCodes());
   EXPECT_EQ(read.ndim(), 2);
   EXPECT_EQ(read.getDims(), (Dims{3, 2, 1}));
-}
-
-TEST(LorenzoQuant, ShortConfigsOfOldObjectsAreRead) {
-  F32 stage;
-  Encoded e = encode(stage, toBytes(std::vector<float>{1, 2, 3}));
-  const Bytes whole = decode(1, e);
-  e.config.resize(32);
-  EXPECT_EQ(decode(1, e), whole);
-  e.config.resize(31);
-  EXPECT_THROW(decode(1, e), Error);
 }
 
 TEST(LorenzoQuant, HalvesGoAwayFromZero) {
@@ -268,55 +252,6 @@ TEST(LorenzoQuant, OutliersAreInIndexOrderInEveryDimensionality) {
   }
 }
 
-TEST(LorenzoQuant, OutliersInAnyOrderDecodeAlike) {
-  F32 stage(F32::Config(0.5, 4));
-  std::vector<float> values = {0, 100, 3, 50, 51, 999, 7};
-  Encoded e = encode(stage, toBytes(values));
-  const Bytes expected = decode(1, e);
-  auto deltas = fromBytes<float>(e.streams[1]);
-  auto indices = fromBytes<std::uint32_t>(e.streams[2]);
-  std::reverse(deltas.begin(), deltas.end());
-  std::reverse(indices.begin(), indices.end());
-  e.streams[1] = toBytes(deltas);
-  e.streams[2] = toBytes(indices);
-  EXPECT_EQ(decode(1, e), expected);
-  indices[0] = indices[1];
-  e.streams[2] = toBytes(indices);
-  EXPECT_THROW(decode(1, e), Error);  // two outliers in one place
-  indices[0] = 7;
-  e.streams[2] = toBytes(indices);
-  EXPECT_THROW(decode(1, e), Error);  // beyond the values
-}
-
-TEST(LorenzoQuant, VersionOneIgnoresEntriesBeyondTheCountAndVersionThreeIsRefused) {
-  F32 stage(F32::Config(0.5, 4));
-  Encoded e = encode(stage, toBytes(std::vector<float>{0, 100, 3}));
-  const Bytes expected = decode(1, e);
-  e.streams[1].resize(40, 0x11);
-  e.streams[2].resize(40, 0x77);
-  EXPECT_EQ(decode(1, e), expected);
-  e.version = 3;
-  EXPECT_THROW(decode(1, e), Error);
-}
-
-TEST(LorenzoQuant, DeltasBeyondTheIntegersOfOldStreamsDecode) {
-  F32 stage(F32::Config(0.5, 4));
-  Encoded e = encode(stage, toBytes(std::vector<float>{0, 100, 3}));
-  e.streams[1] = toBytes(std::vector<float>{1e12f, -1e12f});
-  EXPECT_EQ(fromBytes<float>(decode(1, e)), (std::vector<float>{0, 1e12f, 0}));
-}
-
-TEST(LorenzoQuant, ValuesBeyondTheDimsOfOldStreamsAreZero) {
-  F32 stage(F32::Config(0.5));
-  stage.setDims(2, 2);
-  Encoded e = encode(stage, toBytes(std::vector<float>{1, 2, 3, 4}));
-  e.config[8] = 6;
-  e.streams[0].resize(12, 0x55);
-  EXPECT_EQ(fromBytes<float>(decode(1, e)), (std::vector<float>{1, 2, 3, 4, 0, 0}));
-  e.config[20] = 4;
-  EXPECT_THROW(decode(1, e), Error);  // dims that hold more than the stream
-}
-
 TEST(LorenzoQuant, RadiusFitsTheCodes) {
   using U8 = LorenzoQuantStage<float, std::uint8_t>;
   EXPECT_EQ(F32().getQuantRadius(), 32768);
@@ -374,24 +309,6 @@ TEST(LorenzoQuant, GraphNeedsAKnownBase) {
   EXPECT_FALSE(stage.isGraphCompatible());
   stage.setValueBase(2.0);
   EXPECT_TRUE(stage.isGraphCompatible());
-}
-
-TEST(LorenzoQuant, DecodesRightAfterEncodingWithoutAConfig) {
-  F32 stage(F32::Config(0.5, 4));
-  std::vector<float> values = {0, 100, NAN, 50, 51, 999, 7};
-  const Bytes bytes = toBytes(values);
-  Encoded e = encode(stage, bytes);
-  stage.setInverse(true);
-  std::vector<float> out(values.size());
-  std::vector<void*> inputs;
-  std::vector<std::size_t> sizes;
-  for (Bytes& s : e.streams) {
-    inputs.push_back(s.data());
-    sizes.push_back(s.size());
-  }
-  EXPECT_EQ(stage.estimateOutputSizes(sizes), std::vector<std::size_t>{bytes.size()});
-  stage.execute(nullptr, nullptr, inputs, {out.data()}, sizes);
-  expectWithin(values, out, 0.5);
 }
 
 template <class T, class TCode, class Team>
