@@ -113,6 +113,7 @@ void checkIntegers(F build) {
 template <class Coder>
 void quantizeThen(Pipeline& pipeline) {
   auto* quantizer = pipeline.addStage<LorenzoQuantF32>(LorenzoQuantF32::Config(kBound, 512, 0.0));
+  quantizer->setZigzagCodes(true);
   auto* coder = pipeline.addStage<Coder>();
   pipeline.connect(coder, quantizer, "codes");
 }

@@ -39,9 +39,11 @@ std::size_t byteCount(const std::vector<T>& values) {
   return values.size() * sizeof(T);
 }
 
-/// A LorenzoQuant stage with the bound of the tests.
+/// A LorenzoQuant stage with the bound of the tests; its codes are below 2 * radius.
 inline LorenzoQuantF32* addQuantizer(Pipeline& pipeline, int radius = 512) {
-  return pipeline.addStage<LorenzoQuantF32>(LorenzoQuantF32::Config(kBound, radius));
+  auto* stage = pipeline.addStage<LorenzoQuantF32>(LorenzoQuantF32::Config(kBound, radius));
+  stage->setZigzagCodes(true);
+  return stage;
 }
 
 /// LorenzoQuant -> RLE on the codes; the outlier ports are stored as they are.
