@@ -73,6 +73,8 @@ class MemoryPool {
                  bool persistent = false);
   /// Unknown pointers are logged and ignored.
   void free(void* memory, cudaStream_t stream);
+  /// For memory that is kept for long. Never a block that was freed before: taking one of those
+  /// out of circulation would make the next run, which needs it again, go to the system.
   void* allocatePersistentDevice(std::size_t n_bytes, const std::string& tag = "");
   void* allocatePersistentPinned(std::size_t n_bytes, const std::string& tag = "");
   void freePersistentDevice(void* memory);

@@ -173,6 +173,7 @@ class Pipeline {
   std::size_t getPoolThreshold() const;
   bool isMemPoolFallbackMode() const;
   std::size_t getPeakMemoryUsage() const;
+  /// Bytes of the graph's buffers and of the frame; 0 after reset() with MINIMAL.
   std::size_t getCurrentMemoryUsage() const;
   MemoryPool& getMemoryPool();
   /// What finalize() made of the stages: order, levels, types, memory, how it runs.
@@ -207,7 +208,8 @@ class Pipeline {
                                   cudaStream_t stream = nullptr,
                                   PipelinePerfResult* perf = nullptr);
 
-  /// Adds the stages of a TOML file, connects and finalizes. A failure leaves the pipeline empty.
+  /// Adds the stages of a TOML file, connects and finalizes. A failure leaves the pipeline empty,
+  /// with the settings it had.
   void loadConfig(const std::string& path);
   void loadConfig(const std::string& path, const ConfigOverrides& overrides);
   /// From TOML text; `source_name` stands in messages. With `finalize_after` false the caller can

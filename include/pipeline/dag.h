@@ -166,6 +166,7 @@ class CompressionDAG {
   int newBuffer(BufferInfo info);
 
   void assignLevels();
+  std::vector<std::size_t> ranksInLevel() const;
   void sortLevels();
   void colorBuffers();
 

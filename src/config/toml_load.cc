@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 #include <toml++/toml.h>
+#include <tuple>
 
 #include "core/require.h"
 #include "format/file_io.h"
@@ -361,6 +362,8 @@ void Pipeline::loadConfigText(const std::string& text,
              "Pipeline: loadConfig into a pipeline that already has stages");
   LoadedConfig config = ConfigReader(source_name, overrides).read(text);
   applyOverrides(config, overrides);
+  const auto settings =
+      std::tuple(p.strategy, p.dims, p.hint_bytes, p.pool_multiplier, p.n_streams);
   try {
     if (config.strategy) {
       setMemoryStrategy(*config.strategy);
@@ -394,6 +397,7 @@ void Pipeline::loadConfigText(const std::string& text,
       finalize();
     }
   } catch (...) {
+    std::tie(p.strategy, p.dims, p.hint_bytes, p.pool_multiplier, p.n_streams) = settings;
     p.removeStages();
     throw;
   }

@@ -21,8 +21,8 @@ std::string Pipeline::saveConfigText() const {
     FZ_REQUIRE(descriptor != nullptr, ErrorCode::kUnsupported,
                "saveConfig: stage {} (id {}) is not known by name; registerStage() makes it so",
                entry.name, entry.stage->getStageTypeId());
-    text +=
-        fmt::format("\n[[stage]]\nname = \"{}\"\ntype = \"{}\"\n", entry.name, descriptor->name);
+    text += fmt::format("\n[[stage]]\nname = {}\ntype = \"{}\"\n", toTomlText(entry.name),
+                        descriptor->name);
     const std::vector<DataType> types = entry.stage->elementTypes();
     for (std::size_t i = 0; i < types.size() && i < descriptor->type_keys.size(); ++i) {
       text +=
@@ -42,8 +42,9 @@ std::string Pipeline::saveConfigText() const {
       const Impl::Entry& from = p.entries[static_cast<std::size_t>(buffer.producer_stage_id)];
       const std::string port =
           from.stage->getOutputNames()[static_cast<std::size_t>(buffer.producer_output_index)];
-      inputs += fmt::format("{}{{ from = \"{}\"{} }}", inputs.empty() ? "" : ", ", from.name,
-                            port == "output" ? "" : fmt::format(", port = \"{}\"", port));
+      inputs +=
+          fmt::format("{}{{ from = {}{} }}", inputs.empty() ? "" : ", ", toTomlText(from.name),
+                      port == "output" ? "" : ", port = " + toTomlText(port));
     }
     if (!inputs.empty()) {
       text += fmt::format("inputs = [{}]\n", inputs);

@@ -121,7 +121,15 @@ std::string toTomlText(const ParamValue& value) {
     }
     return text;
   }
-  return fmt::format("\"{}\"", std::get<std::string>(value));
+  std::string text = "\"";
+  for (const char c : std::get<std::string>(value)) {
+    if (c == '"' || c == '\\') {
+      text += '\\';
+    }
+    const auto code = static_cast<unsigned char>(c);
+    text += code < 0x20 || code == 0x7F ? fmt::format("\\u{:04X}", code) : std::string(1, c);
+  }
+  return text + '"';
 }
 
 void setParam(Stage& stage, const Param& param, const ParamValue& value) {

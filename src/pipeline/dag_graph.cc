@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <set>
 #include <tuple>
 
 #include "core/require.h"
@@ -191,6 +193,44 @@ std::string stageKey(const Stage& stage) {
 
 }  // namespace
 
+/// Rank of every node, by id, among the nodes of its level: by what it is, then by which inputs of
+/// which stages its outputs fill. Nodes alike in both have the same rank.
+std::vector<std::size_t> CompressionDAG::ranksInLevel() const {
+  using Use = std::tuple<int, int, std::size_t, std::size_t>;  // port, level, rank and input slot
+  using Key = std::pair<std::string, std::vector<Use>>;
+  std::vector<std::size_t> ranks(nodes_.size(), 0);
+  const auto keyOf = [&](const DAGNode& node) {
+    std::set<Use> uses;
+    for (const int id : node.output_buffer_ids) {
+      for (const int consumer_id : bufferAt(id).consumer_stage_ids) {
+        const DAGNode& consumer = *nodes_[static_cast<std::size_t>(consumer_id)];
+        for (std::size_t slot = 0; slot < consumer.input_buffer_ids.size(); ++slot) {
+          if (consumer.input_buffer_ids[slot] == id) {
+            uses.emplace(bufferAt(id).producer_output_index, consumer.level,
+                         ranks[static_cast<std::size_t>(consumer_id)], slot);
+          }
+        }
+      }
+    }
+    return Key{stageKey(*node.stage), {uses.begin(), uses.end()}};
+  };
+  // Consumers stand on higher levels, so their ranks are known.
+  for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
+    std::map<Key, std::vector<const DAGNode*>> groups;
+    for (const DAGNode* node : *level) {
+      groups[keyOf(*node)].push_back(node);
+    }
+    std::size_t rank = 0;
+    for (const auto& [key, nodes] : groups) {
+      for (const DAGNode* node : nodes) {
+        ranks[static_cast<std::size_t>(node->id)] = rank;
+      }
+      ++rank;
+    }
+  }
+  return ranks;
+}
+
 void CompressionDAG::sortLevels() {
   int n_levels = 0;
   for (const auto& node : nodes_) {
@@ -200,10 +240,12 @@ void CompressionDAG::sortLevels() {
   for (const auto& node : nodes_) {
     levels_[static_cast<std::size_t>(node->level)].push_back(node.get());
   }
-  // A node's place in its level follows from where its inputs come from and what it is. Nodes
-  // equal in all of that are interchangeable; only then the order of addition decides.
-  using Key = std::tuple<std::vector<std::pair<int, int>>, std::string, int>;
-  const auto keyOf = [this](const DAGNode* node) {
+  // A node's place in its level follows from where its inputs come from, what it is and what
+  // follows it. Nodes equal in all of that are interchangeable; only then the order of addition
+  // decides.
+  const std::vector<std::size_t> ranks = ranksInLevel();
+  using Key = std::tuple<std::vector<std::pair<int, int>>, std::size_t, int>;
+  const auto keyOf = [&](const DAGNode* node) {
     std::vector<std::pair<int, int>> sources;
     for (const int id : node->input_buffer_ids) {
       const BufferInfo& buffer = bufferAt(id);
@@ -213,7 +255,7 @@ void CompressionDAG::sortLevels() {
               : nodes_[static_cast<std::size_t>(buffer.producer_stage_id)]->execution_order;
       sources.emplace_back(producer, buffer.producer_output_index);
     }
-    return Key{std::move(sources), stageKey(*node->stage), node->id};
+    return Key{std::move(sources), ranks[static_cast<std::size_t>(node->id)], node->id};
   };
   order_.clear();
   for (auto& level : levels_) {

@@ -124,13 +124,22 @@ std::size_t CompressionDAG::computeTopoPoolSize() const {
     scratch += node->stage->estimateScratchBytes(inputs);
   }
   std::size_t all = 0;
+  std::vector<std::size_t> region_bytes(regions_.size(), 0);
+  for (std::size_t id = 0; id < buffers_.size(); ++id) {
+    if (buffers_[id].color < 0) {
+      all += sizes[id];
+      continue;
+    }
+    std::size_t& bytes = region_bytes[static_cast<std::size_t>(buffers_[id].color)];
+    bytes = std::max(bytes, sizes[id]);
+  }
+  all = std::accumulate(region_bytes.begin(), region_bytes.end(), all);
   std::size_t peak = 0;
   for (int level = 0; level <= last_level; ++level) {
     std::size_t alive = 0;
     for (std::size_t id = 0; id < buffers_.size(); ++id) {
       const Lifetime life = lifetimeOf(buffers_[id], nodes_, last_level);
       alive += life.first <= level && level <= life.last ? sizes[id] : 0;
-      all += level == 0 ? sizes[id] : 0;
     }
     peak = std::max(peak, alive);
   }

@@ -35,8 +35,11 @@ Pipeline::~Pipeline() {
 }
 
 void Pipeline::Impl::removeStages() {
+  const bool bounds_check = dag->isBoundsCheckEnabled();
   dag = std::make_unique<CompressionDAG>(&pool, strategy);
   dag->enableProfiling(profiling);
+  dag->enableBoundsCheck(bounds_check);
+  dag->configureStreams(n_streams);
   decoder.reset();
   entries.clear();
   n_connections = 0;
@@ -267,6 +270,7 @@ void Pipeline::finalize() {
   }
   p.dag->finalize();
   p.placeSinks();
+  p.decoder.reset();  // one from before does not know the stages outside the library
   p.dag->setColoringEnabled(p.coloring_requested);
   p.dag->enableProfiling(p.profiling);
   if (p.executor == nullptr) {

@@ -36,7 +36,7 @@ void PoolBuffer::reserve(std::size_t n_bytes, std::size_t n_kept, const char* ta
   if (n_bytes <= capacity_bytes_) {
     return;
   }
-  void* larger = pool_->allocate(n_bytes, nullptr, tag, true);
+  void* larger = pool_->allocatePersistentDevice(n_bytes, tag);
   FZ_REQUIRE(larger != nullptr, ErrorCode::kOutOfMemory, "Pipeline: {} bytes for the {}", n_bytes,
              tag);
   if (n_kept > 0) {
@@ -49,7 +49,7 @@ void PoolBuffer::reserve(std::size_t n_bytes, std::size_t n_kept, const char* ta
 
 void PoolBuffer::release() {
   if (memory_ != nullptr) {
-    pool_->free(memory_, nullptr);
+    pool_->freePersistentDevice(memory_);
   }
   memory_ = nullptr;
   capacity_bytes_ = 0;

@@ -166,7 +166,7 @@ std::size_t Pipeline::getPeakMemoryUsage() const {
   return std::max(impl_->dag->getPeakMemoryUsage(), impl_->pool.getPeakUsage());
 }
 std::size_t Pipeline::getCurrentMemoryUsage() const {
-  return impl_->dag->getCurrentMemoryUsage();
+  return impl_->dag->getCurrentMemoryUsage() + impl_->frame_bytes;
 }
 MemoryPool& Pipeline::getMemoryPool() {
   return impl_->pool;

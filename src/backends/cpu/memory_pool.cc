@@ -62,8 +62,9 @@ struct MemoryPool::Impl {
   std::size_t used_bytes = 0;
   std::size_t peak_bytes = 0;
   std::size_t n_system_allocations = 0;
+  bool fallback = false;
 
-  void* take(std::size_t n_bytes, Block block) {
+  void* take(std::size_t n_bytes, Block block, bool may_reuse = true) {
     if (n_bytes == 0 || n_bytes > std::numeric_limits<std::size_t>::max() / 2) {
       return nullptr;
     }
@@ -72,7 +73,8 @@ struct MemoryPool::Impl {
     void* memory = nullptr;
     const auto found = kept.lower_bound(block.block_bytes);
     // A block up to twice as large may serve; a larger one is kept for larger requests.
-    if (config.enable_reuse && found != kept.end() && found->first / 2 <= block.block_bytes) {
+    if (may_reuse && config.enable_reuse && found != kept.end() &&
+        found->first / 2 <= block.block_bytes) {
       memory = found->second;
       block.block_bytes = found->first;
       kept_bytes -= found->first;
@@ -139,6 +141,7 @@ MemoryPool::MemoryPool(const MemoryPoolConfig& config) : impl_(std::make_unique<
   impl_->allocator = config.host_allocator.allocate != nullptr
                          ? config.host_allocator
                          : HostAllocator{&systemAllocate, &systemRelease, nullptr};
+  impl_->fallback = config.force_fallback || std::getenv("FZ_FORCE_MEMPOOL_FALLBACK") != nullptr;
 }
 
 MemoryPool::~MemoryPool() {
@@ -162,12 +165,14 @@ void MemoryPool::free(void* memory, cudaStream_t /*stream*/) {
 }
 
 void* MemoryPool::allocatePersistentDevice(std::size_t n_bytes, const std::string& tag) {
-  return allocate(n_bytes, nullptr, tag, true);
+  return impl_->take(
+      n_bytes,
+      {.block_bytes = 0, .asked_bytes = 0, .persistent = true, .pinned = false, .tag = tag}, false);
 }
 void* MemoryPool::allocatePersistentPinned(std::size_t n_bytes, const std::string& tag) {
   return impl_->take(
-      n_bytes,
-      {.block_bytes = 0, .asked_bytes = 0, .persistent = true, .pinned = true, .tag = tag});
+      n_bytes, {.block_bytes = 0, .asked_bytes = 0, .persistent = true, .pinned = true, .tag = tag},
+      false);
 }
 void MemoryPool::freePersistentDevice(void* memory) {
   impl_->giveBack(memory);
@@ -226,7 +231,7 @@ void* MemoryPool::getMemPool() const {
   return nullptr;
 }
 bool MemoryPool::isFallbackMode() const {
-  return impl_->config.force_fallback || std::getenv("FZ_FORCE_MEMPOOL_FALLBACK") != nullptr;
+  return impl_->fallback;
 }
 int MemoryPool::getDeviceId() const {
   return impl_->config.device_id;
@@ -255,7 +260,7 @@ void Scratch::release() {
     return;
   }
   if (pool_ != nullptr) {
-    pool_->free(memory_, nullptr);
+    pool_->freePersistentDevice(memory_);
   } else {
     std::free(memory_);
   }
@@ -270,7 +275,7 @@ void* Scratch::bytes(MemoryPool* pool, std::size_t n_bytes) {
   release();
   const std::size_t rounded = blockBytes(std::max<std::size_t>(n_bytes, kAlignment));
   pool_ = pool;
-  memory_ = pool != nullptr ? pool->allocate(rounded, nullptr, "scratch", true)
+  memory_ = pool != nullptr ? pool->allocatePersistentDevice(rounded, "scratch")
                             : std::aligned_alloc(kAlignment, rounded);
   FZ_REQUIRE(memory_ != nullptr, ErrorCode::kOutOfMemory, "scratch: {} bytes could not be had",
              rounded);
