@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,23 @@
 
 /// Shared parts of the benchmark: timing, data, rows.
 namespace fz::bench {
+
+/// Memory as a pipeline hands it to stages: on a cache line.
+template <class T>
+struct LineAllocator {
+  using value_type = T;  // NOLINT(readability-identifier-naming)
+  LineAllocator() = default;
+  template <class U>
+  explicit LineAllocator(const LineAllocator<U>& /*other*/) {}
+  T* allocate(std::size_t n) {
+    return static_cast<T*>(::operator new (n * sizeof(T), std::align_val_t{64}));
+  }
+  void deallocate(T* memory, std::size_t /*n*/) {
+    ::operator delete (memory, std::align_val_t{64});
+  }
+  bool operator==(const LineAllocator&) const { return true; }
+};
+using Bytes = std::vector<std::uint8_t, LineAllocator<std::uint8_t>>;
 
 struct Options {
   std::size_t n_bytes = 64u << 20;
@@ -52,9 +70,9 @@ double memcpyRate(std::size_t n_bytes, int runs);
 
 /// Data like those a stage meets in a pipeline: quantiser codes of a random walk for integers, the
 /// walk itself for floats.
-std::vector<std::uint8_t> makeValues(DataType type, std::size_t n_bytes);
+Bytes makeValues(DataType type, std::size_t n_bytes);
 /// A smooth 3-D field.
-std::vector<std::uint8_t> makeField(DataType type, const std::array<std::size_t, 3>& dims);
+Bytes makeField(DataType type, const std::array<std::size_t, 3>& dims);
 
 std::vector<Row> benchStages(const Options& options);
 std::vector<Row> benchPresets(const Options& options);

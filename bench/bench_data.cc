@@ -21,7 +21,7 @@ class Random {
 };
 
 template <class T>
-void fillWalk(std::vector<std::uint8_t>& bytes) {
+void fillWalk(Bytes& bytes) {
   Random random;
   double walk = 0;
   T* values = reinterpret_cast<T*>(bytes.data());
@@ -34,14 +34,14 @@ void fillWalk(std::vector<std::uint8_t>& bytes) {
 }  // namespace
 
 double memcpyRate(std::size_t n_bytes, int runs) {
-  const std::vector<std::uint8_t> from(n_bytes, 1);
-  std::vector<std::uint8_t> to(n_bytes, 2);
+  const Bytes from(n_bytes, 1);
+  Bytes to(n_bytes, 2);
   const double seconds = medianSeconds(runs, [&] { std::memcpy(to.data(), from.data(), n_bytes); });
   return static_cast<double>(n_bytes) / seconds * 1e-9;
 }
 
-std::vector<std::uint8_t> makeValues(DataType type, std::size_t n_bytes) {
-  std::vector<std::uint8_t> bytes(n_bytes);
+Bytes makeValues(DataType type, std::size_t n_bytes) {
+  Bytes bytes(n_bytes);
   switch (type) {
     case DataType::FLOAT32:
       fillWalk<float>(bytes);
@@ -68,9 +68,9 @@ std::vector<std::uint8_t> makeValues(DataType type, std::size_t n_bytes) {
   return bytes;
 }
 
-std::vector<std::uint8_t> makeField(DataType type, const std::array<std::size_t, 3>& dims) {
+Bytes makeField(DataType type, const std::array<std::size_t, 3>& dims) {
   const std::size_t n = dims[0] * dims[1] * dims[2];
-  std::vector<std::uint8_t> bytes(n * getDataTypeSize(type));
+  Bytes bytes(n * getDataTypeSize(type));
   Random random;
   std::size_t i = 0;
   for (std::size_t z = 0; z < dims[2]; ++z) {

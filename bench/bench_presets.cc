@@ -17,7 +17,7 @@ Row measure(const Preset& preset, DataType type, const Options& options) {
   }
   const std::array<std::size_t, 3> dims = {edge, edge,
                                            std::max<std::size_t>(1, n_values / (edge * edge))};
-  const std::vector<std::uint8_t> field = makeField(type, dims);
+  const Bytes field = makeField(type, dims);
   Pipeline pipeline;
   pipeline.setThreads(options.threads);
   ConfigOverrides overrides;

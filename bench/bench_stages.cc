@@ -14,11 +14,11 @@ namespace {
 /// A stage alone, with a setting and data as in the pipelines that use it.
 struct StageRun {
   std::string stage;
-  std::vector<DataType> types;
-  std::vector<std::pair<std::string, std::string>> params;
+  std::vector<DataType> types = {};
+  std::vector<std::pair<std::string, std::string>> params = {};
   std::array<std::size_t, 3> dims = {0, 1, 1};
   /// Stages whose output is this stage's input, so that coders see what they see in use.
-  std::vector<std::string> before;
+  std::vector<std::string> before = {};
 };
 
 constexpr DataType kF32 = DataType::FLOAT32;
@@ -68,7 +68,7 @@ std::unique_ptr<Stage> makeStage(const std::string& name, std::vector<DataType> 
   return descriptor == nullptr ? nullptr : descriptor->make(types);
 }
 
-using Buffers = std::vector<std::vector<std::uint8_t>>;
+using Buffers = std::vector<Bytes>;
 
 /// Runs the stage once; grows the outputs when it asks for more.
 void runOnce(Stage& stage,
@@ -124,7 +124,7 @@ std::vector<DataType> parseTypes(const std::string& text) {
 }
 
 /// The input of a run: generated values, sent through the stages before it.
-std::vector<std::uint8_t> inputOf(const StageRun& run, std::size_t n_bytes) {
+Bytes inputOf(const StageRun& run, std::size_t n_bytes) {
   const DataType first = run.before.empty() ? (run.types.empty() ? kU16 : run.types[0])
                                             : parseTypes(run.before[0]).at(0);
   Buffers data = {makeValues(first, n_bytes)};

@@ -53,7 +53,7 @@ class Pipeline {
   explicit Pipeline(std::size_t input_data_size = 0,
                     MemoryStrategy strategy = MemoryStrategy::MINIMAL,
                     float pool_multiplier = 3.0f);
-  /// Loads a TOML file; the pipeline is finalized. Throws Error(kConfig).
+  /// Loads a TOML file; the pipeline is finalized. Throws Error, with the file and line.
   explicit Pipeline(const std::string& config_path);
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;

@@ -350,6 +350,15 @@ void applyOverrides(LoadedConfig& config, const ConfigOverrides& overrides) {
   }
 }
 
+/// finalize(), with the file's name in front of whatever is wrong with the graph.
+void finalizeLoaded(Pipeline& pipeline, const std::string& source_name) {
+  try {
+    pipeline.finalize();
+  } catch (const Error& e) {
+    detail::throwError(e.code(), fmt::format("{}: {}", source_name, e.what()));
+  }
+}
+
 }  // namespace
 
 void Pipeline::loadConfigText(const std::string& text,
@@ -394,7 +403,7 @@ void Pipeline::loadConfigText(const std::string& text,
       }
     }
     if (finalize_after) {
-      finalize();
+      finalizeLoaded(*this, source_name);
     }
   } catch (...) {
     std::tie(p.strategy, p.dims, p.hint_bytes, p.pool_multiplier, p.n_streams) = settings;

@@ -18,8 +18,8 @@ void decodeDamaged(std::uint16_t stage_id, const Encoded& damaged) {
 }
 
 template <class F>
-void forEveryStream(const std::string& stage, F f) {
-  for (const StageSetup& s : setupsOf(stage)) {
+void forEveryStream(const std::string& name, F f) {
+  for (const StageSetup& s : setupsOf(name)) {
     for (const InputCase& input : s.stage_case->inputs) {
       if (input.applies && !input.applies(*s.config, s.types)) {
         continue;

@@ -20,8 +20,8 @@ Encoded encodeWith(const StageSetup& s,
 
 /// Runs f(setup, input bytes) over every setup and input, at sizes that need several tiles.
 template <class F>
-void forEverySetup(const std::string& stage, F f) {
-  for (const StageSetup& s : setupsOf(stage)) {
+void forEverySetup(const std::string& name, F f) {
+  for (const StageSetup& s : setupsOf(name)) {
     for (const InputCase& input : s.stage_case->inputs) {
       if (input.applies && !input.applies(*s.config, s.types)) {
         continue;

@@ -41,7 +41,9 @@ std::unique_ptr<CpuExecutor> makeCpuExecutor(std::size_t n_threads, ThreadBacken
   if (count == 1) {
     return std::make_unique<SerialExecutor>();
   }
-  return backend == ThreadBackend::kTbb && hasTbb() ? makeTbbExecutor(count)
+  // TBB never runs more threads than there are cores, and complains on standard error when asked.
+  const bool fits_tbb = hasTbb() && count <= hardwareThreads();
+  return backend == ThreadBackend::kTbb && fits_tbb ? makeTbbExecutor(count)
                                                     : makeStdExecutor(count);
 }
 
