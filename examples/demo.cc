@@ -1,13 +1,12 @@
 // The main job from end to end: a field, every preset, decoded and checked, as a table and a page.
 //
 //   fz_demo [--out DIR] [--field FILE --type f32|f64 --dims XxYxZ] [--bound 1e-3] [--threads N]
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <vector>
 
@@ -79,8 +78,8 @@ double bestSeconds(F f) {
   for (int i = 0; i < 3; ++i) {
     const auto start = std::chrono::steady_clock::now();
     f();
-    best = std::min(best,
-                    std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    best = std::min(
+        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   return best;
 }
@@ -117,8 +116,7 @@ Row runPreset(const fz::Preset& preset, const Field& field, double bound, std::s
   if (n_decoded != field.bytes.size()) {
     throw fz::Error(fz::ErrorCode::kInternal, "decoded length differs from the original");
   }
-  const fz::FrameInfo info =
-      fz::inspect({static_cast<const std::uint8_t*>(frame), n_frame});
+  const fz::FrameInfo info = fz::inspect({static_cast<const std::uint8_t*>(frame), n_frame});
   row.ratio = info.ratio();
   row.bound = info.bound->absolute;
   row.compress_gbs = static_cast<double>(field.bytes.size()) / compress_s * 1e-9;

@@ -1,8 +1,7 @@
 #include "demo_report.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace fz::demo {
 
@@ -43,8 +42,9 @@ std::string bars(const std::string& title, const std::vector<Row>& rows, Get get
     largest = std::max(largest, get(row));
   }
   const std::size_t height = 24 * rows.size();
-  std::string svg = fmt::format(
-      "<h2>{}</h2><svg viewBox=\"0 0 760 {}\" role=\"img\" aria-label=\"{}\">", title, height, title);
+  std::string svg =
+      fmt::format("<h2>{}</h2><svg viewBox=\"0 0 760 {}\" role=\"img\" aria-label=\"{}\">", title,
+                  height, title);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     svg += fmt::format(
         "<text x=\"0\" y=\"{0}\">{1}</text><rect x=\"220\" y=\"{2}\" width=\"{3:.1f}\" "
@@ -77,10 +77,10 @@ std::string htmlPage(const std::string& field, double bound, const std::vector<R
       "GB/s<th>decompress GB/s",
       kStyle, escapeHtml(field), bound);
   for (const Row& row : rows) {
-    page += fmt::format(
-        "<tr><td>{}<td>{:.2f}<td>{:.4e}<td>{:.4e}<td>{:.1f}<td>{}<td>{:.2f}<td>{:.2f}", row.preset,
-        row.ratio, row.bound, row.max_error, row.psnr, row.n_violations, row.compress_gbs,
-        row.decompress_gbs);
+    page +=
+        fmt::format("<tr><td>{}<td>{:.2f}<td>{:.4e}<td>{:.4e}<td>{:.1f}<td>{}<td>{:.2f}<td>{:.2f}",
+                    row.preset, row.ratio, row.bound, row.max_error, row.psnr, row.n_violations,
+                    row.compress_gbs, row.decompress_gbs);
   }
   page += "</table></div>";
   page += bars("Compression ratio", rows, [](const Row& row) { return row.ratio; });

@@ -23,11 +23,13 @@ int main() {
   p.finalize();
 
   const fz::CompressedView frame = p.compress(field.data(), field.size() * sizeof(float));
-  const fz::Array back = fz::decompress({static_cast<const std::uint8_t*>(frame.data), frame.n_bytes});
+  const fz::Array back =
+      fz::decompress({static_cast<const std::uint8_t*>(frame.data), frame.n_bytes});
   const auto stats = fz::calculateStatistics(field.data(), back.as<float>().data(), field.size());
-  std::printf("%zu bytes -> %zu bytes, ratio %.1f, largest error %.3g\n", field.size() * 4,
-              frame.n_bytes, static_cast<double>(field.size() * 4) / static_cast<double>(frame.n_bytes),
-              stats.max_error);
-  return fz::countBoundViolations(field.data(), back.as<float>().data(), field.size(), 1e-3) == 0 ? 0
-                                                                                                 : 1;
+  std::printf(
+      "%zu bytes -> %zu bytes, ratio %.1f, largest error %.3g\n", field.size() * 4, frame.n_bytes,
+      static_cast<double>(field.size() * 4) / static_cast<double>(frame.n_bytes), stats.max_error);
+  return fz::countBoundViolations(field.data(), back.as<float>().data(), field.size(), 1e-3) == 0
+             ? 0
+             : 1;
 }

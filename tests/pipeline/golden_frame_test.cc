@@ -1,8 +1,7 @@
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <gtest/gtest.h>
 
 #include "format/crc32.h"
 #include "fz/host_api.h"
@@ -37,8 +36,7 @@ TEST(GoldenFrames, PresetsWriteAndReadTheCommittedBytes) {
   const std::filesystem::path folder = std::string(FZ_SOURCE_DIR) + "/tests/golden";
   for (const Preset& preset : allPresets()) {
     for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
-      const std::string name =
-          std::string(preset.name) + "_" + std::string(dataTypeToString(type));
+      const std::string name = std::string(preset.name) + "_" + std::string(dataTypeToString(type));
       SCOPED_TRACE(name);
       const Field field = goldenField(type);
       CompressOptions options;
@@ -54,8 +52,8 @@ TEST(GoldenFrames, PresetsWriteAndReadTheCommittedBytes) {
       }
       ASSERT_TRUE(std::filesystem::exists(archive)) << "missing golden file " << archive;
       const std::vector<std::uint8_t> golden = readBytes(archive.string());
-      EXPECT_TRUE(std::equal(golden.begin(), golden.end(), frame.bytes().begin(),
-                             frame.bytes().end()))
+      EXPECT_TRUE(
+          std::equal(golden.begin(), golden.end(), frame.bytes().begin(), frame.bytes().end()))
           << "the bytes of this preset changed";
       std::uint32_t expected = 0;
       std::ifstream(checksum) >> expected;

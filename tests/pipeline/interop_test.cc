@@ -1,8 +1,7 @@
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <gtest/gtest.h>
 #include <map>
 
 #include "fz/host_api.h"
@@ -51,8 +50,8 @@ TEST(Interop, EveryArchiveOfTheExistingSystemDecodes) {
     reference.replace_extension(".dec.f32");
     if (std::filesystem::exists(reference)) {
       const std::vector<std::uint8_t> expected = readBytes(reference.string());
-      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), array.bytes().begin(),
-                             array.bytes().end()))
+      EXPECT_TRUE(
+          std::equal(expected.begin(), expected.end(), array.bytes().begin(), array.bytes().end()))
           << "differs from what the existing system decodes";
     }
 

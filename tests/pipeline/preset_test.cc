@@ -1,6 +1,5 @@
-#include <gtest/gtest.h>
-
 #include <cmath>
+#include <gtest/gtest.h>
 
 #include "fz/error.h"
 #include "fz/host_api.h"
@@ -11,7 +10,9 @@
 namespace fz::test {
 namespace {
 
-bool needsFiniteData(std::string_view preset) { return preset.substr(0, 5) == "cuszp"; }
+bool needsFiniteData(std::string_view preset) {
+  return preset.substr(0, 5) == "cuszp";
+}
 
 /// LorenzoQuant calls a bound relative to the largest magnitude REL; only Quantizer is pointwise.
 bool isPointwise(const FrameInfo& info) {
