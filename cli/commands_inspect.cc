@@ -74,17 +74,17 @@ void printInfo(const std::string& name, const FrameInfo& info) {
 ExitCode runInfo(const InspectArguments& arguments) {
   std::vector<NamedFrame> frames;
   bool is_first = true;
-  const ExitCode code = forEachFile(filesOrStandardInput(arguments.files), Task::kDecode,
-                                    [&](const std::string& file) {
-                                      FrameInfo info = inspect(readBytes(file));
-                                      if (arguments.json) {
-                                        frames.emplace_back(file, std::move(info));
-                                        return;
-                                      }
-                                      fmt::print("{}", is_first ? "" : "\n");
-                                      is_first = false;
-                                      printInfo(inputName(file), info);
-                                    });
+  const ExitCode code = forEachFile(
+      filesOrStandardInput(arguments.files), Task::kDecode, [&](const std::string& file) {
+        FrameInfo info = file == "-" ? inspect(readBytes(file)) : inspectFile(file);
+        if (arguments.json) {
+          frames.emplace_back(file, std::move(info));
+          return;
+        }
+        fmt::print("{}", is_first ? "" : "\n");
+        is_first = false;
+        printInfo(inputName(file), info);
+      });
   if (!frames.empty()) {
     fmt::print("{}", framesToJson(frames));
   }

@@ -138,5 +138,7 @@ FrameInfo inspect(ByteView frame);
 inline FrameInfo inspect(const Frame& frame) {
   return inspect(frame.bytes());
 }
+/// The same for a file, of which only the header is read.
+FrameInfo inspectFile(const std::string& path);
 
 }  // namespace fz

@@ -101,8 +101,20 @@ Array decompress(ByteView frame, const DecompressOptions& options) {
   return Array(info.type, info.dims, std::vector<std::uint8_t>(begin, begin + n_bytes));
 }
 
-FrameInfo inspect(ByteView frame) {
-  const FrameHeader header = readHeader(frame, frame.size());
+namespace {
+
+/// Stage configs keep the bound as a float; the description has the number the user gave.
+void restoreBound(const FrameDescription& description, FrameStageInfo& row) {
+  for (auto& [key, value] : row.params) {
+    if (description.bound && key == "error_bound" &&
+        static_cast<float>(std::get<double>(value)) ==
+            static_cast<float>(description.bound->requested)) {
+      value = description.bound->requested;
+    }
+  }
+}
+
+FrameInfo describe(const FrameHeader& header) {
   FrameInfo info;
   info.version_major = header.major();
   info.version_minor = header.minor();
@@ -121,6 +133,7 @@ FrameInfo inspect(ByteView frame) {
     for (const Param& param : stage->paramTable().rows()) {
       row.params.emplace_back(param.key, param.get(*stage));
     }
+    restoreBound(header.description, row);
     if (info.stages.empty()) {
       // Older frames name neither type nor shape; the first stage knows the type.
       info.type = static_cast<DataType>(stage->getInputDataType(0));
@@ -143,6 +156,20 @@ FrameInfo inspect(ByteView frame) {
         1, 1};
   }
   return info;
+}
+
+}  // namespace
+
+FrameInfo inspect(ByteView frame) {
+  return describe(readHeader(frame, frame.size()));
+}
+
+FrameInfo inspectFile(const std::string& path) {
+  constexpr std::size_t kMaxHeaderBytes =
+      kCoreBytes + kRecordBytes * (FZM_MAX_STAGES + FZM_MAX_BUFFERS);
+  std::uint64_t total_bytes = 0;
+  const std::vector<std::uint8_t> front = readFileFront(path, kMaxHeaderBytes, &total_bytes);
+  return describe(readHeader(front, total_bytes));
 }
 
 }  // namespace fz
