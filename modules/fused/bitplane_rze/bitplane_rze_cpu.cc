@@ -143,7 +143,7 @@ HWY_INLINE void gatherPlanes(const std::uint8_t* chunk,
   const Bytes d;
   const std::size_t step = 4 * hn::Lanes(d);
   for (std::size_t at = 0; at < kChunkBytes; at += step) {
-    auto byte0 = hn::Undefined(d);
+    auto byte0 = hn::Zero(d);
     auto byte1 = byte0;
     auto byte2 = byte0;
     auto byte3 = byte0;
