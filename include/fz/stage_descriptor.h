@@ -66,7 +66,9 @@ template <template <class> class StageT, class... Ts>
 std::unique_ptr<Stage> makeFor(std::span<const DataType> types, TypeList<Ts...> /*list*/) {
   std::unique_ptr<Stage> made;
   if (types.size() == 1) {
-    ((types[0] == kDataTypeOf<Ts> ? (made = std::make_unique<StageT<Ts>>(), true) : false) || ...);
+    static_cast<void>(
+        ((types[0] == kDataTypeOf<Ts> ? (made = std::make_unique<StageT<Ts>>(), true) : false) ||
+         ...));
   }
   return made;
 }

@@ -309,9 +309,11 @@ void decodeGrid(
   }
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): U is a type
 #define FZ_LORENZO_INSTANTIATE(U)                                             \
   template void encodeGrid<U>(const CpuExecutor&, const U*, const Dims&, U*); \
   template void decodeGrid<U>(const CpuExecutor&, const U*, const Dims&, std::span<U>, U*)
+// NOLINTEND(bugprone-macro-parentheses)
 FZ_LORENZO_INSTANTIATE(std::uint8_t);
 FZ_LORENZO_INSTANTIATE(std::uint16_t);
 FZ_LORENZO_INSTANTIATE(std::uint32_t);

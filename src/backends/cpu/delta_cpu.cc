@@ -211,10 +211,12 @@ void decodeBlocks(const CpuExecutor& executor,
            });
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): U is a type
 #define FZ_DELTA_INSTANTIATE(U)                                                                 \
   template void encodeBlocks<U>(const CpuExecutor&, std::span<const U>, std::size_t, Code, U*); \
   template void decodeBlocks<U>(const CpuExecutor&, std::span<const U>, std::size_t, Code,      \
                                 std::span<U>, U*)
+// NOLINTEND(bugprone-macro-parentheses)
 FZ_DELTA_INSTANTIATE(std::uint8_t);
 FZ_DELTA_INSTANTIATE(std::uint16_t);
 FZ_DELTA_INSTANTIATE(std::uint32_t);
