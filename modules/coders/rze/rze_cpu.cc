@@ -7,9 +7,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "coders/rze/rze_cpu.cc"  // NOLINT
-#define HWY_WANT_AVX3_DL \
-  1  // compress and expand by a mask of 64 bytes  // NOLINT(readability-identifier-naming):
-     // Highway's own
+// Compress and expand by a mask of 64 bytes. NOLINTNEXTLINE(readability-identifier-naming)
+#define HWY_WANT_AVX3_DL 1
 #include "backends/cpu/simd_targets.h"
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>
