@@ -18,37 +18,9 @@ constexpr std::size_t kValues = 16 * 1024;
 constexpr std::size_t kBytes = kValues * sizeof(float);
 const MemoryStrategy kStrategies[] = {MemoryStrategy::MINIMAL, MemoryStrategy::PREALLOCATE};
 
-/// LorenzoQuant -> Difference -> Bitshuffle -> RZE.
-void buildLongChain(Pipeline& pipeline) {
-  auto* quantizer = addQuantizer(pipeline);
-  auto* difference = pipeline.addStage<DifferenceStage<std::uint16_t>>();
-  auto* shuffle = pipeline.addStage<BitshuffleStage>();
-  shuffle->setElementWidth(2);
-  auto* rze = pipeline.addStage<RZEStage>();
-  pipeline.connect(difference, quantizer, "codes");
-  pipeline.connect(shuffle, difference);
-  pipeline.connect(rze, shuffle);
-  pipeline.finalize();
-}
-
-void buildHuffmanChain(Pipeline& pipeline) {
-  auto* huffman = pipeline.addStage<HuffmanStage<std::uint16_t>>();
-  pipeline.connect(huffman, addQuantizer(pipeline), "codes");
-  pipeline.finalize();
-}
-
-void buildBitplaneChain(Pipeline& pipeline) {
-  auto* planes = pipeline.addStage<BitplaneRZEStage>();
-  pipeline.connect(planes, addQuantizer(pipeline), "codes");
-  pipeline.finalize();
-}
-
-using Build = void (*)(Pipeline&);
-const Build kChains[] = {&buildRleChain, &buildLongChain, &buildHuffmanChain, &buildBitplaneChain};
-
 TEST(Memory, BothStrategiesGiveTheSameFrame) {
   const auto values = wave(kValues);
-  for (const Build build : kChains) {
+  for (const Build build : kCodeChains) {
     Pipeline minimal(kBytes, MemoryStrategy::MINIMAL);
     Pipeline preallocated(kBytes, MemoryStrategy::PREALLOCATE);
     build(minimal);
@@ -94,7 +66,7 @@ TEST(Memory, ThePoolMultiplierChangesNoByte) {
 TEST(Memory, UsageIsZeroAfterEveryResetOnlyWithMinimal) {
   const auto values = wave(kValues);
   for (const MemoryStrategy strategy : kStrategies) {
-    for (const Build build : kChains) {
+    for (const Build build : kCodeChains) {
       Pipeline pipeline(kBytes, strategy);
       build(pipeline);
       std::size_t used_after_reset = 0;
@@ -130,9 +102,9 @@ TEST(Memory, TheSecondCallOfTheSameSizeTakesNothingFromTheSystem) {
   const auto values = wave(kValues);
   for (const MemoryStrategy strategy : kStrategies) {
     for (const std::size_t hint : {std::size_t{0}, kBytes}) {
-      for (std::size_t chain = 0; chain < std::size(kChains); ++chain) {
+      for (std::size_t chain = 0; chain < std::size(kCodeChains); ++chain) {
         Pipeline pipeline(hint, strategy);
-        kChains[chain](pipeline);
+        kCodeChains[chain](pipeline);
         roundTrip(pipeline, values);
         const std::size_t taken = pipeline.getMemoryPool().getSystemAllocationCount();
         for (int call = 2; call < 5; ++call) {
@@ -189,7 +161,7 @@ TEST(Memory, ColoringIsOnForPreallocateAndNeverForMinimal) {
 
 TEST(Memory, ColoredEqualsUncoloredAndNeedsNoMoreMemory) {
   const auto values = wave(kValues);
-  for (const Build build : kChains) {
+  for (const Build build : kCodeChains) {
     Pipeline colored(kBytes, MemoryStrategy::PREALLOCATE);
     Pipeline plain(kBytes, MemoryStrategy::PREALLOCATE);
     plain.setColoringEnabled(false);
@@ -295,7 +267,7 @@ TEST(Memory, TheFallbackGivesTheSameFramesAndDoesNotLeak) {
   const auto values = wave(kValues);
   const TempFolder folder;
   for (const MemoryStrategy strategy : kStrategies) {
-    for (const Build build : kChains) {
+    for (const Build build : kCodeChains) {
       Pipeline ordinary(kBytes, strategy);
       build(ordinary);
       const FrameBytes frame = frameOf(ordinary, values);

@@ -15,33 +15,6 @@ namespace {
 
 constexpr std::size_t kValues = 200'003;
 
-void buildRzeChain(Pipeline& pipeline) {
-  auto* quantizer = addQuantizer(pipeline);
-  auto* difference = pipeline.addStage<DifferenceStage<std::uint16_t>>();
-  auto* shuffle = pipeline.addStage<BitshuffleStage>();
-  shuffle->setElementWidth(2);
-  auto* rze = pipeline.addStage<RZEStage>();
-  pipeline.connect(difference, quantizer, "codes");
-  pipeline.connect(shuffle, difference);
-  pipeline.connect(rze, shuffle);
-  pipeline.finalize();
-}
-
-void buildHuffmanChain(Pipeline& pipeline) {
-  auto* huffman = pipeline.addStage<HuffmanStage<std::uint16_t>>();
-  pipeline.connect(huffman, addQuantizer(pipeline), "codes");
-  pipeline.finalize();
-}
-
-void buildBitplaneChain(Pipeline& pipeline) {
-  auto* planes = pipeline.addStage<BitplaneRZEStage>();
-  pipeline.connect(planes, addQuantizer(pipeline), "codes");
-  pipeline.finalize();
-}
-
-using Build = void (*)(Pipeline&);
-const Build kChains[] = {&buildRleChain, &buildRzeChain, &buildHuffmanChain, &buildBitplaneChain};
-
 /// A wave with spikes, so that the outlier lists are not empty.
 std::vector<float> spikyWave(std::size_t n) {
   auto values = wave(n);
@@ -53,7 +26,7 @@ std::vector<float> spikyWave(std::size_t n) {
 
 TEST(Threads, AnyNumberOfThemGivesTheSameFrameAndTheSameValues) {
   const auto values = spikyWave(kValues);
-  for (const Build build : kChains) {
+  for (const Build build : kCodeChains) {
     FrameBytes expected;
     std::vector<float> expected_values;
     for (const std::size_t n_threads : {1, 2, 7}) {
@@ -77,7 +50,7 @@ TEST(Threads, AnyNumberOfThemGivesTheSameFrameAndTheSameValues) {
 TEST(Threads, TheNumberMayChangeBetweenCalls) {
   const auto values = spikyWave(50'000);
   Pipeline pipeline;
-  buildRzeChain(pipeline);
+  buildLongChain(pipeline);
   const FrameBytes frame = frameOf(pipeline, values);
   for (const std::size_t n_threads : {3, 1, 0}) {
     pipeline.setThreads(n_threads);
@@ -90,10 +63,10 @@ TEST(Threads, TheNumberMayChangeBetweenCalls) {
 TEST(Threads, IndependentPipelinesWorkAtOnceFromEightThreads) {
   constexpr std::size_t kThreads = 8;
   const auto values = spikyWave(30'000);
-  std::array<FrameBytes, std::size(kChains)> expected;
-  for (std::size_t i = 0; i < std::size(kChains); ++i) {
+  std::array<FrameBytes, std::size(kCodeChains)> expected;
+  for (std::size_t i = 0; i < std::size(kCodeChains); ++i) {
     Pipeline pipeline;
-    kChains[i](pipeline);
+    kCodeChains[i](pipeline);
     expected[i] = frameOf(pipeline, values);
   }
   std::array<std::size_t, kThreads> n_bad = {};
@@ -102,9 +75,9 @@ TEST(Threads, IndependentPipelinesWorkAtOnceFromEightThreads) {
     for (std::size_t t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t] {
         for (std::size_t repeat = 0; repeat < 3; ++repeat) {
-          const std::size_t chain = (t + repeat) % std::size(kChains);
+          const std::size_t chain = (t + repeat) % std::size(kCodeChains);
           Pipeline pipeline(0, t % 2 == 0 ? MemoryStrategy::MINIMAL : MemoryStrategy::PREALLOCATE);
-          kChains[chain](pipeline);
+          kCodeChains[chain](pipeline);
           const FrameBytes frame = frameOf(pipeline, values);
           n_bad[t] += frame == expected[chain] ? 0 : 1;
           n_bad[t] += countMisses(values, decoded<float>(pipeline, frame));

@@ -10,11 +10,16 @@
 #include <unistd.h>
 #include <vector>
 
+#include "coders/huffman/huffman_stage.h"
 #include "coders/rle/rle.h"
+#include "coders/rze/rze_stage.h"
+#include "fused/bitplane_rze/bitplane_rze_stage.h"
 #include "fused/lorenzo_quant/lorenzo_quant.h"
 #include "fz/error.h"
 #include "pipeline/compressor.h"
 #include "pipeline/stat.h"
+#include "predictors/diff/diff.h"
+#include "shufflers/bitshuffle/bitshuffle_stage.h"
 
 /// What most tests of pipelines need: data, chains, a round trip and the error of a call.
 namespace fz::test {
@@ -154,5 +159,35 @@ void writeAll(const std::string& path, const Bytes& bytes) {
   out.write(reinterpret_cast<const char*>(bytes.data()),
             static_cast<std::streamsize>(bytes.size()));
 }
+
+/// LorenzoQuant -> Difference -> Bitshuffle -> RZE.
+inline void buildLongChain(Pipeline& pipeline) {
+  auto* quantizer = addQuantizer(pipeline);
+  auto* difference = pipeline.addStage<DifferenceStage<std::uint16_t>>();
+  auto* shuffle = pipeline.addStage<BitshuffleStage>();
+  shuffle->setElementWidth(2);
+  auto* rze = pipeline.addStage<RZEStage>();
+  pipeline.connect(difference, quantizer, "codes");
+  pipeline.connect(shuffle, difference);
+  pipeline.connect(rze, shuffle);
+  pipeline.finalize();
+}
+
+inline void buildHuffmanChain(Pipeline& pipeline) {
+  auto* huffman = pipeline.addStage<HuffmanStage<std::uint16_t>>();
+  pipeline.connect(huffman, addQuantizer(pipeline), "codes");
+  pipeline.finalize();
+}
+
+inline void buildBitplaneChain(Pipeline& pipeline) {
+  auto* planes = pipeline.addStage<BitplaneRZEStage>();
+  pipeline.connect(planes, addQuantizer(pipeline), "codes");
+  pipeline.finalize();
+}
+
+using Build = void (*)(Pipeline&);
+/// Every way the tests code LorenzoQuant's codes.
+inline constexpr Build kCodeChains[] = {&buildRleChain, &buildLongChain, &buildHuffmanChain,
+                                        &buildBitplaneChain};
 
 }  // namespace fz::test
