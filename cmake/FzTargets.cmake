@@ -2,7 +2,9 @@
 add_library(fz_warnings INTERFACE)
 target_compile_options(fz_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow>
-  $<$<AND:$<BOOL:${FZ_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>)
+  $<$<AND:$<BOOL:${FZ_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
+  $<$<AND:$<BOOL:${FZ_WERROR}>,$<COMPILE_LANGUAGE:CUDA>>:--Werror=all-warnings>)
 
 # Every operation rounds once: no contraction into fused multiply-add, no value-changing shortcuts.
 # That no operation traps (the default of clang) changes no value, and lets gcc vectorise loops with
@@ -10,7 +12,8 @@ target_compile_options(fz_warnings INTERFACE
 add_library(fz_exact_fp INTERFACE)
 target_compile_options(fz_exact_fp INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off -fno-fast-math -fno-unsafe-math-optimizations>
-  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-trapping-math>)
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-trapping-math>
+  $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false -Xcompiler=-ffp-contract=off>)
 
 # RelWithDebInfo means -O2 by default; the tile loops need the vectoriser of -O3. Line tables are
 # enough for stack traces, and full debug info would double the build.

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "fz/cuda_run.h"
 #include "fz/span.h"
 #include "fz/stage_descriptor.h"
 #include "stage/stage.h"
@@ -65,6 +66,22 @@ class SimpleStage : public Stage {
 
   virtual const StageDescriptor& descriptor() const = 0;
 
+  // For the pipeline's CUDA executor.
+
+  /// Enqueues the stage's work in the current direction; see CudaRun.
+  void enqueueCuda(const CudaRun& run);
+  /// After the records were read back: takes the sizes over, asks for larger outputs, throws what
+  /// the device found.
+  void finishCuda(const StageRecord& record, std::span<const std::size_t> capacities);
+  /// Whether the stage has kernels for the current direction; if not it runs on the host, with
+  /// copies and waits, and cannot be part of a graph.
+  virtual bool hasCuda() const { return false; }
+  /// Whether the size of output `port` follows from the sizes of the inputs, in the current
+  /// direction.
+  bool isOutputSizeFixed(std::size_t port) const;
+  /// The parts of the config that encoding finds out on the device.
+  virtual std::vector<DeviceField> deviceFields() const { return {}; }
+
  protected:
   /// A forward port.
   struct Port {
@@ -94,6 +111,24 @@ class SimpleStage : public Stage {
   virtual void encodeCpu(const CpuRun& run) = 0;
   /// Decodes into outputs[0]; calls setActualBytes(0, ...). Inputs are untrusted.
   virtual void decodeCpu(const CpuRun& run) = 0;
+
+  /// Enqueues the encoding of inputs[0]. The base runs encodeCpu, between copies and waits.
+  virtual void encodeCuda(const CudaRun& run);
+  /// Enqueues the decoding into outputs[0]. Config fields that deviceFields() names stand in
+  /// record->value. Inputs are untrusted: damage is noted in the record, never acted on.
+  virtual void decodeCuda(const CudaRun& run);
+  /// Host side of a finished run: takes over what writeConfig, checkResult and the getters need.
+  /// Called before record.error is looked at.
+  virtual void finishEncodeCuda(const StageRecord& /*record*/) {}
+  virtual void finishDecodeCuda(const StageRecord& /*record*/) {}
+  /// Called when record.error is set; throws. A stage overrides it to say what was wrong.
+  virtual void throwDeviceError(const StageRecord& record) const;
+  /// What a stage without kernels does: copies, the CPU's work, copies. Waits for the stream.
+  void runOnHost(const CudaRun& run);
+  /// Whether encodedBytes(...)[port] is exact, not only a reserve.
+  virtual bool hasFixedEncodedBytes(std::size_t /*port*/) const { return false; }
+  /// Whether decodedBytes(...) is exact, not only a first reserve.
+  virtual bool hasFixedDecodedBytes() const { return true; }
 
   /// Little-endian config of the last run, for the archive.
   virtual void writeConfig(ByteWriter& out) const = 0;

@@ -10,8 +10,8 @@
 
 namespace fz {
 
-/// Where the CPU side of a pool takes memory from. `allocate` may return null; blocks are 64-byte
-/// aligned. For tests and for hosts that bring their own allocator.
+/// Where the CPU side of a pool takes memory from. `allocate` may return null; blocks must be
+/// 64-byte aligned. For tests and for hosts that bring their own allocator.
 struct HostAllocator {
   void* (*allocate)(std::size_t n_bytes, void* context) = nullptr;
   void (*release)(void* memory, std::size_t n_bytes, void* context) = nullptr;
@@ -65,7 +65,10 @@ class MemoryPool {
   MemoryPool& operator=(const MemoryPool&) = delete;
   ~MemoryPool();
 
-  /// 64-byte aligned; null for 0 bytes and when memory cannot be had (never throws).
+  /// For a pool without blocks in use: other settings, another backend. Throws Error.
+  void reconfigure(const MemoryPoolConfig& config);
+
+  /// 256-byte aligned; null for 0 bytes and when memory cannot be had (never throws).
   /// A persistent block survives reset().
   void* allocate(std::size_t n_bytes,
                  cudaStream_t stream,

@@ -1,5 +1,9 @@
 #include "cuda_check.h"
 
+#if FZ_HAVE_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
 #include "core/require.h"
 #include "log.h"
 
@@ -7,18 +11,28 @@ namespace fz::detail {
 
 namespace {
 
+const char* nameOf([[maybe_unused]] int code) {
+#if FZ_HAVE_CUDA
+  return cudaGetErrorString(static_cast<cudaError_t>(code));
+#else
+  return "unknown in a build without CUDA";
+#endif
+}
+
 std::string cudaErrorText(int code, const char* call, const char* file, int line) {
-  return fmt::format("CUDA: error {} from {} ({}:{})", code, call, file, line);
+  return fmt::format("CUDA: error {} ({}) from {} ({}:{})", code, nameOf(code), call, file, line);
 }
 
 }  // namespace
 
 void throwCudaError(int code, const char* call, const char* file, int line) {
-  throwError(ErrorCode::kCuda, cudaErrorText(code, call, file, line));
+  constexpr int kMemoryAllocation = 2;  // cudaErrorMemoryAllocation
+  throwError(code == kMemoryAllocation ? ErrorCode::kOutOfMemory : ErrorCode::kCuda,
+             cudaErrorText(code, call, file, line));
 }
 
 void warnCudaError(int code, const char* call, const char* file, int line) noexcept {
-  FZ_LOG(WARN, "CUDA: error %d from %s (%s:%d)", code, call, file, line);
+  FZ_LOG(WARN, "CUDA: error %d (%s) from %s (%s:%d)", code, nameOf(code), call, file, line);
 }
 
 }  // namespace fz::detail

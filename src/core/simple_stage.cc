@@ -8,7 +8,16 @@
 
 namespace fz {
 
-void SimpleStage::execute(cudaStream_t /*stream*/,
+#if FZ_HAVE_CUDA
+/// Runs one stage alone on the device, waits for it and takes its results over.
+void executeAloneCuda(SimpleStage& stage,
+                      cudaStream_t stream,
+                      MemoryPool* pool,
+                      std::span<const ByteView> inputs,
+                      std::span<const MutableByteView> outputs);
+#endif
+
+void SimpleStage::execute([[maybe_unused]] cudaStream_t stream,
                           MemoryPool* pool,
                           const std::vector<void*>& inputs,
                           const std::vector<void*>& outputs,
@@ -35,6 +44,13 @@ void SimpleStage::execute(cudaStream_t /*stream*/,
   actual_bytes_.assign(outputs.size(), 0);
   needed_bytes_.clear();
   const ExecContext* context = execContext();
+#if FZ_HAVE_CUDA
+  if (context != nullptr && context->backend == Backend::CUDA) {
+    executeAloneCuda(*this, stream, pool, input_views_, output_views_);
+    capacity_bytes_.clear();
+    return;
+  }
+#endif
   const CpuExecutor& executor =
       context != nullptr && context->cpu != nullptr ? *context->cpu : CpuExecutor::serial();
   const CpuRun run{input_views_, output_views_, executor, pool};
@@ -45,6 +61,60 @@ void SimpleStage::execute(cudaStream_t /*stream*/,
   }
   capacity_bytes_.clear();
 }
+
+void SimpleStage::enqueueCuda(const CudaRun& run) {
+  actual_bytes_.assign(run.outputs.size(), 0);
+  needed_bytes_.clear();
+  if (inverse_) {
+    decodeCuda(run);
+  } else {
+    encodeCuda(run);
+  }
+}
+
+void SimpleStage::finishCuda(const StageRecord& record, std::span<const std::size_t> capacities) {
+  actual_bytes_.assign(capacities.size(), 0);
+  needed_bytes_.clear();
+  for (std::size_t i = 0; i < capacities.size(); ++i) {
+    actual_bytes_[i] = record.n_bytes[i];
+    if (record.needed_bytes[i] > capacities[i]) {
+      requestOutputBytes(i, record.needed_bytes[i]);
+    }
+  }
+  if (!needed_bytes_.empty()) {
+    return;  // whatever else was found, it was found in part of the data
+  }
+  if (inverse_) {
+    finishDecodeCuda(record);
+  } else {
+    finishEncodeCuda(record);
+  }
+  if (record.error != 0) {
+    throwDeviceError(record);
+  }
+}
+
+bool SimpleStage::isOutputSizeFixed(std::size_t port) const {
+  return inverse_ ? hasFixedDecodedBytes() : hasFixedEncodedBytes(port);
+}
+
+void SimpleStage::throwDeviceError(const StageRecord& record) const {
+  const bool corrupt = static_cast<DeviceError>(record.error) == DeviceError::kCorrupt;
+  detail::throwError(corrupt ? ErrorCode::kCorrupt : ErrorCode::kBoundViolation,
+                     fmt::format("{}: {} at {}", getName(),
+                                 corrupt ? "the stream contradicts itself"
+                                         : "a value cannot be kept with these settings",
+                                 record.error_index));
+}
+
+#if !FZ_HAVE_CUDA
+void SimpleStage::encodeCuda(const CudaRun& /*run*/) {
+  detail::throwError(ErrorCode::kNoDevice, getName() + ": this build has no CUDA");
+}
+void SimpleStage::decodeCuda(const CudaRun& /*run*/) {
+  detail::throwError(ErrorCode::kNoDevice, getName() + ": this build has no CUDA");
+}
+#endif
 
 std::string SimpleStage::getName() const {
   return std::string(descriptor().name);

@@ -10,11 +10,15 @@
 #include "mem/mempool.h"
 #include "mem/scratch.h"
 
+#if FZ_HAVE_CUDA
+#include "backends/cuda/cuda_memory.h"
+#endif
+
 namespace fz {
 
 namespace {
 
-constexpr std::size_t kAlignment = 64;               // a cache line, and the widest vector
+constexpr std::size_t kAlignment = 256;  // what device memory has, and a few cache lines
 constexpr std::size_t kDefaultPoolBytes = 1u << 30;  // size hint when the input size is unknown
 
 void* systemAllocate(std::size_t n_bytes, void* /*context*/) {
@@ -23,6 +27,27 @@ void* systemAllocate(std::size_t n_bytes, void* /*context*/) {
 void systemRelease(void* memory, std::size_t /*n_bytes*/, void* /*context*/) {
   std::free(memory);
 }
+
+#if FZ_HAVE_CUDA
+HostAllocator deviceAllocator(cuda::CudaMemory* memory) {
+  return {[](std::size_t n_bytes, void* source) {
+            return static_cast<cuda::CudaMemory*>(source)->allocateDevice(n_bytes);
+          },
+          [](void* block, std::size_t /*n_bytes*/, void* source) {
+            static_cast<cuda::CudaMemory*>(source)->releaseDevice(block);
+          },
+          memory};
+}
+HostAllocator pinnedAllocator(cuda::CudaMemory* memory) {
+  return {[](std::size_t n_bytes, void* source) {
+            return static_cast<cuda::CudaMemory*>(source)->allocatePinned(n_bytes);
+          },
+          [](void* block, std::size_t /*n_bytes*/, void* source) {
+            static_cast<cuda::CudaMemory*>(source)->releasePinned(block);
+          },
+          memory};
+}
+#endif
 
 /// Size of the block that serves a request: powers of two with four steps between, so that nearly
 /// equal requests share blocks and at most a quarter is wasted.
@@ -54,7 +79,11 @@ struct MemoryPool::Impl {
   };
 
   MemoryPoolConfig config;
+#if FZ_HAVE_CUDA
+  std::unique_ptr<cuda::CudaMemory> cuda_memory;  // outlives every block
+#endif
   HostAllocator allocator;
+  HostAllocator pinned_allocator;
   std::unordered_map<void*, Block> used;
   std::multimap<std::size_t, void*> kept;
   std::size_t kept_bytes = 0;
@@ -63,6 +92,24 @@ struct MemoryPool::Impl {
   std::size_t peak_bytes = 0;
   std::size_t n_system_allocations = 0;
   bool fallback = false;
+
+  void configure(const MemoryPoolConfig& new_config) {
+    config = new_config;
+    fallback = config.force_fallback || std::getenv("FZ_FORCE_MEMPOOL_FALLBACK") != nullptr;
+    allocator = config.host_allocator.allocate != nullptr
+                    ? config.host_allocator
+                    : HostAllocator{&systemAllocate, &systemRelease, nullptr};
+    pinned_allocator = allocator;
+#if FZ_HAVE_CUDA
+    cuda_memory.reset();
+    if (config.backend == Backend::CUDA) {
+      cuda_memory = std::make_unique<cuda::CudaMemory>(config.device_id, fallback);
+      fallback = cuda_memory->isFallback();
+      allocator = deviceAllocator(cuda_memory.get());
+      pinned_allocator = pinnedAllocator(cuda_memory.get());
+    }
+#endif
+  }
 
   void* take(std::size_t n_bytes, Block block, bool may_reuse = true) {
     if (n_bytes == 0 || n_bytes > std::numeric_limits<std::size_t>::max() / 2) {
@@ -80,10 +127,11 @@ struct MemoryPool::Impl {
       kept_bytes -= found->first;
       kept.erase(found);
     } else {
-      memory = allocator.allocate(block.block_bytes, allocator.context);
+      const HostAllocator& source = block.pinned ? pinned_allocator : allocator;
+      memory = source.allocate(block.block_bytes, source.context);
       if (memory == nullptr) {
         releaseKept(0);
-        memory = allocator.allocate(block.block_bytes, allocator.context);
+        memory = source.allocate(block.block_bytes, source.context);
       }
       if (memory == nullptr) {
         FZ_LOG(WARN, "memory pool: %zu bytes could not be had", n_bytes);
@@ -108,7 +156,12 @@ struct MemoryPool::Impl {
     }
     used_bytes -= found->second.asked_bytes;
     const std::size_t n_bytes = found->second.block_bytes;
+    const bool pinned = found->second.pinned;
     used.erase(found);
+    if (pinned) {
+      pinned_allocator.release(memory, n_bytes, pinned_allocator.context);
+      return;
+    }
     if (!config.enable_reuse) {
       allocator.release(memory, n_bytes, allocator.context);
       return;
@@ -137,18 +190,22 @@ struct MemoryPool::Impl {
 };
 
 MemoryPool::MemoryPool(const MemoryPoolConfig& config) : impl_(std::make_unique<Impl>()) {
-  impl_->config = config;
-  impl_->allocator = config.host_allocator.allocate != nullptr
-                         ? config.host_allocator
-                         : HostAllocator{&systemAllocate, &systemRelease, nullptr};
-  impl_->fallback = config.force_fallback || std::getenv("FZ_FORCE_MEMPOOL_FALLBACK") != nullptr;
+  impl_->configure(config);
 }
 
 MemoryPool::~MemoryPool() {
   for (const auto& [memory, block] : impl_->used) {
-    impl_->allocator.release(memory, block.block_bytes, impl_->allocator.context);
+    const HostAllocator& source = block.pinned ? impl_->pinned_allocator : impl_->allocator;
+    source.release(memory, block.block_bytes, source.context);
   }
   impl_->releaseKept(0);
+}
+
+void MemoryPool::reconfigure(const MemoryPoolConfig& config) {
+  FZ_REQUIRE(impl_->used.empty(), ErrorCode::kInvalidState,
+             "memory pool: {} blocks are in use, the backend cannot change", impl_->used.size());
+  impl_->releaseKept(0);
+  impl_->configure(config);
 }
 
 void* MemoryPool::allocate(std::size_t n_bytes,
@@ -228,7 +285,11 @@ std::size_t MemoryPool::getConfiguredSize() const {
   return impl_->config.getPoolSize();
 }
 void* MemoryPool::getMemPool() const {
+#if FZ_HAVE_CUDA
+  return impl_->cuda_memory == nullptr ? nullptr : impl_->cuda_memory->pool();
+#else
   return nullptr;
+#endif
 }
 bool MemoryPool::isFallbackMode() const {
   return impl_->fallback;

@@ -1,0 +1,114 @@
+#include "backends/cuda/cuda_memory.h"
+
+#include <cstdint>
+#include <limits>
+
+#include <cuda_runtime_api.h>
+
+#include "backends/cuda/device_guard.h"
+#include "cuda_check.h"
+#include "log.h"
+
+namespace fz::cuda {
+
+namespace {
+
+cudaMemPool_t asPool(void* p) {
+  return static_cast<cudaMemPool_t>(p);
+}
+cudaStream_t asStream(void* s) {
+  return static_cast<cudaStream_t>(s);
+}
+
+/// The driver keeps the last error for whoever asks next; a failure that is handled here must not
+/// turn up there.
+bool succeeded(cudaError_t status) {
+  if (status != cudaSuccess) {
+    cudaGetLastError();
+  }
+  return status == cudaSuccess;
+}
+
+cudaMemPool_t makePool(int device) {
+  int supported = 0;
+  if (!succeeded(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device)) ||
+      supported == 0) {
+    return nullptr;
+  }
+  cudaMemPoolProps props = {};
+  props.allocType = cudaMemAllocationTypePinned;
+  props.location.type = cudaMemLocationTypeDevice;
+  props.location.id = device;
+  cudaMemPool_t pool = nullptr;
+  if (!succeeded(cudaMemPoolCreate(&pool, &props))) {
+    return nullptr;
+  }
+  std::uint64_t keep = std::numeric_limits<std::uint64_t>::max();
+  succeeded(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
+  return pool;
+}
+
+}  // namespace
+
+CudaMemory::CudaMemory(int device, bool force_fallback) : device_(device) {
+  const DeviceGuard guard(device);
+  if (force_fallback) {
+    return;
+  }
+  cudaStream_t stream = nullptr;
+  FZ_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  stream_ = stream;
+  pool_ = makePool(device);
+  if (pool_ == nullptr) {
+    FZ_LOG(INFO, "memory pool: device %d has no stream-ordered pool, using cudaMalloc", device);
+  }
+}
+
+CudaMemory::~CudaMemory() {
+  if (pool_ != nullptr) {
+    FZ_CUDA_CHECK_WARN(cudaMemPoolDestroy(asPool(pool_)));
+  }
+  if (stream_ != nullptr) {
+    FZ_CUDA_CHECK_WARN(cudaStreamDestroy(asStream(stream_)));
+  }
+}
+
+void* CudaMemory::allocateDevice(std::size_t n_bytes) noexcept try {
+  const DeviceGuard guard(device_);
+  void* memory = nullptr;
+  if (pool_ == nullptr) {
+    return succeeded(cudaMalloc(&memory, n_bytes)) ? memory : nullptr;
+  }
+  if (!succeeded(cudaMallocFromPoolAsync(&memory, n_bytes, asPool(pool_), asStream(stream_)))) {
+    return nullptr;
+  }
+  return succeeded(cudaStreamSynchronize(asStream(stream_))) ? memory : nullptr;
+} catch (...) {
+  return nullptr;
+}
+
+void CudaMemory::releaseDevice(void* memory) noexcept try {
+  const DeviceGuard guard(device_);
+  if (pool_ == nullptr) {
+    FZ_CUDA_CHECK_WARN(cudaFree(memory));
+    return;
+  }
+  // Work that uses the block may still run on a stream that is not known here.
+  FZ_CUDA_CHECK_WARN(cudaDeviceSynchronize());
+  FZ_CUDA_CHECK_WARN(cudaFreeAsync(memory, asStream(stream_)));
+} catch (...) {
+}
+
+void* CudaMemory::allocatePinned(std::size_t n_bytes) noexcept try {
+  const DeviceGuard guard(device_);
+  void* memory = nullptr;
+  return succeeded(cudaMallocHost(&memory, n_bytes)) ? memory : nullptr;
+} catch (...) {
+  return nullptr;
+}
+
+void CudaMemory::releasePinned(void* memory) noexcept {
+  FZ_CUDA_CHECK_WARN(cudaFreeHost(memory));
+}
+
+}  // namespace fz::cuda

@@ -1,0 +1,60 @@
+#include "backends/cuda/device_guard.h"
+
+#include <array>
+#include <atomic>
+
+#include <cuda_runtime_api.h>
+
+#include "backends/cuda/launch.h"
+#include "cuda_check.h"
+
+namespace fz::cuda {
+
+DeviceGuard::DeviceGuard(int device) {
+  int current = 0;
+  FZ_CUDA_CHECK(cudaGetDevice(&current));
+  if (current != device) {
+    FZ_CUDA_CHECK(cudaSetDevice(device));
+    previous_ = current;
+  }
+}
+
+DeviceGuard::~DeviceGuard() {
+  if (previous_ >= 0) {
+    FZ_CUDA_CHECK_WARN(cudaSetDevice(previous_));
+  }
+}
+
+int deviceCount() noexcept {
+  static const int kCount = [] {
+    int n = 0;
+    if (cudaGetDeviceCount(&n) != cudaSuccess) {
+      cudaGetLastError();  // no driver or no device: not an error to anybody else
+      return 0;
+    }
+    return n;
+  }();
+  return kCount;
+}
+
+int currentDevice() {
+  int device = 0;
+  FZ_CUDA_CHECK(cudaGetDevice(&device));
+  return device;
+}
+
+unsigned multiprocessorCount() {
+  static std::array<std::atomic<unsigned>, 64> known{};
+  const int device = currentDevice();
+  std::atomic<unsigned>& slot = known[static_cast<std::size_t>(device) % known.size()];
+  unsigned n = slot.load(std::memory_order_relaxed);
+  if (n == 0) {
+    int count = 0;
+    FZ_CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+    n = static_cast<unsigned>(count);
+    slot.store(n, std::memory_order_relaxed);
+  }
+  return n;
+}
+
+}  // namespace fz::cuda

@@ -1,0 +1,21 @@
+#pragma once
+
+namespace fz::cuda {
+
+/// Makes a device current and gives the caller's back, so that the library never changes it.
+class DeviceGuard {
+ public:
+  explicit DeviceGuard(int device);
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+  ~DeviceGuard();
+
+ private:
+  int previous_ = -1;  // -1: nothing to restore
+};
+
+/// Devices that answer; 0 without a driver. Asked once per process.
+int deviceCount() noexcept;
+int currentDevice();
+
+}  // namespace fz::cuda

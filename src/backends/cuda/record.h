@@ -1,0 +1,15 @@
+#pragma once
+
+#include <span>
+
+#include "fz/cuda_run.h"
+#include "fz/span.h"
+
+namespace fz::cuda {
+
+/// The state of a record before a run.
+void initRecord(StageRecord& record);
+/// Puts the config fields that the device must know into the record.
+void loadFields(std::span<const DeviceField> fields, ByteView config, StageRecord& record);
+
+}  // namespace fz::cuda
