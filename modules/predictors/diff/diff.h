@@ -41,15 +41,33 @@ class DifferenceStage final : public SimpleStage {
   /// Throws Error(kBoundViolation) when floats of the last run would not come back exactly.
   void checkResult() const override;
 
+#if FZ_HAVE_CUDA
+  bool hasCuda() const override {
+    return true;
+  }
+#endif
+
  protected:
-  DataType inputType() const override { return kDataTypeOf<T>; }
-  std::vector<Port> outputPorts() const override { return {{"output", kDataTypeOf<TOut>}}; }
+  DataType inputType() const override {
+    return kDataTypeOf<T>;
+  }
+  std::vector<Port> outputPorts() const override {
+    return {{"output", kDataTypeOf<TOut>}};
+  }
   std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override {
     return {input_bytes};
   }
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
+  bool hasFixedEncodedBytes(std::size_t /*port*/) const override {
+    return true;
+  }
+#if FZ_HAVE_CUDA
+  void encodeCuda(const CudaRun& run) override;
+  void decodeCuda(const CudaRun& run) override;
+  void throwDeviceError(const StageRecord& record) const override;
+#endif
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 
@@ -59,6 +77,7 @@ class DifferenceStage final : public SimpleStage {
   std::uint64_t n_lost_ = 0;
   std::uint64_t first_lost_ = 0;
   Scratch tile_sums_;
+  Scratch device_work_;
 };
 
 extern template class DifferenceStage<float>;

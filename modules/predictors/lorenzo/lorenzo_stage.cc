@@ -82,9 +82,7 @@ std::size_t LorenzoStage<T>::decodedBytes(std::span<const std::size_t> encoded_b
 }
 
 template <class T>
-void LorenzoStage<T>::encodeCpu(const CpuRun& run) {
-  using U = std::make_unsigned_t<T>;
-  const std::size_t n_bytes = run.inputs[0].size();
+std::array<std::size_t, 3> LorenzoStage<T>::encodeDimsFor(std::size_t n_bytes) const {
   const std::array<std::size_t, 3> dims = dimsFor(n_bytes, ErrorCode::kBadSize);
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const bool is_stored = shape().ndim() > 1 || shape().get()[axis] != 0;
@@ -92,6 +90,14 @@ void LorenzoStage<T>::encodeCpu(const CpuRun& run) {
                "Lorenzo: dims {} x {} x {}: an extent may be {} at most", dims[0], dims[1], dims[2],
                kMaxExtent);
   }
+  return dims;
+}
+
+template <class T>
+void LorenzoStage<T>::encodeCpu(const CpuRun& run) {
+  using U = std::make_unsigned_t<T>;
+  const std::size_t n_bytes = run.inputs[0].size();
+  const std::array<std::size_t, 3> dims = encodeDimsFor(n_bytes);
   FZ_ASSERT(run.outputs[0].size() >= n_bytes);
   inferred_x_ = dims[0];
   const auto* in = reinterpret_cast<const U*>(run.inputs[0].data());

@@ -54,22 +54,43 @@ class LorenzoStage final : public SimpleStage {
   const StageDescriptor& descriptor() const override { return lorenzo::descriptor(); }
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
+#if FZ_HAVE_CUDA
+  bool hasCuda() const override {
+    return true;
+  }
+  std::vector<DeviceField> deviceFields() const override;
+#endif
 
  protected:
-  DataType inputType() const override { return kDataTypeOf<T>; }
-  std::vector<Port> outputPorts() const override { return {{"output", kDataTypeOf<T>}}; }
+  DataType inputType() const override {
+    return kDataTypeOf<T>;
+  }
+  std::vector<Port> outputPorts() const override {
+    return {{"output", kDataTypeOf<T>}};
+  }
   std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override {
     return {input_bytes};
   }
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
+  bool hasFixedEncodedBytes(std::size_t /*port*/) const override {
+    return true;
+  }
+#if FZ_HAVE_CUDA
+  void encodeCuda(const CudaRun& run) override;
+  void decodeCuda(const CudaRun& run) override;
+  void finishEncodeCuda(const StageRecord& record) override;
+  void throwDeviceError(const StageRecord& record) const override;
+#endif
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 
  private:
   /// Dims that hold exactly this many bytes; throws Error(code) when there are none.
   std::array<std::size_t, 3> dimsFor(std::size_t n_bytes, ErrorCode code) const;
+  /// The same for encoding; they fit the config.
+  std::array<std::size_t, 3> encodeDimsFor(std::size_t n_bytes) const;
   const StageDims& shape() const;
   std::size_t blockValues() const;
 
@@ -77,6 +98,7 @@ class LorenzoStage final : public SimpleStage {
   std::size_t inferred_x_ = 0;  // of the last encode, where the dims leave x open
   std::size_t block_size_ = 0;
   Scratch work_;
+  Scratch device_work_;
 };
 
 extern template class LorenzoStage<std::int8_t>;

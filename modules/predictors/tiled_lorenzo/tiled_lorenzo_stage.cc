@@ -103,8 +103,7 @@ std::vector<std::size_t> TiledLorenzoStage<T>::encodedBytes(std::size_t input_by
 }
 
 template <class T>
-void TiledLorenzoStage<T>::encodeCpu(const CpuRun& run) {
-  const std::size_t n_bytes = run.inputs[0].size();
+Extents TiledLorenzoStage<T>::encodeDimsFor(std::size_t n_bytes) const {
   FZ_REQUIRE(n_bytes % sizeof(T) == 0, ErrorCode::kBadSize,
              "{}: input of {} bytes is no whole number of {}-byte values", kName, n_bytes,
              sizeof(T));
@@ -112,10 +111,22 @@ void TiledLorenzoStage<T>::encodeCpu(const CpuRun& run) {
   FZ_REQUIRE(std::max({dims[0], dims[1], dims[2]}) <= kMaxExtent, ErrorCode::kBadSize,
              "{}: extents up to {} fit the format, the dims are {} x {} x {}", kName, kMaxExtent,
              dims[0], dims[1], dims[2]);
+  return dims;
+}
+
+template <class T>
+Extents TiledLorenzoStage<T>::checkedTileShape() const {
   const Extents tile = getTileShape();
   FZ_REQUIRE(getTileElems() <= kMaxTileValues, ErrorCode::kInvalidArgument,
              "{}: a tile holds up to {} values, not {} x {} x {}", kName, kMaxTileValues, tile[0],
              tile[1], tile[2]);
+  return tile;
+}
+
+template <class T>
+void TiledLorenzoStage<T>::encodeCpu(const CpuRun& run) {
+  const Extents dims = encodeDimsFor(run.inputs[0].size());
+  const Extents tile = checkedTileShape();
   const std::size_t n_out = product(paddedValues(dims, tile), sizeof(T));
   if (run.outputs[0].size() < n_out) {
     requestOutputBytes(0, n_out);

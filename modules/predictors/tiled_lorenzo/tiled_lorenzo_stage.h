@@ -38,19 +38,41 @@ class TiledLorenzoStage final : public SimpleStage {
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
   const StageDescriptor& descriptor() const override { return tiled_lorenzo::descriptor(); }
+#if FZ_HAVE_CUDA
+  bool hasCuda() const override {
+    return true;
+  }
+  std::vector<DeviceField> deviceFields() const override;
+#endif
 
  protected:
-  DataType inputType() const override { return kDataTypeOf<T>; }
-  std::vector<Port> outputPorts() const override { return {{"output", kDataTypeOf<T>}}; }
+  DataType inputType() const override {
+    return kDataTypeOf<T>;
+  }
+  std::vector<Port> outputPorts() const override {
+    return {{"output", kDataTypeOf<T>}};
+  }
   std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override;
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
+  bool hasFixedEncodedBytes(std::size_t /*port*/) const override {
+    return true;
+  }
+#if FZ_HAVE_CUDA
+  void encodeCuda(const CudaRun& run) override;
+  void decodeCuda(const CudaRun& run) override;
+  void finishEncodeCuda(const StageRecord& record) override;
+  void throwDeviceError(const StageRecord& record) const override;
+#endif
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 
  private:
   void setTileAxis(std::size_t axis, std::int64_t extent);
+  /// Throw Error when the extents or the tile do not fit the format.
+  std::array<std::size_t, 3> encodeDimsFor(std::size_t n_bytes) const;
+  std::array<std::size_t, 3> checkedTileShape() const;
 
   StageDims dims_;
   std::array<std::size_t, 3> tile_ = {0, 0, 0};  // 0: the default for the dims
