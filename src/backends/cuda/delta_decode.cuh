@@ -1,0 +1,276 @@
+#pragma once
+
+// The decoder of block-local differences: running sums that start anew with every block.
+//
+// A lane's consecutive values are a unit (16 bytes, or one value where blocks do not hold whole
+// units), 32 units are a line, and a warp has some lines one after the other. Sums go up from units
+// to lines (shuffles that stop at the start of a block), to warps (in order), to the tile (shared
+// memory). Tiles hold whole blocks, or, where blocks are longer, parts of one: then the sum over
+// the tiles of the block before this one comes from a chain (sum_chain.cuh).
+
+#include "backends/cuda/delta_args.cuh"
+#include "backends/cuda/sum_chain.cuh"
+
+namespace fz::delta {
+
+struct DecodeArgs {
+  CudaValues values;
+  std::uint64_t tile_values;
+  std::uint32_t block_units;  ///< not chained: a tile holds whole blocks
+  std::uint64_t block_tiles;  ///< chained: a power of two
+  void* states;               ///< chained: one per tile
+  std::uint32_t* mismatch;    ///< floats: set when a value is not what the format asks for
+};
+
+template <class U, bool kVector>
+struct DecodeShape {
+  using P = cuda::Packed<U, kVector>;
+  static constexpr unsigned kUnitWords = kVector ? P::kWords : 1;
+  static constexpr unsigned kUnitValues = kVector ? P::kLaneValues : 1;
+  static constexpr unsigned kLines = kRows * (P::kWords / kUnitWords);
+  static constexpr unsigned kWarpUnits = kLines * cuda::kWarp;
+  static constexpr unsigned kTileValues = kWarps * kWarpUnits * kUnitValues;
+};
+
+/// The sums that stand before the units of one lane.
+template <class Word, unsigned kLines>
+struct UnitSums {
+  Word before[kLines];       ///< from the block's or the warp's start, whichever is nearer
+  std::uint32_t joins = 0;   ///< bit per line: the block began before the warp
+  std::uint32_t starts = 0;  ///< bit per line: the unit is the first of its block
+};
+
+/// From the sums of the units to what stands before them in the warp; returns the sum at the end of
+/// the warp, for every lane. `first_place` is the place of the warp's first unit in its block.
+template <bool kChained, class Word, unsigned kLines>
+__device__ __forceinline__ Word sumUnits(const Word (&totals)[kLines],
+                                         std::uint32_t first_place,
+                                         std::uint32_t block_units,
+                                         UnitSums<Word, kLines>& sums) {
+  using cuda::kAllLanes;
+  const unsigned lane = cuda::laneId();
+  Word carry = 0;
+#pragma unroll
+  for (unsigned l = 0; l < kLines; ++l) {
+    const unsigned unit = l * cuda::kWarp + lane;
+    const std::uint32_t place = kChained ? ~0u : (first_place + unit) % block_units;
+    const unsigned reach = place < lane ? place : lane;
+    Word inclusive = totals[l];
+#pragma unroll
+    for (unsigned step = 1; step < cuda::kWarp; step *= 2) {
+      const Word other = __shfl_up_sync(kAllLanes, inclusive, step);
+      inclusive = reach >= step ? plus(other, inclusive) : inclusive;
+    }
+    const Word left = __shfl_up_sync(kAllLanes, inclusive, 1);
+    const Word exclusive = reach > 0 ? left : Word{0};
+    const bool continues = place > lane;
+    sums.before[l] = continues ? plus(carry, exclusive) : exclusive;
+    sums.joins |= place > unit ? 1u << l : 0u;
+    sums.starts |= place == 0 ? 1u << l : 0u;
+    carry = __shfl_sync(kAllLanes, continues ? plus(carry, inclusive) : inclusive, cuda::kWarp - 1);
+  }
+  return carry;
+}
+
+/// The sum over the warps before this one, back to the start of the block.
+template <unsigned kWarpUnits, class Word>
+__device__ __forceinline__ Word sumOfWarpsBefore(const Word* warp_sums, std::uint32_t place) {
+  Word before = 0;
+  for (unsigned w = cuda::warpId(); w > 0 && place > 0; --w) {
+    before = plus(warp_sums[w - 1], before);
+    place -= place < kWarpUnits ? place : kWarpUnits;
+  }
+  return before;
+}
+
+/// The sum over the tiles of the block before this one, for every thread of the tile; publishes the
+/// tile's own. Ends with all threads past a barrier.
+template <class Word>
+__device__ __forceinline__ Word sumOfTilesBefore(const DecodeArgs& args,
+                                                 const Word* warp_sums,
+                                                 Word* shared_result) {
+  if (cuda::warpId() == 0) {
+    using State = cuda::ChainState<Word>;
+    auto* states = static_cast<State*>(args.states);
+    const std::uint64_t tile = blockIdx.x;
+    const std::uint64_t first = tile & ~(args.block_tiles - 1);
+    Word own = 0;
+#pragma unroll
+    for (unsigned w = 0; w < kWarps; ++w) {
+      own = plus(own, warp_sums[w]);
+    }
+    Word before = 0;
+    if (tile == first) {
+      if (cuda::laneId() == 0) {
+        cuda::publishChain(states + tile, cuda::ChainFlag::kPrefix, own);
+      }
+    } else {
+      if (cuda::laneId() == 0) {
+        cuda::publishChain(states + tile, cuda::ChainFlag::kSum, own);
+      }
+      before = cuda::warpChainSum(states, first, tile, [](Word a, Word b) { return plus(a, b); });
+      if (cuda::laneId() == 0) {
+        cuda::publishChain(states + tile, cuda::ChainFlag::kPrefix, plus(before, own));
+      }
+    }
+    if (cuda::laneId() == 0) {
+      *shared_result = before;
+    }
+  }
+  __syncthreads();
+  return *shared_result;
+}
+
+/// Words of line l of a lane: whole rows, or single words of them.
+template <bool kVector, unsigned kWords, unsigned kLineWords, class Word>
+__device__ __forceinline__ Word& wordOf(Word (&rows)[kRows][kWords], unsigned l, unsigned w) {
+  return kVector ? rows[l][w] : rows[l / kWords][l % kWords];
+}
+
+/// Floats only: whether every value of this lane is what summing from left to right gives. The
+/// first value of a chained tile is left to a second kernel.
+template <bool kVector, bool kChained, class U, class Word, unsigned kWords, unsigned kLines>
+__device__ __forceinline__ bool areSequential(Word (&codes)[kRows][kWords],
+                                              Word (&rows)[kRows][kWords],
+                                              const UnitSums<Word, kLines>& sums,
+                                              std::uint64_t begin,
+                                              std::uint64_t end,
+                                              Word* warp_lasts) {
+  using Shape = DecodeShape<U, kVector>;
+  constexpr unsigned kLineWords = Shape::kUnitWords;
+  const unsigned lane = cuda::laneId();
+  if (lane == cuda::kWarp - 1) {
+    warp_lasts[cuda::warpId()] =
+        wordOf<kVector, kWords, kLineWords>(rows, kLines - 1, kLineWords - 1);
+  }
+  __syncthreads();
+  Word line_before = cuda::warpId() == 0 ? Word{0} : warp_lasts[cuda::warpId() - 1];
+  bool all = true;
+#pragma unroll
+  for (unsigned l = 0; l < kLines; ++l) {
+    const Word last = wordOf<kVector, kWords, kLineWords>(rows, l, kLineWords - 1);
+    const Word lane_before = __shfl_up_sync(cuda::kAllLanes, last, 1);
+    Word left = lane == 0 ? line_before : lane_before;
+    line_before = __shfl_sync(cuda::kAllLanes, last, cuda::kWarp - 1);
+    const std::uint64_t at = begin + (l * cuda::kWarp + lane) * Shape::kUnitValues;
+#pragma unroll
+    for (unsigned w = 0; w < kLineWords; ++w) {
+      const Word code = wordOf<kVector, kWords, kLineWords>(codes, l, w);
+      const Word value = wordOf<kVector, kWords, kLineWords>(rows, l, w);
+      const bool starts = w == 0 && (sums.starts >> l & 1u) != 0;
+      const bool left_to_others = kChained && l == 0 && w == 0 && cuda::warpId() == 0 && lane == 0;
+      const bool is_right =
+          starts ? fp::bits(code) == fp::bits(value) : isRestored(left, code, value);
+      all = all && (is_right || left_to_others || at + w >= end);
+      left = value;
+    }
+  }
+  return all;
+}
+
+template <class U, Code kCode, bool kVector, bool kChained>
+__global__ __launch_bounds__(kThreads) void decodeKernel(DecodeArgs args) {
+  using Shape = DecodeShape<U, kVector>;
+  using P = typename Shape::P;
+  using Word = typename P::Word;
+  constexpr unsigned kLines = Shape::kLines;
+  __shared__ Word warp_sums[kWarps];
+  __shared__ Word shared_result;
+  const std::uint64_t n = valueCount<U>(args.values);
+  const std::uint64_t tile = blockIdx.x * args.tile_values;
+  if (tile >= n) {
+    return;  // the whole block
+  }
+  const std::uint64_t end = n - tile < args.tile_values ? n : tile + args.tile_values;
+  const unsigned warp_units = cuda::warpId() * Shape::kWarpUnits;
+  const std::uint64_t begin = tile + warp_units * Shape::kUnitValues;
+
+  Word rows[kRows][P::kWords];
+  P::loadRows(static_cast<const U*>(args.values.in), begin, end, rows);
+  [[maybe_unused]] Word codes[kRows][P::kWords];
+  Word totals[kLines];
+#pragma unroll
+  for (unsigned r = 0; r < kRows; ++r) {
+#pragma unroll
+    for (unsigned w = 0; w < P::kWords; ++w) {
+      codes[r][w] = rows[r][w];
+      if constexpr (std::is_integral_v<U>) {
+        rows[r][w] = fromCodes<kCode, P>(rows[r][w]);
+      }
+      if constexpr (!kVector) {
+        totals[r * P::kWords + w] = rows[r][w];
+      }
+    }
+    if constexpr (kVector) {
+      totals[r] = P::sumLane(rows[r]);
+    }
+  }
+  UnitSums<Word, kLines> sums;
+  const std::uint32_t place = kChained ? 0 : warp_units % args.block_units;
+  const Word own = sumUnits<kChained>(totals, place, args.block_units, sums);
+  Word before = 0;
+  // Blocks that divide a warp's part need nothing from other warps.
+  if (kChained || Shape::kWarpUnits % args.block_units != 0) {
+    if (cuda::laneId() == 0) {
+      warp_sums[cuda::warpId()] = own;
+    }
+    __syncthreads();
+    before = sumOfWarpsBefore<Shape::kWarpUnits>(warp_sums, kChained ? ~0u : place);
+  }
+  if constexpr (kChained) {
+    before = plus(sumOfTilesBefore(args, warp_sums, &shared_result), before);
+    if ((blockIdx.x & (args.block_tiles - 1)) == 0 && threadIdx.x == 0) {
+      sums.starts = 1;
+    }
+  }
+#pragma unroll
+  for (unsigned l = 0; l < kLines; ++l) {
+    const Word sum = (sums.joins >> l & 1u) != 0 ? plus(before, sums.before[l]) : sums.before[l];
+    // What starts a block keeps its bits: 0 added to -0.0 would not.
+    const bool is_start = std::is_floating_point_v<U> && (sums.starts >> l & 1u) != 0;
+    const Word all = P::splat(sum);
+#pragma unroll
+    for (unsigned w = 0; w < Shape::kUnitWords; ++w) {
+      Word& word = wordOf<kVector, P::kWords, Shape::kUnitWords>(rows, l, w);
+      word = is_start ? word : P::add(word, all);
+    }
+  }
+  if constexpr (std::is_floating_point_v<U>) {
+    __syncthreads();  // warp_sums is used again
+    if (!areSequential<kVector, kChained, U>(codes, rows, sums, begin, end, warp_sums)) {
+      *args.mismatch = 1;
+    }
+  }
+  P::storeRows(static_cast<U*>(args.values.out), begin, end, rows);
+}
+
+/// Launches the kernel that suits the length of the blocks; returns the values per tile when it is
+/// the chained one, else 0. `states` are cleared here.
+template <class U, Code kCode>
+std::uint64_t launchDecode(const CudaBlocks& run, void* states, std::uint32_t* mismatch) {
+  const std::uint64_t length = blockLength(run.block);
+  const std::uint64_t n_values = run.input.size.n_bytes / sizeof(U);
+  DecodeArgs args = {cudaValues(run), 0, 1, 0, states, mismatch};
+  const auto blocks = [&] { return cuda::gridFor(n_values, args.tile_values); };
+  using Vector = DecodeShape<U, true>;
+  if (length > Vector::kTileValues) {
+    using Word = typename Vector::P::Word;
+    args.tile_values = Vector::kTileValues;
+    args.block_tiles = length / Vector::kTileValues;
+    FZ_CUDA_CHECK(
+        cudaMemsetAsync(states, 0, blocks() * sizeof(cuda::ChainState<Word>), run.stream));
+    decodeKernel<U, kCode, true, true><<<blocks(), kThreads, 0, run.stream>>>(args);
+  } else if (length % Vector::kUnitValues == 0) {
+    args.tile_values = Vector::kTileValues / length * length;
+    args.block_units = static_cast<std::uint32_t>(length / Vector::kUnitValues);
+    decodeKernel<U, kCode, true, false><<<blocks(), kThreads, 0, run.stream>>>(args);
+  } else {
+    args.tile_values = DecodeShape<U, false>::kTileValues / length * length;
+    args.block_units = static_cast<std::uint32_t>(length);
+    decodeKernel<U, kCode, false, false><<<blocks(), kThreads, 0, run.stream>>>(args);
+  }
+  cuda::checkLaunch("delta decode");
+  return args.block_tiles == 0 ? 0 : args.tile_values;
+}
+
+}  // namespace fz::delta
