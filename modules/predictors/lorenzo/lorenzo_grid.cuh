@@ -2,7 +2,7 @@
 
 // What the kernels of lorenzo_encode.cu and lorenzo_decode.cu share. A row runs along x. The longer
 // of the other two axes counts rows, the shorter one layers: differences and sums along the axes
-// may be taken in any order, and the decoder goes from layer to layer.
+// may be taken in any order.
 
 #include <algorithm>
 

@@ -22,9 +22,14 @@ struct DecodeArgs {
   std::uint32_t* mismatch;    ///< floats: set when a value is not what the format asks for
 };
 
-template <class U, bool kVector>
+/// What a thread block works on: kWarpCount warps with kRowCount rows of 16 bytes per lane.
+template <class U, bool kVectorUnits, unsigned kRowCount, unsigned kWarpCount>
 struct DecodeShape {
-  using P = cuda::Packed<U, kVector>;
+  using P = cuda::Packed<U, kVectorUnits>;
+  static constexpr bool kVector = kVectorUnits;
+  static constexpr unsigned kRows = kRowCount;
+  static constexpr unsigned kWarps = kWarpCount;
+  static constexpr unsigned kThreads = kWarps * cuda::kWarp;
   static constexpr unsigned kUnitWords = kVector ? P::kWords : 1;
   static constexpr unsigned kUnitValues = kVector ? P::kLaneValues : 1;
   static constexpr unsigned kLines = kRows * (P::kWords / kUnitWords);
@@ -85,7 +90,7 @@ __device__ __forceinline__ Word sumOfWarpsBefore(const Word* warp_sums, std::uin
 
 /// The sum over the tiles of the block before this one, for every thread of the tile; publishes the
 /// tile's own. Ends with all threads past a barrier.
-template <class Word>
+template <unsigned kWarpCount, class Word>
 __device__ __forceinline__ Word sumOfTilesBefore(const DecodeArgs& args,
                                                  const Word* warp_sums,
                                                  Word* shared_result) {
@@ -96,7 +101,7 @@ __device__ __forceinline__ Word sumOfTilesBefore(const DecodeArgs& args,
     const std::uint64_t first = tile & ~(args.block_tiles - 1);
     Word own = 0;
 #pragma unroll
-    for (unsigned w = 0; w < kWarps; ++w) {
+    for (unsigned w = 0; w < kWarpCount; ++w) {
       own = plus(own, warp_sums[w]);
     }
     Word before = 0;
@@ -122,41 +127,40 @@ __device__ __forceinline__ Word sumOfTilesBefore(const DecodeArgs& args,
 }
 
 /// Words of line l of a lane: whole rows, or single words of them.
-template <bool kVector, unsigned kWords, unsigned kLineWords, class Word>
+template <bool kVector, class Word, unsigned kRows, unsigned kWords>
 __device__ __forceinline__ Word& wordOf(Word (&rows)[kRows][kWords], unsigned l, unsigned w) {
   return kVector ? rows[l][w] : rows[l / kWords][l % kWords];
 }
 
 /// Floats only: whether every value of this lane is what summing from left to right gives. The
 /// first value of a chained tile is left to a second kernel.
-template <bool kVector, bool kChained, class U, class Word, unsigned kWords, unsigned kLines>
+template <class Shape, bool kChained, class Word, unsigned kRows, unsigned kWords, unsigned kLines>
 __device__ __forceinline__ bool areSequential(Word (&codes)[kRows][kWords],
                                               Word (&rows)[kRows][kWords],
                                               const UnitSums<Word, kLines>& sums,
                                               std::uint64_t begin,
                                               std::uint64_t end,
                                               Word* warp_lasts) {
-  using Shape = DecodeShape<U, kVector>;
+  constexpr bool kVector = Shape::kVector;
   constexpr unsigned kLineWords = Shape::kUnitWords;
   const unsigned lane = cuda::laneId();
   if (lane == cuda::kWarp - 1) {
-    warp_lasts[cuda::warpId()] =
-        wordOf<kVector, kWords, kLineWords>(rows, kLines - 1, kLineWords - 1);
+    warp_lasts[cuda::warpId()] = wordOf<kVector>(rows, kLines - 1, kLineWords - 1);
   }
   __syncthreads();
   Word line_before = cuda::warpId() == 0 ? Word{0} : warp_lasts[cuda::warpId() - 1];
   bool all = true;
 #pragma unroll
   for (unsigned l = 0; l < kLines; ++l) {
-    const Word last = wordOf<kVector, kWords, kLineWords>(rows, l, kLineWords - 1);
+    const Word last = wordOf<kVector>(rows, l, kLineWords - 1);
     const Word lane_before = __shfl_up_sync(cuda::kAllLanes, last, 1);
     Word left = lane == 0 ? line_before : lane_before;
     line_before = __shfl_sync(cuda::kAllLanes, last, cuda::kWarp - 1);
     const std::uint64_t at = begin + (l * cuda::kWarp + lane) * Shape::kUnitValues;
 #pragma unroll
     for (unsigned w = 0; w < kLineWords; ++w) {
-      const Word code = wordOf<kVector, kWords, kLineWords>(codes, l, w);
-      const Word value = wordOf<kVector, kWords, kLineWords>(rows, l, w);
+      const Word code = wordOf<kVector>(codes, l, w);
+      const Word value = wordOf<kVector>(rows, l, w);
       const bool starts = w == 0 && (sums.starts >> l & 1u) != 0;
       const bool left_to_others = kChained && l == 0 && w == 0 && cuda::warpId() == 0 && lane == 0;
       const bool is_right =
@@ -168,13 +172,12 @@ __device__ __forceinline__ bool areSequential(Word (&codes)[kRows][kWords],
   return all;
 }
 
-template <class U, Code kCode, bool kVector, bool kChained>
-__global__ __launch_bounds__(kThreads) void decodeKernel(DecodeArgs args) {
-  using Shape = DecodeShape<U, kVector>;
+template <class U, Code kCode, class Shape, bool kChained>
+__global__ __launch_bounds__(Shape::kThreads) void decodeKernel(DecodeArgs args) {
   using P = typename Shape::P;
   using Word = typename P::Word;
   constexpr unsigned kLines = Shape::kLines;
-  __shared__ Word warp_sums[kWarps];
+  __shared__ Word warp_sums[Shape::kWarps];
   __shared__ Word shared_result;
   const std::uint64_t n = valueCount<U>(args.values);
   const std::uint64_t tile = blockIdx.x * args.tile_values;
@@ -185,23 +188,23 @@ __global__ __launch_bounds__(kThreads) void decodeKernel(DecodeArgs args) {
   const unsigned warp_units = cuda::warpId() * Shape::kWarpUnits;
   const std::uint64_t begin = tile + warp_units * Shape::kUnitValues;
 
-  Word rows[kRows][P::kWords];
+  Word rows[Shape::kRows][P::kWords];
   P::loadRows(static_cast<const U*>(args.values.in), begin, end, rows);
-  [[maybe_unused]] Word codes[kRows][P::kWords];
+  [[maybe_unused]] Word codes[Shape::kRows][P::kWords];
   Word totals[kLines];
 #pragma unroll
-  for (unsigned r = 0; r < kRows; ++r) {
+  for (unsigned r = 0; r < Shape::kRows; ++r) {
 #pragma unroll
     for (unsigned w = 0; w < P::kWords; ++w) {
       codes[r][w] = rows[r][w];
       if constexpr (std::is_integral_v<U>) {
         rows[r][w] = fromCodes<kCode, P>(rows[r][w]);
       }
-      if constexpr (!kVector) {
+      if constexpr (!Shape::kVector) {
         totals[r * P::kWords + w] = rows[r][w];
       }
     }
-    if constexpr (kVector) {
+    if constexpr (Shape::kVector) {
       totals[r] = P::sumLane(rows[r]);
     }
   }
@@ -218,7 +221,7 @@ __global__ __launch_bounds__(kThreads) void decodeKernel(DecodeArgs args) {
     before = sumOfWarpsBefore<Shape::kWarpUnits>(warp_sums, kChained ? ~0u : place);
   }
   if constexpr (kChained) {
-    before = plus(sumOfTilesBefore(args, warp_sums, &shared_result), before);
+    before = plus(sumOfTilesBefore<Shape::kWarps>(args, warp_sums, &shared_result), before);
     if ((blockIdx.x & (args.block_tiles - 1)) == 0 && threadIdx.x == 0) {
       sums.starts = 1;
     }
@@ -231,46 +234,64 @@ __global__ __launch_bounds__(kThreads) void decodeKernel(DecodeArgs args) {
     const Word all = P::splat(sum);
 #pragma unroll
     for (unsigned w = 0; w < Shape::kUnitWords; ++w) {
-      Word& word = wordOf<kVector, P::kWords, Shape::kUnitWords>(rows, l, w);
+      Word& word = wordOf<Shape::kVector>(rows, l, w);
       word = is_start ? word : P::add(word, all);
     }
   }
   if constexpr (std::is_floating_point_v<U>) {
     __syncthreads();  // warp_sums is used again
-    if (!areSequential<kVector, kChained, U>(codes, rows, sums, begin, end, warp_sums)) {
+    if (!areSequential<Shape, kChained>(codes, rows, sums, begin, end, warp_sums)) {
       *args.mismatch = 1;
     }
   }
   P::storeRows(static_cast<U*>(args.values.out), begin, end, rows);
 }
 
+template <class U, Code kCode, class Shape, bool kChained>
+void launchShape(const DecodeArgs& args, const CudaBlocks& run) {
+  const unsigned n_blocks =
+      cuda::gridFor(run.input.size.n_bytes / sizeof(U), static_cast<std::size_t>(args.tile_values));
+  decodeKernel<U, kCode, Shape, kChained><<<n_blocks, Shape::kThreads, 0, run.stream>>>(args);
+  cuda::checkLaunch("delta decode");
+}
+
+/// Chained tiles are larger: how fast sums travel along the chain is a matter of tiles, not bytes.
+template <class U>
+using ChainedShape = DecodeShape<U, true, 2 * kRows, kWarps>;
+
+/// One chain per block of values. Returns the values per tile. Clears the states.
+template <class U, Code kCode, class Shape>
+std::uint64_t launchChained(const CudaBlocks& run, void* states, std::uint32_t* mismatch) {
+  using State = cuda::ChainState<typename Shape::P::Word>;
+  const std::uint64_t n_tiles = run.input.size.n_bytes / sizeof(U) / Shape::kTileValues + 1;
+  FZ_CUDA_CHECK(cudaMemsetAsync(states, 0, n_tiles * sizeof(State), run.stream));
+  const std::uint64_t block_tiles = blockLength(run.block) / Shape::kTileValues;
+  launchShape<U, kCode, Shape, true>(
+      {cudaValues(run), Shape::kTileValues, 1, block_tiles, states, mismatch}, run);
+  return Shape::kTileValues;
+}
+
 /// Launches the kernel that suits the length of the blocks; returns the values per tile when it is
-/// the chained one, else 0. `states` are cleared here.
+/// the chained one, else 0.
 template <class U, Code kCode>
 std::uint64_t launchDecode(const CudaBlocks& run, void* states, std::uint32_t* mismatch) {
+  using Units = DecodeShape<U, true, kRows, kWarps>;
+  using Values = DecodeShape<U, false, kRows, kWarps>;
   const std::uint64_t length = blockLength(run.block);
-  const std::uint64_t n_values = run.input.size.n_bytes / sizeof(U);
-  DecodeArgs args = {cudaValues(run), 0, 1, 0, states, mismatch};
-  const auto blocks = [&] { return cuda::gridFor(n_values, args.tile_values); };
-  using Vector = DecodeShape<U, true>;
-  if (length > Vector::kTileValues) {
-    using Word = typename Vector::P::Word;
-    args.tile_values = Vector::kTileValues;
-    args.block_tiles = length / Vector::kTileValues;
-    FZ_CUDA_CHECK(
-        cudaMemsetAsync(states, 0, blocks() * sizeof(cuda::ChainState<Word>), run.stream));
-    decodeKernel<U, kCode, true, true><<<blocks(), kThreads, 0, run.stream>>>(args);
-  } else if (length % Vector::kUnitValues == 0) {
-    args.tile_values = Vector::kTileValues / length * length;
-    args.block_units = static_cast<std::uint32_t>(length / Vector::kUnitValues);
-    decodeKernel<U, kCode, true, false><<<blocks(), kThreads, 0, run.stream>>>(args);
-  } else {
-    args.tile_values = DecodeShape<U, false>::kTileValues / length * length;
-    args.block_units = static_cast<std::uint32_t>(length);
-    decodeKernel<U, kCode, false, false><<<blocks(), kThreads, 0, run.stream>>>(args);
+  if (length > Units::kTileValues) {  // a power of two, and so whole chained tiles
+    return launchChained<U, kCode, ChainedShape<U>>(run, states, mismatch);
   }
-  cuda::checkLaunch("delta decode");
-  return args.block_tiles == 0 ? 0 : args.tile_values;
+  DecodeArgs args = {cudaValues(run), 0, 0, 0, nullptr, mismatch};
+  if (length % Units::kUnitValues == 0) {
+    args.tile_values = Units::kTileValues / length * length;
+    args.block_units = static_cast<std::uint32_t>(length / Units::kUnitValues);
+    launchShape<U, kCode, Units, false>(args, run);
+  } else {
+    args.tile_values = Values::kTileValues / length * length;
+    args.block_units = static_cast<std::uint32_t>(length);
+    launchShape<U, kCode, Values, false>(args, run);
+  }
+  return 0;
 }
 
 }  // namespace fz::delta

@@ -199,25 +199,38 @@ struct Packed {
     }
   }
 
-  /// Turns the values of a row into running sums; returns the sum of the row, for every lane.
-  static __device__ __forceinline__ Word sumRow(Word (&row)[kWords]) {
+  /// Turns the values of a row into running sums, with `left` standing before the row.
+  static __device__ __forceinline__ void sumRow(Word (&row)[kWords], Word left) {
     if constexpr (kVector) {
       const Word total = sumLane(row);
-      const Word inclusive = warpInclusiveSum(total);
-      const Word before = splat(inclusive - total);
+      const Word before = splat(warpInclusiveSum(total) - total + left);
 #pragma unroll
       for (unsigned w = 0; w < kWords; ++w) {
         row[w] = add(row[w], before);
       }
-      return __shfl_sync(kAllLanes, inclusive, kWarp - 1);
     } else {
-      Word before = 0;
 #pragma unroll
       for (unsigned w = 0; w < kWords; ++w) {
-        row[w] = warpInclusiveSum(row[w]) + before;
-        before = __shfl_sync(kAllLanes, row[w], kWarp - 1);
+        row[w] = warpInclusiveSum(row[w]) + left;
+        left = __shfl_sync(kAllLanes, row[w], kWarp - 1);
       }
-      return before;
+    }
+  }
+
+  /// The sum of a lane's values; bits above kValueBits mean nothing.
+  static __device__ __forceinline__ Word sumOf(const Word (&words)[kWords]) {
+    Word sum = words[0];
+#pragma unroll
+    for (unsigned w = 1; w < kWords; ++w) {
+      sum = add(sum, words[w]);
+    }
+    if constexpr (kPack == 4) {
+      sum = add(sum, sum >> 16);  // packed: no carry into the value that counts
+      return add(sum, sum >> 8);
+    } else if constexpr (kPack == 2) {
+      return sum + (sum >> 16);
+    } else {
+      return sum;
     }
   }
 

@@ -73,16 +73,24 @@ __device__ __forceinline__ Word
 warpChainSum(const ChainState<Word>* states, std::uint64_t first, std::uint64_t member, Add add) {
   Word sum = 0;
   auto last = static_cast<std::int64_t>(member) - 1;
+  const auto see = [&](std::int64_t at) {
+    return at >= static_cast<std::int64_t>(first) ? seeChain(states + at)
+                                                  : ChainSeen<Word>{ChainFlag::kPrefix, 0};
+  };
   while (true) {
-    const std::int64_t at = last - static_cast<std::int64_t>(laneId());
+    // Two members per lane and look, the nearer one first: what counts is how many a look takes in.
+    const std::int64_t at = last - 2 * static_cast<std::int64_t>(laneId());
     ChainSeen<Word> seen;
     unsigned prefixes;
     while (true) {  // until a prefix stands nearer than the first member that has nothing yet
-      seen = at >= static_cast<std::int64_t>(first) ? seeChain(states + at)
-                                                    : ChainSeen<Word>{ChainFlag::kPrefix, 0};
+      seen = see(at);
+      const ChainSeen<Word> further = see(at - 1);
+      if (seen.flag == ChainFlag::kSum) {
+        seen = {further.flag, add(further.value, seen.value)};
+      }
       const unsigned empty = __ballot_sync(kAllLanes, seen.flag == ChainFlag::kNothing);
       prefixes = __ballot_sync(kAllLanes, seen.flag == ChainFlag::kPrefix);
-      // Lowest set bit of each: the nearest member. An isolated prefix bit below it wins.
+      // The lowest bit is the nearest lane.
       if (empty == 0 || (prefixes & (0u - prefixes)) - 1 < (empty & (0u - empty)) - 1) {
         break;
       }
@@ -98,41 +106,8 @@ warpChainSum(const ChainState<Word>* states, std::uint64_t first, std::uint64_t 
     if (prefixes != 0) {
       return sum;
     }
-    last -= kWarp;
+    last -= 2 * kWarp;
   }
-}
-
-/// One thread on its own: the sum over the n_before members that stand before `self`, each `step`
-/// states further back. Neighbouring threads follow neighbouring chains.
-template <class Word, class Add>
-__device__ __forceinline__ Word
-threadChainSum(const ChainState<Word>* self, std::uint64_t step, std::uint64_t n_before, Add add) {
-  constexpr unsigned kWindow = 4;  // loads under way at a time
-  Word sum = 0;
-  while (n_before > 0) {
-    ChainSeen<Word> seen[kWindow];
-#pragma unroll
-    for (unsigned i = 0; i < kWindow; ++i) {
-      seen[i] =
-          i < n_before ? seeChain(self - (i + 1) * step) : ChainSeen<Word>{ChainFlag::kPrefix, 0};
-    }
-    unsigned n_used = 0;
-    bool is_whole = false;
-#pragma unroll
-    for (unsigned i = 0; i < kWindow; ++i) {
-      if (n_used == i && !is_whole && seen[i].flag != ChainFlag::kNothing) {
-        sum = add(sum, seen[i].value);
-        is_whole = seen[i].flag == ChainFlag::kPrefix;
-        ++n_used;
-      }
-    }
-    if (is_whole) {
-      break;
-    }
-    self -= n_used * step;
-    n_before -= n_used;
-  }
-  return sum;
 }
 
 }  // namespace fz::cuda
