@@ -17,35 +17,47 @@ struct ScanMemory {
   typename T::Word rows[2][kWarps];
 };
 
-/// Running sums along the rows and along x over the whole layer.
+/// What the tiles before this one sum up to, in one layer or several.
 template <class T>
-__device__ __forceinline__ void sumTile(const GridArgs& args,
-                                        const PartSums<typename T::Word>& sums,
-                                        const WarpPlace& at,
-                                        std::uint64_t layer,
+struct Before {
+  using P = typename T::P;
+  using Word = typename T::Word;
+  Word above[P::kWords] = {};  ///< the columns, over the bands before
+  Word left = 0;               ///< for lane r: row r, over the strips before
+  Word corner = 0;             ///< the bands before, over the strips before; one part per lane
+
+  __device__ __forceinline__ void addLayer(const GridArgs& args,
+                                           const PartSums<Word>& sums,
+                                           const WarpPlace& at,
+                                           std::uint64_t layer) {
+    const unsigned lane = cuda::laneId();
+    if (sums.n_strips > 1 && lane < kRows && at.row0 + lane < args.n_rows) {
+      const std::uint64_t row = layer * args.n_rows + at.row0 + lane;
+      left = delta::plus(left, sums.rows[row * sums.n_strips + at.strip]);
+    }
+    if (at.band > 0) {
+      const Word* columns = sums.columnsOf(layer, at.band);
+#pragma unroll
+      for (unsigned w = 0; w < P::kWords; ++w) {
+        const std::uint64_t word = at.strip * T::kColumns + P::wordPlace(w);
+        above[w] = P::add(above[w], word < sums.n_words ? columns[word] : Word{0});
+      }
+      for (std::uint64_t strip = lane; strip < at.strip; strip += cuda::kWarp) {
+        corner = delta::plus(corner, columns[sums.n_words + strip]);
+      }
+    }
+  }
+};
+
+/// Running sums along the rows and along x over the whole layer: columns are summed first, so what
+/// stands left of a row includes the rows above.
+template <class T>
+__device__ __forceinline__ void sumTile(Before<T> before,
+                                        unsigned turn,
                                         ScanMemory<T>& memory,
                                         typename T::Words& words) {
   using P = typename T::P;
   using Word = typename T::Word;
-  const unsigned turn = layer % 2;
-  const unsigned lane = cuda::laneId();
-  // Lane r looks after what stands left of row r: the rows above count too, since columns are
-  // summed first.
-  Word left = 0;
-  if (sums.n_strips > 1 && lane < kRows && at.row0 + lane < args.n_rows) {
-    left = sums.rows[(layer * args.n_rows + at.row0 + lane) * sums.n_strips + at.strip];
-  }
-  Word above[P::kWords] = {};  // what the bands before have
-  Word corner = 0;
-  if (at.band > 0) {
-    const Word* columns = sums.columnsOf(layer, at.band);
-#pragma unroll
-    for (unsigned w = 0; w < P::kWords; ++w) {
-      const std::uint64_t word = at.strip * T::kColumns + P::wordPlace(w);
-      above[w] = word < sums.n_words ? columns[word] : Word{0};
-    }
-    corner = sums.n_strips > 1 ? columns[sums.n_words + at.strip] : Word{0};
-  }
 #pragma unroll
   for (unsigned w = 0; w < P::kWords; ++w) {
 #pragma unroll
@@ -54,27 +66,42 @@ __device__ __forceinline__ void sumTile(const GridArgs& args,
     }
     memory.columns[turn][cuda::warpId()][P::wordPlace(w)] = words[kRows - 1][w];
   }
-  left = cuda::warpInclusiveSum(left);
-  if (lane == cuda::kWarp - 1) {
+  Word left = cuda::warpInclusiveSum(before.left);
+  if (cuda::laneId() == cuda::kWarp - 1) {
     memory.rows[turn][cuda::warpId()] = left;
   }
+  left = delta::plus(left, cuda::warpSum(before.corner));
   __syncthreads();
   for (unsigned warp = 0; warp < cuda::warpId(); ++warp) {
 #pragma unroll
     for (unsigned w = 0; w < P::kWords; ++w) {
-      above[w] = P::add(above[w], memory.columns[turn][warp][P::wordPlace(w)]);
+      before.above[w] = P::add(before.above[w], memory.columns[turn][warp][P::wordPlace(w)]);
     }
-    corner = delta::plus(corner, memory.rows[turn][warp]);
+    left = delta::plus(left, memory.rows[turn][warp]);
   }
-  left = delta::plus(left, corner);
 #pragma unroll
   for (unsigned r = 0; r < kRows; ++r) {
 #pragma unroll
     for (unsigned w = 0; w < P::kWords; ++w) {
-      words[r][w] = P::add(words[r][w], above[w]);
+      words[r][w] = P::add(words[r][w], before.above[w]);
     }
     P::sumRow(words[r], __shfl_sync(cuda::kAllLanes, left, static_cast<int>(r)));
   }
+}
+
+/// One layer of a tile, decoded but for the layers before.
+template <class T>
+__device__ __forceinline__ void decodeLayer(const GridArgs& args,
+                                            const Grid& grid,
+                                            const PartSums<typename T::Word>& sums,
+                                            const WarpPlace& at,
+                                            std::uint64_t layer,
+                                            ScanMemory<T>& memory,
+                                            typename T::Words& words) {
+  loadTile<T>(args, grid, at, layer, words);
+  Before<T> before;
+  before.addLayer(args, sums, at, layer);
+  sumTile<T>(before, layer % 2, memory, words);
 }
 
 /// One block per strip, band and slab, the last first: what the first pass read last may still be
@@ -95,21 +122,23 @@ __global__ __launch_bounds__(kThreads, kHasLayers ? 2 : 3) void decodeKernel(
   }
   typename T::Words words;
   if constexpr (!kHasLayers) {
-    loadTile<T>(args, grid, at, 0, words);
-    sumTile<T>(args, sums, at, 0, memory, words);
+    decodeLayer<T>(args, grid, sums, at, 0, memory, words);
     storeTile<T>(args, grid, at, 0, words);
   } else {
     typename T::Words all = {};  // over the layers so far
     if (at.slab > 0) {
-      loadSlabTile<T>(slabTile(sums, at, at.slab), all);
-      sumTile<T>(args, sums, at, args.n_layers + at.slab, memory, all);
+      Before<T> before;
+      for (std::uint64_t slab = 0; slab < at.slab; ++slab) {
+        loadSlabTile<T>(slabTile(sums, at, slab), words);
+        before.addLayer(args, sums, at, args.n_layers + slab);
+        addTile<T>(words, all);
+      }
+      sumTile<T>(before, 0, memory, all);
       __syncthreads();  // the next layer may have the same turn
     }
-    const std::uint64_t layer_end =
-        layer0 + sums.slab_layers < args.n_layers ? layer0 + sums.slab_layers : args.n_layers;
+    const std::uint64_t layer_end = layerEnd(args, sums, layer0);
     for (std::uint64_t layer = layer0; layer < layer_end; ++layer) {
-      loadTile<T>(args, grid, at, layer, words);
-      sumTile<T>(args, sums, at, layer, memory, words);
+      decodeLayer<T>(args, grid, sums, at, layer, memory, words);
       addTile<T>(words, all);
       storeTile<T>(args, grid, at, layer, all);
     }
@@ -153,33 +182,33 @@ PartSums<typename T::Word> planParts(const GridArgs& args, void* scratch, std::s
   return sums;
 }
 
+/// The first pass: one kernel reads everything, one works on what it found.
 template <class T>
 void launchSums(const GridArgs& args, const PartSums<typename T::Word>& sums, cudaStream_t stream) {
-  const unsigned n_tiles = cuda::gridFor(sums.n_strips * sums.n_bands, 1);
   const unsigned n_blocks = cuda::gridFor(sums.n_strips * sums.n_bands * sums.n_slabs, 1);
-  if (sums.n_slabs > 1) {
+  if (args.n_layers > 1) {
     reduceKernel<T, true><<<n_blocks, kThreads, 0, stream>>>(args, sums);
-    reduceSlabs<T><<<n_tiles, kThreads, 0, stream>>>(args, sums);
   } else {
     reduceKernel<T, false><<<n_blocks, kThreads, 0, stream>>>(args, sums);
   }
   const std::uint64_t n_layers = sums.layerCount(args.n_layers);
+  PartBlocks parts = {0, 1, 0, 1};
   if (sums.n_bands > 1) {
-    const auto n_warps =
-        static_cast<unsigned>(std::min<std::uint64_t>(sums.n_bands, kMaxBandWarps));
-    const auto per_layer =
+    parts.n_per_layer =
         static_cast<unsigned>(bits::ceilDiv<std::uint64_t>(sums.pitch, cuda::kWarp));
-    sumBands<T><<<cuda::gridFor(per_layer * n_layers, 1), n_warps * cuda::kWarp, 0, stream>>>(
-        sums, per_layer);
+    parts.n_for_columns = static_cast<unsigned>(parts.n_per_layer * n_layers);
   }
   if (sums.n_strips > 1) {
-    unsigned log_lanes = 1;
-    while (log_lanes < 5 && 1u << log_lanes < sums.n_strips) {
-      ++log_lanes;
+    parts.n_lines = n_layers * args.n_rows;
+    while (parts.log_lanes < 5 && 1u << parts.log_lanes < sums.n_strips) {
+      ++parts.log_lanes;
     }
-    const std::uint64_t n_lines = n_layers * (args.n_rows + (sums.n_bands > 1 ? sums.n_bands : 0));
-    sumStrips<T><<<cuda::gridFor(n_lines << log_lanes, kThreads), kThreads, 0, stream>>>(
-        sums, args.n_rows, n_layers, log_lanes);
+  }
+  const std::uint64_t n_for_rows =
+      bits::ceilDiv<std::uint64_t>(parts.n_lines << parts.log_lanes, kThreads);
+  if (parts.n_for_columns + n_for_rows > 0) {
+    sumParts<T>
+        <<<cuda::gridFor(parts.n_for_columns + n_for_rows, 1), kThreads, 0, stream>>>(sums, parts);
   }
 }
 

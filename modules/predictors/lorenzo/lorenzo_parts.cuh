@@ -14,6 +14,32 @@ struct ReduceMemory {
   typename T::Word tile[2][kWarps];
 };
 
+/// The sums of kRows rows over all lanes: lane 4 r and the three after it get that of row r. Halves
+/// of the warp hand each other the rows that are not theirs, so 9 shuffles do.
+template <class T>
+__device__ __forceinline__ typename T::Word sumRows(const typename T::Words& words) {
+  using Word = typename T::Word;
+  static_assert(kRows == 8);
+  Word sums[kRows];
+#pragma unroll
+  for (unsigned r = 0; r < kRows; ++r) {
+    sums[r] = T::P::sumOf(words[r]);
+  }
+#pragma unroll
+  for (unsigned half = kRows / 2; half > 0; half /= 2) {
+    const unsigned distance = half * 4;
+    const bool has_upper = (cuda::laneId() & distance) != 0;
+#pragma unroll
+    for (unsigned i = 0; i < half; ++i) {
+      const Word kept = has_upper ? sums[i + half] : sums[i];
+      const Word given = has_upper ? sums[i] : sums[i + half];
+      sums[i] = kept + __shfl_xor_sync(cuda::kAllLanes, given, distance);
+    }
+  }
+  sums[0] += __shfl_xor_sync(cuda::kAllLanes, sums[0], 2);
+  return sums[0] + __shfl_xor_sync(cuda::kAllLanes, sums[0], 1);
+}
+
 /// Writes the sums of one tile down.
 template <class T>
 __device__ __forceinline__ void reduceTile(const GridArgs& args,
@@ -26,19 +52,15 @@ __device__ __forceinline__ void reduceTile(const GridArgs& args,
   using Word = typename T::Word;
   const unsigned turn = layer % 2;
   if (sums.n_strips > 1) {
-    Word own = 0;  // lane r has the sum of row r
-#pragma unroll
-    for (unsigned r = 0; r < kRows; ++r) {
-      const Word sum = cuda::warpSum(P::sumOf(words[r]));
-      own = cuda::laneId() == r ? sum : own;
-    }
-    const std::uint64_t row = at.row0 + cuda::laneId();
-    if (cuda::laneId() < kRows && row < args.n_rows) {
+    const Word own = sumRows<T>(words);
+    const bool is_first = cuda::laneId() % 4 == 0;
+    const std::uint64_t row = at.row0 + cuda::laneId() / 4;
+    if (is_first && row < args.n_rows) {
       sums.rows[(layer * args.n_rows + row) * sums.n_strips + at.strip] = own;
     }
-    own = cuda::warpSum(own);
+    const Word all = cuda::warpSum(is_first ? own : Word{0});
     if (cuda::laneId() == 0) {
-      memory.tile[turn][cuda::warpId()] = own;
+      memory.tile[turn][cuda::warpId()] = all;
     }
   }
   if (sums.n_bands == 1) {
@@ -74,11 +96,11 @@ __device__ __forceinline__ void reduceTile(const GridArgs& args,
   }
 }
 
-/// One block per strip, band and slab. Reads all there is.
-template <class T, bool kHasSlabs>
-__global__ __launch_bounds__(kThreads,
-                             kHasSlabs ? 2 : 3) void reduceKernel(GridArgs args,
-                                                                  PartSums<typename T::Word> sums) {
+/// One block per strip, band and slab. Reads all there is; the layers from the last to the first,
+/// since the second pass begins with the first.
+template <class T, bool kHasLayers>
+__global__ __launch_bounds__(kThreads, kHasLayers ? 2 : 3) void reduceKernel(
+    GridArgs args, PartSums<typename T::Word> sums) {
   __shared__ ReduceMemory<T> memory;
   const Grid grid = resolveGrid<typename T::Value>(args);
   const std::uint64_t n_strips = bits::ceilDiv<std::uint64_t>(grid.nx, T::P::kRowValues);
@@ -90,64 +112,35 @@ __global__ __launch_bounds__(kThreads,
   if (layer0 >= args.n_layers) {
     return;  // the whole block
   }
-  const std::uint64_t layer_end =
-      layer0 + sums.slab_layers < args.n_layers ? layer0 + sums.slab_layers : args.n_layers;
   typename T::Words words;
-  [[maybe_unused]] typename T::Words all = {};
-  for (std::uint64_t layer = layer0; layer < layer_end; ++layer) {
-    loadTile<T>(args, grid, at, layer, words);
-    reduceTile<T>(args, sums, at, layer, words, memory);
-    if constexpr (kHasSlabs) {
+  if constexpr (!kHasLayers) {
+    loadTile<T>(args, grid, at, 0, words);
+    reduceTile<T>(args, sums, at, 0, words, memory);
+  } else {
+    const bool has_slab_sum = at.slab + 1 < sums.n_slabs;
+    typename T::Words all = {};
+    for (std::uint64_t layer = layerEnd(args, sums, layer0); layer-- > layer0;) {
+      loadTile<T>(args, grid, at, layer, words);
+      reduceTile<T>(args, sums, at, layer, words, memory);
       addTile<T>(words, all);
     }
-  }
-  if constexpr (kHasSlabs) {
-    if (at.slab + 1 < sums.n_slabs) {
+    if (has_slab_sum) {
       storeSlabTile<T>(slabTile(sums, at, at.slab), all);
+      __syncthreads();  // the last layer may have had the same turn
+      reduceTile<T>(args, sums, at, args.n_layers + at.slab, all, memory);
     }
   }
 }
 
-/// One block per strip and band: from the sums of slabs to those of all layers before each slab,
-/// which then count as layers of their own.
+/// Columns: 32 words of one layer, over all bands; the warps share the bands.
 template <class T>
-__global__ __launch_bounds__(kThreads) void reduceSlabs(GridArgs args,
-                                                        PartSums<typename T::Word> sums) {
-  __shared__ ReduceMemory<T> memory;
-  const Grid grid = resolveGrid<typename T::Value>(args);
-  const std::uint64_t n_strips = bits::ceilDiv<std::uint64_t>(grid.nx, T::P::kRowValues);
-  if (grid.nx == 0 || blockIdx.x >= n_strips * sums.n_bands) {
-    return;
-  }
-  const WarpPlace at(n_strips, sums.n_bands, blockIdx.x);
-  typename T::Words before;
-  loadSlabTile<T>(slabTile(sums, at, 0), before);
-  for (std::uint64_t slab = 1; slab < sums.n_slabs; ++slab) {
-    typename T::Words own = {};
-    if (slab + 1 < sums.n_slabs) {
-      loadSlabTile<T>(slabTile(sums, at, slab), own);
-    }
-    storeSlabTile<T>(slabTile(sums, at, slab), before);
-    reduceTile<T>(args, sums, at, args.n_layers + slab, before, memory);
-    addTile<T>(own, before);
-  }
-}
-
-inline constexpr unsigned kMaxBandWarps = 32;
-
-/// Sums of columns to those of all bands before. One block per 32 words and layer; its warps share
-/// the bands.
-template <class T>
-__global__ __launch_bounds__(kMaxBandWarps* cuda::kWarp) void sumBands(
-    PartSums<typename T::Word> sums, unsigned blocks_per_layer) {
+__device__ __forceinline__ void sumBands(const PartSums<typename T::Word>& sums,
+                                         std::uint64_t layer,
+                                         std::uint64_t word,
+                                         typename T::Word (*warp_sums)[cuda::kWarp]) {
   using P = typename T::P;
   using Word = typename T::Word;
-  __shared__ Word warp_sums[kMaxBandWarps][cuda::kWarp];
-  const unsigned n_warps = blockDim.x / cuda::kWarp;
-  const std::uint64_t per_warp = bits::ceilDiv<std::uint64_t>(sums.n_bands, n_warps);
-  const std::uint64_t word =
-      std::uint64_t{blockIdx.x % blocks_per_layer} * cuda::kWarp + cuda::laneId();
-  const std::uint64_t layer = blockIdx.x / blocks_per_layer;
+  const std::uint64_t per_warp = bits::ceilDiv<std::uint64_t>(sums.n_bands, kWarps);
   const std::uint64_t first = cuda::warpId() * per_warp;
   const std::uint64_t end = first + per_warp < sums.n_bands ? first + per_warp : sums.n_bands;
   const bool is_inside = word < sums.pitch;
@@ -161,41 +154,35 @@ __global__ __launch_bounds__(kMaxBandWarps* cuda::kWarp) void sumBands(
   }
   warp_sums[cuda::warpId()][cuda::laneId()] = own;
   __syncthreads();
-  if (is_inside) {
-    Word before = 0;
-    for (unsigned w = 0; w < cuda::warpId(); ++w) {
-      before = P::add(before, warp_sums[w][cuda::laneId()]);
-    }
+  if (!is_inside) {
+    return;
+  }
+  Word before = 0;
+  for (unsigned w = 0; w < cuda::warpId(); ++w) {
+    before = P::add(before, warp_sums[w][cuda::laneId()]);
+  }
 #pragma unroll 8
-    for (std::uint64_t band = first; band < end; ++band) {
-      const Word sum = column[band * sums.pitch];
-      column[band * sums.pitch] = before;
-      before = P::add(before, sum);
-    }
+  for (std::uint64_t band = first; band < end; ++band) {
+    const Word sum = column[band * sums.pitch];
+    column[band * sums.pitch] = before;
+    before = P::add(before, sum);
   }
 }
 
-/// Sums of rows, and of tiles, to those of all strips before. 2^log_lanes lanes per row.
+/// Rows: 2^log_lanes lanes each.
 template <class T>
-__global__ __launch_bounds__(kThreads) void sumStrips(PartSums<typename T::Word> sums,
-                                                      std::uint64_t n_rows,
-                                                      std::uint64_t n_layers,
-                                                      unsigned log_lanes) {
+__device__ __forceinline__ void sumStrips(const PartSums<typename T::Word>& sums,
+                                          std::uint64_t n_lines,
+                                          std::uint64_t thread,
+                                          unsigned log_lanes) {
   using Word = typename T::Word;
-  const std::uint64_t line = (std::uint64_t{blockIdx.x} * kThreads + threadIdx.x) >> log_lanes;
+  const std::uint64_t line = thread >> log_lanes;
   const unsigned lanes = 1u << log_lanes;
   const unsigned lane = threadIdx.x & (lanes - 1);
-  const std::uint64_t n_row_lines = n_layers * n_rows;
-  const std::uint64_t n_tile_lines = sums.n_bands > 1 ? n_layers * sums.n_bands : 0;
-  Word* at = nullptr;
-  if (line < n_row_lines) {
-    at = sums.rows + line * sums.n_strips;
-  } else if (line - n_row_lines < n_tile_lines) {
-    at = sums.columns + (line - n_row_lines) * sums.pitch + sums.n_words;
-  }
+  Word* at = sums.rows + line * sums.n_strips;
   Word before = 0;
   for (std::uint64_t first = 0; first < sums.n_strips; first += lanes) {
-    const bool is_inside = at != nullptr && first + lane < sums.n_strips;
+    const bool is_inside = line < n_lines && first + lane < sums.n_strips;
     const Word own = is_inside ? at[first + lane] : Word{0};
     Word inclusive = own;
     for (unsigned step = 1; step < lanes; step *= 2) {
@@ -207,6 +194,29 @@ __global__ __launch_bounds__(kThreads) void sumStrips(PartSums<typename T::Word>
     }
     before += __shfl_sync(cuda::kAllLanes, inclusive, static_cast<int>(lanes - 1),
                           static_cast<int>(lanes));
+  }
+}
+
+/// How the blocks of sumParts share the work.
+struct PartBlocks {
+  unsigned n_for_columns;  ///< the first ones; all others have rows
+  unsigned n_per_layer;
+  std::uint64_t n_lines;  ///< rows of all layers
+  unsigned log_lanes;     ///< per row
+};
+
+/// Turns the sums of columns and rows into those of all bands and strips before.
+template <class T>
+__global__ __launch_bounds__(kThreads) void sumParts(PartSums<typename T::Word> sums,
+                                                     PartBlocks blocks) {
+  __shared__ typename T::Word warp_sums[kWarps][cuda::kWarp];
+  if (blockIdx.x < blocks.n_for_columns) {
+    const unsigned in_layer = blockIdx.x % blocks.n_per_layer;
+    sumBands<T>(sums, blockIdx.x / blocks.n_per_layer,
+                std::uint64_t{in_layer} * cuda::kWarp + cuda::laneId(), warp_sums);
+  } else {
+    const std::uint64_t block = blockIdx.x - blocks.n_for_columns;
+    sumStrips<T>(sums, blocks.n_lines, block * kThreads + threadIdx.x, blocks.log_lanes);
   }
 }
 

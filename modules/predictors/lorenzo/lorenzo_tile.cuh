@@ -22,7 +22,7 @@ struct Tile {
 };
 
 /// Sums over parts of the grid, in working memory; what a tile needs to know of all others. Behind
-/// the layers of the grid stands one more per slab: the sum of all layers before the slab.
+/// the layers of the grid stands one more per slab: the sum of the slab's layers.
 template <class Word>
 struct PartSums {
   std::uint64_t n_strips;
@@ -30,14 +30,14 @@ struct PartSums {
   std::uint64_t n_slabs;
   std::uint64_t slab_layers;
   std::uint64_t n_words;  ///< per row
-  /// [layer][band][word, then strip]: sums of the columns of a tile, then those of whole tiles.
-  /// Unused when there is one band.
+  /// [layer][band][word, then strip]: sums of the columns of a tile, then those of whole tiles;
+  /// after the first pass those of all bands before. Unused when there is one band.
   Word* columns;
   std::uint64_t pitch;  ///< of `columns`, in words
-  /// [layer][row][strip]: sums of rows. Unused when there is one strip.
+  /// [layer][row][strip]: sums of rows; after the first pass those of all strips before. Unused
+  /// when there is one strip.
   Word* rows;
-  /// [slab][band][strip][warp][row][lane]: sums of the layers of a slab, then of all before it.
-  /// Unused when there is one slab.
+  /// [slab][band][strip][warp][row][lane]: sums of the layers of a slab. Unused when there is one.
   uint4* slabs;
 
   FZ_HD std::uint64_t layerCount(std::uint64_t n_layers) const {
@@ -69,6 +69,15 @@ struct WarpPlace {
   }
 };
 
+/// Where the slab that begins with layer0 ends.
+template <class Word>
+__device__ __forceinline__ std::uint64_t layerEnd(const GridArgs& args,
+                                                  const PartSums<Word>& sums,
+                                                  std::uint64_t layer0) {
+  const std::uint64_t end = layer0 + sums.slab_layers;
+  return end < args.n_layers ? end : args.n_layers;
+}
+
 template <class T>
 __device__ __forceinline__ void loadTile(const GridArgs& args,
                                          const Grid& grid,
@@ -95,8 +104,8 @@ __device__ __forceinline__ void storeTile(const GridArgs& args,
 #pragma unroll
   for (unsigned r = 0; r < kRows; ++r) {
     if (at.row0 + r < args.n_rows) {
-      T::P::template store<true>(first + r * grid.row_step, at.strip * T::P::kRowValues, grid.nx,
-                                 words[r]);
+      T::P::template store<true, true>(first + r * grid.row_step, at.strip * T::P::kRowValues,
+                                       grid.nx, words[r]);
     }
   }
 }

@@ -108,7 +108,7 @@ struct Packed {
       Lane lane;
       lane.raw = {};
       if (kWhole ? at < end : at + kLaneValues <= end) {
-        lane.raw = fetch<kShared>(reinterpret_cast<const uint4*>(values + at));
+        lane.raw = __ldg(reinterpret_cast<const uint4*>(values + at));
       } else if (!kWhole && at < end) {
 #pragma unroll
         for (unsigned i = 0; i < kLaneValues; ++i) {
@@ -123,13 +123,13 @@ struct Packed {
 #pragma unroll
       for (unsigned w = 0; w < kWords; ++w) {
         const std::uint64_t at = begin + wordPlace(w);
-        row[w] = at < end ? static_cast<Word>(fetch<kShared>(values + at)) : Word{0};
+        row[w] = at < end ? static_cast<Word>(__ldg(values + at)) : Word{0};
       }
     }
   }
 
-  /// The counterpart of load.
-  template <bool kWhole>
+  /// The counterpart of load. kLast: nobody reads the values soon.
+  template <bool kWhole, bool kLast = false>
   static __device__ __forceinline__ void store(U* values,
                                                std::uint64_t begin,
                                                std::uint64_t end,
@@ -142,7 +142,11 @@ struct Packed {
         lane.words[w] = row[w];
       }
       if (kWhole ? at < end : at + kLaneValues <= end) {
-        *reinterpret_cast<uint4*>(values + at) = lane.raw;
+        if constexpr (kLast) {
+          storeStream(values + at, lane.raw);
+        } else {
+          *reinterpret_cast<uint4*>(values + at) = lane.raw;
+        }
       } else if (!kWhole && at < end) {
 #pragma unroll
         for (unsigned i = 0; i < kLaneValues; ++i) {
@@ -246,15 +250,6 @@ struct Packed {
   }
 
  private:
-  template <bool kShared, class V>
-  static __device__ __forceinline__ V fetch(const V* at) {
-    if constexpr (kShared) {
-      return __ldcg(at);
-    } else {
-      return __ldg(at);
-    }
-  }
-
   union Lane {
     uint4 raw;
     Word words[kWords];
