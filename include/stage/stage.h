@@ -82,6 +82,8 @@ class Stage {
   virtual void setDims(const std::array<std::size_t, 3>& /*dims*/) {}
   /// Dims of the pipeline; a stage whose own dims were set keeps those. Called by the pipeline.
   virtual void setPipelineDims(const std::array<std::size_t, 3>& dims) { setDims(dims); }
+  /// Dims that were set on the stage itself, for the description of the frame.
+  virtual std::optional<std::array<std::size_t, 3>> ownDims() const { return std::nullopt; }
 
   virtual void onFinalize(std::size_t /*estimated_input_bytes*/, MemoryPool* /*pool*/) {}
   virtual std::size_t estimateDeviceFootprintBytes(std::size_t /*input_bytes*/) const { return 0; }

@@ -18,13 +18,6 @@ float millisecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-int dimensionsOf(const std::array<std::size_t, 3>& dims) {
-  if (dims[2] > 1) {
-    return 3;
-  }
-  return dims[1] > 1 ? 2 : 1;
-}
-
 void putName(const std::string& name, std::array<char, FZM_MAX_NAME_LEN>& out) {
   const std::size_t n = std::min(name.size(), FZM_MAX_NAME_LEN - 1);
   std::copy_n(name.begin(), n, out.begin());
@@ -80,6 +73,22 @@ const void* Pipeline::Impl::padInput(const void* input,
   return padded_input.data();
 }
 
+/// Dims set on the pipeline go before those of a stage; those that do not hold the data are no
+/// description of it.
+StageDims Pipeline::Impl::shapeOf(std::size_t n_values) const {
+  std::optional<std::array<std::size_t, 3>> wanted;
+  if (dims != std::array<std::size_t, 3>{0, 1, 1}) {
+    wanted = dims;
+  }
+  for (const DAGNode* node : dag->getOrder()) {
+    wanted = wanted ? wanted : node->stage->ownDims();
+  }
+  StageDims shape;
+  shape.setOwn(wanted.value_or(std::array<std::size_t, 3>{n_values, 1, 1}));
+  shape.setOwn(shape.fitted(n_values).value_or(std::array<std::size_t, 3>{n_values, 1, 1}));
+  return shape;
+}
+
 FrameHeader Pipeline::Impl::describeFrame(std::size_t n_bytes, std::size_t padded_bytes) const {
   FrameHeader header;
   header.core.uncompressed_size = padded_bytes;
@@ -128,10 +137,9 @@ FrameHeader Pipeline::Impl::describeFrame(std::size_t n_bytes, std::size_t padde
   description.original_bytes = n_bytes;
   const std::size_t n_values =
       isKnown(description.type) ? n_bytes / getDataTypeSize(description.type) : n_bytes;
-  const bool has_dims = dims[0] != 0 && dims[0] * dims[1] * dims[2] == n_values;
-  description.dims = {has_dims ? dims[0] : n_values, has_dims ? dims[1] : 1,
-                      has_dims ? dims[2] : 1};
-  description.ndim = static_cast<std::uint8_t>(has_dims ? dimensionsOf(dims) : 1);
+  const StageDims shape = shapeOf(n_values);
+  std::copy_n(shape.get().begin(), 3, description.dims.begin());
+  description.ndim = static_cast<std::uint8_t>(shape.ndim());
   for (const DAGNode* node : dag->getOrder()) {
     description.bound = description.bound ? description.bound : node->stage->boundInfo();
   }

@@ -9,6 +9,7 @@
 #include "backends/cpu/exec_context.h"
 #include "backends/cpu/parallel_for.h"
 #include "format/frame_header.h"
+#include "fz/stage_dims.h"
 #include "mem/mempool.h"
 #include "pipeline/compressor.h"
 #include "pipeline/dag.h"
@@ -63,6 +64,7 @@ struct Pipeline::Impl {
   void runCompress(const void* input, std::size_t n_bytes, cudaStream_t stream);
   const void* padInput(const void* input, std::size_t n_bytes, std::size_t padded_bytes);
   void assembleFrame(std::size_t n_bytes, std::size_t padded_bytes);
+  StageDims shapeOf(std::size_t n_values) const;
   FrameHeader describeFrame(std::size_t n_bytes, std::size_t padded_bytes) const;
   void* growFirstSegment(std::size_t n_bytes);
   void fillPerf(PipelinePerfResult& perf, const std::vector<StageTimingResult>& stages) const;

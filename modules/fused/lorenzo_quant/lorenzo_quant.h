@@ -90,6 +90,7 @@ class LorenzoQuantStage final : public SimpleStage {
   void setPipelineDims(const std::array<std::size_t, 3>& dims) override {
     dims_.setFromPipeline(dims);
   }
+  std::optional<std::array<std::size_t, 3>> ownDims() const override { return dims_.own(); }
 
   double getErrorBound() const { return error_bound_; }
   ErrorBoundMode getErrorBoundMode() const { return mode_; }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -42,6 +43,7 @@ class LorenzoStage final : public SimpleStage {
   void setPipelineDims(const std::array<std::size_t, 3>& dims) override {
     dims_.setFromPipeline(dims);
   }
+  std::optional<std::array<std::size_t, 3>> ownDims() const override { return dims_.own(); }
   const std::array<std::size_t, 3>& getDims() const { return dims_.get(); }
   int ndim() const { return shape().ndim(); }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "fz/simple_stage.h"
@@ -32,6 +33,7 @@ class TiledLorenzoStage final : public SimpleStage {
   void setPipelineDims(const std::array<std::size_t, 3>& dims) override {
     dims_.setFromPipeline(dims);
   }
+  std::optional<std::array<std::size_t, 3>> ownDims() const override { return dims_.own(); }
   const std::array<std::size_t, 3>& getDims() const { return dims_.get(); }
   int ndim() const { return dims_.ndim(); }
 
