@@ -96,6 +96,11 @@ class Stage {
 
   // Additions of this library; all have defaults.
 
+  /// The same as estimateOutputSizes, into storage that the pipeline keeps from run to run.
+  virtual void estimateOutputSizesInto(const std::vector<std::size_t>& input_sizes,
+                                       std::vector<std::size_t>& n_bytes) const {
+    n_bytes = estimateOutputSizes(input_sizes);
+  }
   /// A proven upper limit of the output sizes: what no input of these sizes can exceed.
   virtual std::vector<std::size_t> maxOutputSizes(
       const std::vector<std::size_t>& input_sizes) const {
@@ -103,7 +108,7 @@ class Stage {
   }
   /// After execute: bytes that each output would have needed, when one was too small; empty when
   /// all fitted. The pipeline then grows those buffers and runs the stage again.
-  virtual std::vector<std::size_t> neededOutputSizes() const { return {}; }
+  virtual const std::vector<std::size_t>& neededOutputSizes() const;
   /// Bytes available at each output; called before execute.
   virtual void setOutputCapacities(const std::vector<std::size_t>& /*n_bytes*/) {}
   /// Before the first attempt of a compress() on new data.

@@ -89,8 +89,14 @@ StageDims Pipeline::Impl::shapeOf(std::size_t n_values) const {
   return shape;
 }
 
-FrameHeader Pipeline::Impl::describeFrame(std::size_t n_bytes, std::size_t padded_bytes) const {
-  FrameHeader header;
+/// Into a header that is used again and again, so that nothing is allocated.
+void Pipeline::Impl::describeFrame(std::size_t n_bytes,
+                                   std::size_t padded_bytes,
+                                   FrameHeader& header) const {
+  header.core = {};
+  header.stages.clear();
+  header.buffers.clear();
+  header.description = {};
   header.core.uncompressed_size = padded_bytes;
   header.core.source_uncompressed_sizes[0] = padded_bytes;
   const auto idOf = [this](int id) { return frame_ids[static_cast<std::size_t>(id)]; };
@@ -110,7 +116,8 @@ FrameHeader Pipeline::Impl::describeFrame(std::size_t n_bytes, std::size_t padde
         node->stage->serializeHeader(0, record.stage_config.data(), record.stage_config.size()));
     header.stages.push_back(record);
   }
-  for (const int id : sinks) {
+  for (std::size_t i = 0; i < sinks.size(); ++i) {
+    const int id = sinks[i];
     const BufferInfo& buffer = dag->getBufferInfo(id);
     const DAGNode& node = *dag->getNodes()[static_cast<std::size_t>(buffer.producer_stage_id)];
     const FZMStageInfo& producer = header.stages[static_cast<std::size_t>(node.execution_order)];
@@ -121,7 +128,7 @@ FrameHeader Pipeline::Impl::describeFrame(std::size_t n_bytes, std::size_t padde
     record.data_type = node.stage->getOutputDataType(port);
     record.producer_output_idx = static_cast<std::uint8_t>(port);
     record.dag_buffer_id = idOf(id);
-    putName(node.stage->getOutputNames()[port], record.name);
+    putName(sink_names[i], record.name);
     record.data_size = buffer.size;
     record.allocated_size = buffer.size;
     record.uncompressed_size = buffer.size;
@@ -143,11 +150,11 @@ FrameHeader Pipeline::Impl::describeFrame(std::size_t n_bytes, std::size_t padde
   for (const DAGNode* node : dag->getOrder()) {
     description.bound = description.bound ? description.bound : node->stage->boundInfo();
   }
-  return header;
 }
 
 void Pipeline::Impl::assembleFrame(std::size_t n_bytes, std::size_t padded_bytes) {
-  FrameHeader header = describeFrame(n_bytes, padded_bytes);
+  FrameHeader& header = last_header;
+  describeFrame(n_bytes, padded_bytes, header);
   const std::size_t total = header_bytes + header.core.compressed_size;
   const std::size_t n_first = header_bytes + dag->getBufferInfo(sinks.front()).size;
   frame.reserve(total, std::min(n_first, frame.capacity()), "frame");
@@ -161,7 +168,6 @@ void Pipeline::Impl::assembleFrame(std::size_t n_bytes, std::size_t padded_bytes
   const MutableByteView all(frame.data(), total);
   header.core.data_checksum = crc32(all.subspan(header_bytes));
   writeHeader(header, all);
-  last_header = std::move(header);
   frame_bytes = total;
 }
 

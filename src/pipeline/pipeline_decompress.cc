@@ -49,10 +49,11 @@ ByteView Pipeline::Impl::frameOrLast(const void* data, std::size_t n_bytes) cons
 }
 
 std::size_t Pipeline::Impl::runDecompress(ByteView bytes,
-                                          const OutputProvider& provide,
+                                          OutputProvider provide,
                                           cudaStream_t stream) {
   const auto start = std::chrono::steady_clock::now();
-  const FrameHeader header = fz::readHeader(bytes, bytes.size());
+  fz::readHeader(bytes, bytes.size(), read_header);
+  const FrameHeader& header = read_header;
   if (executor == nullptr) {
     executor = makeCpuExecutor(n_threads, defaultThreadBackend());
     context.cpu = executor.get();
@@ -124,7 +125,8 @@ void Pipeline::decompress(const void* d_in,
   FZ_REQUIRE(d_buffer != nullptr && actual_bytes != nullptr, ErrorCode::kInvalidArgument,
              "Pipeline::decompress: the caller's buffer or size pointer is null");
   const ByteView bytes = impl_->frameOrLast(d_in, n_bytes);
-  const FrameHeader header = fz::readHeader(bytes, bytes.size());
+  fz::readHeader(bytes, bytes.size(), impl_->read_header);
+  const FrameHeader& header = impl_->read_header;
   const std::uint64_t wanted = header.description.original_bytes;
   FZ_REQUIRE(wanted <= capacity_bytes, ErrorCode::kBufferTooSmall,
              "Pipeline::decompress: the data have {} bytes, the caller's buffer {}", wanted,

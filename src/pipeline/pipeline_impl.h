@@ -65,12 +65,12 @@ struct Pipeline::Impl {
   const void* padInput(const void* input, std::size_t n_bytes, std::size_t padded_bytes);
   void assembleFrame(std::size_t n_bytes, std::size_t padded_bytes);
   StageDims shapeOf(std::size_t n_values) const;
-  FrameHeader describeFrame(std::size_t n_bytes, std::size_t padded_bytes) const;
+  void describeFrame(std::size_t n_bytes, std::size_t padded_bytes, FrameHeader& header) const;
   void* growFirstSegment(std::size_t n_bytes);
   void fillPerf(PipelinePerfResult& perf, const std::vector<StageTimingResult>& stages) const;
 
   /// Checks and decodes a frame; returns its original length.
-  std::size_t runDecompress(ByteView frame, const OutputProvider& provide, cudaStream_t stream);
+  std::size_t runDecompress(ByteView frame, OutputProvider provide, cudaStream_t stream);
   void decompressTo(ByteView bytes, void** d_out, std::size_t* out_bytes, cudaStream_t stream);
   ByteView frameOrLast(const void* data, std::size_t n_bytes) const;
   std::vector<Stage*> stagesInOrder() const;
@@ -101,6 +101,7 @@ struct Pipeline::Impl {
 
   int source_buffer = -1;
   std::vector<int> sinks;                // graph buffers that are stored, in frame order
+  std::vector<std::string> sink_names;   // their ports
   std::vector<std::uint16_t> frame_ids;  // graph buffer -> id in the frame
   std::size_t alignment = 1;
   std::size_t header_bytes = 0;
@@ -108,6 +109,7 @@ struct Pipeline::Impl {
   PoolBuffer frame;
   std::size_t frame_bytes = 0;  // 0: no frame
   FrameHeader last_header;
+  FrameHeader read_header;  // of the last decompress
   PoolBuffer padded_input;
   PoolBuffer decoded;
   std::size_t last_uncompressed_bytes = 0;
