@@ -65,6 +65,7 @@ struct DAGNode {
   std::vector<void*> exec_inputs;
   std::vector<void*> exec_outputs;
   std::vector<std::size_t> exec_sizes;
+  std::vector<std::size_t> exec_capacities;
 };
 
 /// Graph of stages with its buffers and its execution. Users normally need only Pipeline.
@@ -172,6 +173,13 @@ class CompressionDAG {
     std::size_t capacity_bytes = 0;
   };
 
+  /// Storage of a size estimate, kept so that the next one allocates nothing.
+  struct SizeWork {
+    std::vector<std::size_t> buffer_bytes;
+    std::vector<std::size_t> inputs;
+    std::vector<std::size_t> outputs;
+  };
+
   BufferInfo& bufferAt(int buffer_id);
   const BufferInfo& bufferAt(int buffer_id) const;
   void requireEditable(const char* what) const;
@@ -181,6 +189,7 @@ class CompressionDAG {
   std::vector<std::size_t> ranksInLevel() const;
   void sortLevels();
   void colorBuffers();
+  void propagateSizes(bool proven, SizeWork& work) const;
 
   struct CudaState;
   CudaState& cudaState();
@@ -208,6 +217,7 @@ class CompressionDAG {
   std::vector<std::vector<DAGNode*>> levels_;
   std::vector<DAGNode*> order_;
   std::vector<Region> regions_;
+  SizeWork size_work_;
   std::function<void*(int, std::size_t)> grow_external_;
   const ExecContext* exec_context_ = nullptr;
   std::shared_ptr<CudaState> cuda_;  // shared only because the type is hidden here

@@ -55,11 +55,7 @@ class CudaRunner {
   std::size_t finishAsync(cudaStream_t stream);
 
   /// The header of a frame on the device: the one read that decoding begins with.
-  FrameHeader fetchHeader(ByteView frame, cudaStream_t stream);
-  void decompress(const FrameHeader& header,
-                  ByteView frame,
-                  const OutputProvider& provide,
-                  cudaStream_t stream);
+  void fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t stream);
 
   void captureGraph(cudaStream_t stream);
   void dropGraph();

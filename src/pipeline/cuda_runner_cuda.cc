@@ -205,7 +205,8 @@ void CudaRunner::bind(const Attempt& attempt) {
 
 /// The header as far as the host knows it, and the list of what the device must fill in.
 void CudaRunner::updateTemplate(const Attempt& attempt, cudaStream_t stream) {
-  FrameHeader header = p_.describeFrame(attempt.n_bytes, attempt.padded_bytes);
+  FrameHeader header;
+  p_.describeFrame(attempt.n_bytes, attempt.padded_bytes, header);
   std::vector<std::uint8_t> bytes(p_.header_bytes);
   std::vector<cuda::HeaderField> fields;
   cuda::RunBlock& block = p_.dag->runBlock();
@@ -349,11 +350,11 @@ void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t s
   p_.frame_bytes = p_.dag->runBlock().frameResult().total_bytes;
 }
 
-FrameHeader CudaRunner::fetchHeader(ByteView frame, cudaStream_t stream) {
+void CudaRunner::fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t stream) {
   const cuda::DeviceGuard guard(p_.device);
   const std::size_t n_front = std::min(frame.size(), kMaxHeaderBytes);
   copyAndWait(pinned_header_, frame.data(), n_front, stream);
-  return readHeader({pinned_header_, n_front}, frame.size());
+  readHeader({pinned_header_, n_front}, frame.size(), header);
 }
 
 void CudaRunner::compressAsync(const void* input,

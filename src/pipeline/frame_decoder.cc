@@ -29,31 +29,24 @@ namespace {
 // Segments stand back to back in a frame; stages get them aligned for any element type.
 constexpr std::size_t kSegmentAlignment = 16;
 
-/// What must be equal for a plan to serve another frame: the graph and the element types.
-struct PlanKey {
-  std::vector<std::uint16_t> words;
-  bool operator==(const PlanKey&) const = default;
-};
-
-PlanKey keyOf(const FrameHeader& header) {
-  PlanKey key;
+/// What must be equal for a plan to serve another frame: the graph and the element types. Versions
+/// and configs, which may change from frame to frame, are set for every one.
+void putKey(const FrameHeader& header, std::vector<std::uint16_t>& key) {
+  key.clear();
   for (const FZMStageInfo& stage : header.stages) {
-    key.words.insert(key.words.end(),
-                     {stage.stage_type, stage.stage_version, stage.num_inputs, stage.num_outputs});
-    key.words.insert(key.words.end(), stage.input_buffer_ids.begin(), stage.input_buffer_ids.end());
-    key.words.insert(key.words.end(), stage.output_buffer_ids.begin(),
-                     stage.output_buffer_ids.end());
+    key.insert(key.end(), {stage.stage_type, stage.num_inputs, stage.num_outputs});
+    key.insert(key.end(), stage.input_buffer_ids.begin(), stage.input_buffer_ids.end());
+    key.insert(key.end(), stage.output_buffer_ids.begin(), stage.output_buffer_ids.end());
     if (const StageDescriptor* descriptor = findStage(stage.stage_type)) {
       for (const DataType type :
            descriptor->types_from_config(ByteView(stage.stage_config.data(), stage.config_size))) {
-        key.words.push_back(static_cast<std::uint16_t>(type));
+        key.push_back(static_cast<std::uint16_t>(type));
       }
     }
   }
   for (const FZMBufferEntry& buffer : header.buffers) {
-    key.words.push_back(buffer.dag_buffer_id);
+    key.push_back(buffer.dag_buffer_id);
   }
-  return key;
 }
 
 bool contains(std::span<const std::uint16_t> ids, std::uint16_t id) {
@@ -92,7 +85,7 @@ std::size_t sourceOf(const FrameHeader& header) {
 struct FrameDecoder::Plan {
   Plan(MemoryPool* pool, MemoryStrategy strategy) : dag(pool, strategy) {}
 
-  PlanKey key;
+  std::vector<std::uint16_t> key;
   std::vector<std::unique_ptr<Stage>> owned;
   std::vector<Stage*> stages;  // by record; null where the inverse does not need the stage
   std::vector<bool> is_custom;
@@ -141,7 +134,7 @@ FrameDecoder::~FrameDecoder() = default;
 std::unique_ptr<FrameDecoder::Plan> FrameDecoder::makePlan(const FrameHeader& header) const {
   auto plan = std::make_unique<Plan>(pool_, strategy_);
   const std::size_t n = header.stages.size();
-  plan->key = keyOf(header);
+  plan->key = key_;
   plan->stages.resize(n, nullptr);
   plan->is_custom.resize(n, false);
 
@@ -263,7 +256,7 @@ void FrameDecoder::decode(const FrameHeader& header,
                           ByteView payload,
                           const DecodeLimits& limits,
                           const ExecContext& context,
-                          const OutputProvider& provide_output,
+                          OutputProvider provide_output,
                           cudaStream_t stream) {
   const std::uint64_t n_bytes = header.core.uncompressed_size;
   FZ_REQUIRE(limits.max_output_bytes == 0 || n_bytes <= limits.max_output_bytes, ErrorCode::kLimit,
@@ -272,7 +265,8 @@ void FrameDecoder::decode(const FrameHeader& header,
   if (on_cpu) {
     verifyPayload(header, payload);  // a device does it on the way
   }
-  if (plan_ == nullptr || plan_->key != keyOf(header)) {
+  putKey(header, key_);
+  if (plan_ == nullptr || plan_->key != key_) {
     plan_ = makePlan(header);
   }
   const InverseMode inverse_mode(*plan_);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "format/frame_header.h"
 #include "fz/limits.h"
 #include "pipeline/dag.h"
+#include "shared/function_ref.h"
 
 namespace fz {
 
@@ -17,7 +17,7 @@ class Stage;
 struct ExecContext;
 
 /// Where a decoded array goes: given its length, returns memory for it.
-using OutputProvider = std::function<void*(std::size_t n_bytes)>;
+using OutputProvider = FunctionRef<void*(std::size_t n_bytes)>;
 
 /// Runs the inverse of a frame's graph. Keeps the graph between calls, so frames of one pipeline
 /// decode without building anything again.
@@ -35,7 +35,7 @@ class FrameDecoder {
               ByteView payload,
               const DecodeLimits& limits,
               const ExecContext& context,
-              const OutputProvider& provide_output,
+              OutputProvider provide_output,
               cudaStream_t stream);
 
   /// Rows of the last decode.
@@ -59,6 +59,7 @@ class FrameDecoder {
   std::vector<Stage*> custom_stages_;
   std::unique_ptr<Plan> plan_;
   bool profiling_ = false;
+  std::vector<std::uint16_t> key_;  // of the frame at hand
 };
 
 }  // namespace fz
