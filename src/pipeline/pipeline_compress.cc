@@ -292,6 +292,22 @@ void Pipeline::compressAsync([[maybe_unused]] const void* d_in,
   detail::throwError(ErrorCode::kUnsupported, "Pipeline::compressAsync: needs the CUDA backend");
 }
 
+void Pipeline::decompressAsync([[maybe_unused]] const void* d_frame,
+                               [[maybe_unused]] std::size_t capacity_bytes,
+                               [[maybe_unused]] void* d_out,
+                               [[maybe_unused]] std::size_t original_bytes,
+                               [[maybe_unused]] std::uint64_t* d_out_bytes,
+                               [[maybe_unused]] cudaStream_t stream) {
+#if FZ_HAVE_CUDA
+  if (impl_->cuda != nullptr) {
+    impl_->cuda->decompressAsync(d_frame, capacity_bytes, d_out, original_bytes, d_out_bytes,
+                                 stream);
+    return;
+  }
+#endif
+  detail::throwError(ErrorCode::kUnsupported, "Pipeline::decompressAsync: needs the CUDA backend");
+}
+
 std::size_t Pipeline::finishAsync([[maybe_unused]] cudaStream_t stream) {
 #if FZ_HAVE_CUDA
   if (impl_->cuda != nullptr) {
