@@ -16,6 +16,9 @@ namespace fz {
 class MemoryPool;
 class Stage;
 struct ExecContext;
+namespace cuda {
+class RunBlock;
+}
 
 // NOLINTBEGIN(readability-identifier-naming)
 enum class MemoryStrategy {
@@ -39,6 +42,8 @@ struct BufferInfo {
   bool is_persistent = false;  ///< survives reset()
   bool is_external = false;    ///< memory belongs to somebody else
   int color = -1;              ///< region shared with other buffers; -1: none
+  bool size_exact = false;     ///< on a device: `size` is the size, not only its limit
+  std::size_t grown_size = 0;  ///< on a device: what an earlier run turned out to need
 };
 
 /// One stage in the graph.
@@ -100,6 +105,13 @@ class CompressionDAG {
   void configureStreams(int n_streams);
   /// Runs all stages. Throws what a stage throws; the graph can be run again afterwards.
   void execute(cudaStream_t stream);
+  /// On a device, without waiting: enqueues all stages. The records of the run (see CudaRun) are in
+  /// runBlock(), which the caller reads back and hands to finishCuda() once the stream is through.
+  void enqueueCuda(cudaStream_t stream);
+  /// Takes the results over, in order. False: an output was too small, its buffer will be larger
+  /// next time, enqueue again. Throws what a stage throws.
+  bool finishCuda(cudaStream_t stream);
+  cuda::RunBlock& runBlock();
   /// Estimates every buffer for these external inputs and allocates (PREALLOCATE only).
   void preallocateBuffers(cudaStream_t stream = nullptr);
   /// Frees what is not persistent and forgets the last run.
@@ -170,6 +182,15 @@ class CompressionDAG {
   void sortLevels();
   void colorBuffers();
 
+  struct CudaState;
+  CudaState& cudaState();
+  void planSizesCuda();
+  void enqueueNodeCuda(DAGNode& node, cudaStream_t stream);
+  void runForeignCuda(DAGNode& node, cudaStream_t stream);
+  void settleInputsCuda(DAGNode& node, cudaStream_t stream);
+  bool takeResultCuda(DAGNode& node);
+  void planRegions();
+
   void runNode(DAGNode& node, cudaStream_t stream);
   void prepareInputs(DAGNode& node) const;
   void runUntilDone(DAGNode& node, std::vector<std::size_t>& capacities, cudaStream_t stream);
@@ -189,6 +210,7 @@ class CompressionDAG {
   std::vector<Region> regions_;
   std::function<void*(int, std::size_t)> grow_external_;
   const ExecContext* exec_context_ = nullptr;
+  std::shared_ptr<CudaState> cuda_;  // shared only because the type is hidden here
   std::size_t memory_limit_bytes_ = 0;
   std::size_t current_bytes_ = 0;
   std::size_t peak_bytes_ = 0;

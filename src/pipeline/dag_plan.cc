@@ -52,7 +52,8 @@ std::vector<std::size_t> CompressionDAG::propagateSizes(bool proven) const {
       const auto port = static_cast<std::size_t>(bufferAt(id).producer_output_index);
       FZ_REQUIRE(port < outputs.size(), ErrorCode::kInternal,
                  "{}: estimates {} outputs, port {} is wired", node->name, outputs.size(), port);
-      sizes[static_cast<std::size_t>(id)] = outputs[port];
+      sizes[static_cast<std::size_t>(id)] =
+          proven ? outputs[port] : std::max(outputs[port], bufferAt(id).grown_size);
     }
   }
   return sizes;
@@ -89,13 +90,17 @@ void CompressionDAG::colorBuffers() {
   }
 }
 
+void CompressionDAG::planRegions() {
+  if (coloring_requested_ && regions_.empty()) {
+    colorBuffers();
+  }
+}
+
 void CompressionDAG::preallocateBuffers(cudaStream_t stream) {
   if (strategy_ != MemoryStrategy::PREALLOCATE) {
     return;
   }
-  if (coloring_requested_ && regions_.empty()) {
-    colorBuffers();
-  }
+  planRegions();
   const std::vector<std::size_t> sizes = propagateSizes(false);
   for (std::size_t id = 0; id < buffers_.size(); ++id) {
     BufferInfo& buffer = buffers_[id];

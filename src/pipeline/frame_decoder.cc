@@ -4,11 +4,23 @@
 #include <cstring>
 #include <map>
 
+#include "backends/cpu/exec_context.h"
 #include "core/require.h"
 #include "fz/stage_descriptor.h"
+#include "mem/mempool.h"
 #include "mem/scratch.h"
 #include "stage/stage.h"
 #include "stage/stage_factory.h"
+
+#if FZ_HAVE_CUDA
+#include <cuda_runtime_api.h>
+
+#include "backends/cuda/frame_kernels.h"
+#include "backends/cuda/record.h"
+#include "backends/cuda/run_block.h"
+#include "cuda_check.h"
+#include "fz/simple_stage.h"
+#endif
 
 namespace fz {
 
@@ -84,6 +96,7 @@ struct FrameDecoder::Plan {
   std::vector<std::unique_ptr<Stage>> owned;
   std::vector<Stage*> stages;  // by record; null where the inverse does not need the stage
   std::vector<bool> is_custom;
+  std::vector<DAGNode*> nodes;  // by record, as stages
   CompressionDAG dag;
   std::map<std::uint16_t, int> segment_buffers;  // frame buffer id -> graph buffer
   std::vector<Scratch> aligned_segments{FZM_MAX_BUFFERS};
@@ -194,6 +207,7 @@ std::unique_ptr<FrameDecoder::Plan> FrameDecoder::makePlan(const FrameHeader& he
     }
   }
   plan->dag.finalize();
+  plan->nodes = nodes;
   plan->result_buffer = nodes[todo.front()]->output_buffer_ids.front();
   return plan;
 }
@@ -216,7 +230,9 @@ void FrameDecoder::configureStages(const FrameHeader& header) {
   }
 }
 
-void FrameDecoder::bindSegments(const FrameHeader& header, ByteView payload, cudaStream_t /*s*/) {
+void FrameDecoder::bindSegments(const FrameHeader& header,
+                                ByteView payload,
+                                [[maybe_unused]] cudaStream_t stream) {
   for (std::size_t i = 0; i < header.buffers.size(); ++i) {
     const FZMBufferEntry& entry = header.buffers[i];
     const auto found = plan_->segment_buffers.find(entry.dag_buffer_id);
@@ -226,7 +242,16 @@ void FrameDecoder::bindSegments(const FrameHeader& header, ByteView payload, cud
     const std::uint8_t* data = payload.data() + entry.byte_offset;
     if (entry.data_size > 0 && reinterpret_cast<std::uintptr_t>(data) % kSegmentAlignment != 0) {
       const auto copy = plan_->aligned_segments[i].get<std::uint8_t>(pool_, entry.data_size);
+#if FZ_HAVE_CUDA
+      if (pool_->getBackend() == Backend::CUDA) {
+        FZ_CUDA_CHECK(
+            cudaMemcpyAsync(copy.data(), data, entry.data_size, cudaMemcpyDeviceToDevice, stream));
+      } else {
+        std::memcpy(copy.data(), data, entry.data_size);
+      }
+#else
       std::memcpy(copy.data(), data, entry.data_size);
+#endif
       data = copy.data();
     }
     plan_->dag.updateBufferSize(found->second, entry.data_size);
@@ -243,7 +268,10 @@ void FrameDecoder::decode(const FrameHeader& header,
   const std::uint64_t n_bytes = header.core.uncompressed_size;
   FZ_REQUIRE(limits.max_output_bytes == 0 || n_bytes <= limits.max_output_bytes, ErrorCode::kLimit,
              "frame: decodes to {} bytes, the limit is {}", n_bytes, limits.max_output_bytes);
-  verifyPayload(header, payload);
+  const bool on_cpu = context.backend == Backend::CPU;
+  if (on_cpu) {
+    verifyPayload(header, payload);  // a device does it on the way
+  }
   if (plan_ == nullptr || plan_->key != keyOf(header)) {
     plan_ = makePlan(header);
   }
@@ -262,7 +290,11 @@ void FrameDecoder::decode(const FrameHeader& header,
     return provide_output(stage_bytes);
   });
   try {
-    dag.execute(stream);
+    if (on_cpu) {
+      dag.execute(stream);
+    } else {
+      runCuda(header, payload, stream);
+    }
   } catch (...) {
     dag.reset(stream);
     throw;
@@ -272,6 +304,48 @@ void FrameDecoder::decode(const FrameHeader& header,
   FZ_REQUIRE(came == n_bytes, ErrorCode::kCorrupt,
              "frame: the data decode to {} bytes, the header announces {}", came, n_bytes);
 }
+
+#if !FZ_HAVE_CUDA
+void FrameDecoder::runCuda(const FrameHeader&, ByteView, cudaStream_t) {
+  detail::throwError(ErrorCode::kNoDevice, "this build has no CUDA");
+}
+#else
+void FrameDecoder::runCuda(const FrameHeader& header, ByteView payload, cudaStream_t stream) {
+  constexpr int kMaxAttempts = 64;
+  CompressionDAG& dag = plan_->dag;
+  cuda::RunBlock& block = dag.runBlock();
+  for (std::size_t i = 0; i < header.stages.size(); ++i) {
+    const auto* stage = dynamic_cast<const SimpleStage*>(plan_->stages[i]);
+    if (stage != nullptr) {
+      const FZMStageInfo& record = header.stages[i];
+      cuda::loadFields(stage->deviceFields(), {record.stage_config.data(), record.config_size},
+                       block.initial(static_cast<std::size_t>(plan_->nodes[i]->id)));
+    }
+  }
+  const bool has_crc = (header.core.flags & FZM_FLAG_DATA_CHECKSUM) != 0 && header.minor() > 0;
+  cuda::FrameState& state = block.initialFrame();
+  state = {};
+  state.payload_bytes = payload.size();
+  state.expected_crc = header.core.data_checksum;
+  dag.enableProfiling(profiling_);
+  for (int attempt = 0;; ++attempt) {
+    FZ_REQUIRE(attempt < kMaxAttempts, ErrorCode::kInternal, "frame: not decoded after {} attempts",
+               attempt);
+    dag.enqueueCuda(stream);
+    if (has_crc) {
+      cuda::enqueuePayloadCrc(payload.data(), payload.size(), block.frameOnDevice(), stream);
+      cuda::enqueueCrcCheck(payload.data(), block.frameOnDevice(), stream);
+    }
+    block.enqueueReadback(stream);
+    FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
+    FZ_REQUIRE(block.frameResult().mismatch == 0, ErrorCode::kCorrupt,
+               "frame: the payload does not match its checksum");
+    if (dag.finishCuda(stream)) {
+      return;
+    }
+  }
+}
+#endif
 
 std::vector<StageTimingResult> FrameDecoder::collectTimings() const {
   return plan_ == nullptr ? std::vector<StageTimingResult>{} : plan_->dag.collectTimings();

@@ -41,6 +41,7 @@ class FrameDecoder {
   /// Rows of the last decode.
   std::vector<StageTimingResult> collectTimings() const;
   std::size_t peakMemoryUsage() const;
+  void enableProfiling(bool on) { profiling_ = on; }
   bool isFor(MemoryStrategy strategy) const { return strategy_ == strategy; }
 
  private:
@@ -49,12 +50,15 @@ class FrameDecoder {
 
   std::unique_ptr<Plan> makePlan(const FrameHeader& header) const;
   void configureStages(const FrameHeader& header);
+  /// Runs the plan on a device until every size is settled.
+  void runCuda(const FrameHeader& header, ByteView payload, cudaStream_t stream);
   void bindSegments(const FrameHeader& header, ByteView payload, cudaStream_t stream);
 
   MemoryPool* pool_;
   MemoryStrategy strategy_;
   std::vector<Stage*> custom_stages_;
   std::unique_ptr<Plan> plan_;
+  bool profiling_ = false;
 };
 
 }  // namespace fz

@@ -29,6 +29,7 @@ Pipeline::Pipeline(const std::string& config_path) : Pipeline() {
 
 Pipeline::~Pipeline() {
   // Buffers and stage scratch go back to the pool before the pool goes.
+  impl_->cuda.reset();
   impl_->decoder.reset();
   impl_->dag.reset();
   impl_->entries.clear();
@@ -251,6 +252,7 @@ void Pipeline::Impl::placeSinks() {
 void Pipeline::finalize() {
   Impl& p = *impl_;
   p.requireNotFinalized("finalize");
+  p.resolveBackend();
   FZ_REQUIRE(!p.entries.empty(), ErrorCode::kGraph, "Pipeline: no stages");
   for (Impl::Entry& entry : p.entries) {
     entry.stage->setPipelineDims(p.dims);

@@ -10,6 +10,10 @@
 #include "pipeline/pipeline_impl.h"
 #include "shared/bits.h"
 
+#if FZ_HAVE_CUDA
+#include "pipeline/cuda_runner.h"
+#endif
+
 namespace fz {
 
 namespace {
@@ -184,9 +188,17 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
   const auto start = std::chrono::steady_clock::now();
   frame_bytes = 0;
   dag->reset(stream);
-  const std::size_t padded_bytes = bits::roundUp(n_bytes, alignment);
-  const void* data = padded_bytes == n_bytes ? input : padInput(input, n_bytes, padded_bytes);
   try {
+#if FZ_HAVE_CUDA
+    if (cuda != nullptr) {
+      cuda->compress(input, n_bytes, stream);
+      noteCompressed(n_bytes, millisecondsSince(start));
+      return;
+    }
+#endif
+    requireHostPointer(input, "input");
+    const std::size_t padded_bytes = bits::roundUp(n_bytes, alignment);
+    const void* data = padded_bytes == n_bytes ? input : padInput(input, n_bytes, padded_bytes);
     dag->updateBufferSize(source_buffer, padded_bytes);
     dag->setExternalPointer(source_buffer, const_cast<void*>(data));
     // The segment's place depends on the frame's memory, which the last call may have moved.
@@ -199,6 +211,10 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
     dag->reset(stream);
     throw;
   }
+  noteCompressed(n_bytes, millisecondsSince(start));
+}
+
+void Pipeline::Impl::noteCompressed(std::size_t n_bytes, float host_ms) {
   last_uncompressed_bytes = n_bytes;
   compressed_since_reset = true;
   if (profiling) {
@@ -206,7 +222,7 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
     perf.input_bytes = n_bytes;
     perf.output_bytes = frame_bytes;
     fillPerf(perf, dag->collectTimings());
-    perf.host_elapsed_ms = millisecondsSince(start);
+    perf.host_elapsed_ms = host_ms;
   }
 }
 
@@ -239,8 +255,36 @@ void Pipeline::compress(const void* d_in,
   FZ_REQUIRE(impl_->frame_bytes <= capacity_bytes, ErrorCode::kBufferTooSmall,
              "Pipeline::compress: the frame has {} bytes, the caller's buffer {}",
              impl_->frame_bytes, capacity_bytes);
-  std::memcpy(d_buffer, impl_->frame.data(), impl_->frame_bytes);
+  impl_->copyAndWait(d_buffer, impl_->frame.data(), impl_->frame_bytes, stream);
   *actual_bytes = impl_->frame_bytes;
+}
+
+void Pipeline::compressAsync([[maybe_unused]] const void* d_in,
+                             [[maybe_unused]] std::size_t n_bytes,
+                             [[maybe_unused]] void* d_frame,
+                             [[maybe_unused]] std::size_t capacity_bytes,
+                             [[maybe_unused]] std::uint64_t* d_frame_bytes,
+                             [[maybe_unused]] cudaStream_t stream) {
+  impl_->requireFinalized("compressAsync");
+#if FZ_HAVE_CUDA
+  if (impl_->cuda != nullptr) {
+    FZ_REQUIRE(impl_->hint_bytes == 0 || n_bytes <= impl_->hint_bytes, ErrorCode::kBadSize,
+               "Pipeline::compressAsync: input of {} bytes, the pipeline was made for at most {}",
+               n_bytes, impl_->hint_bytes);
+    impl_->cuda->compressAsync(d_in, n_bytes, d_frame, capacity_bytes, d_frame_bytes, stream);
+    return;
+  }
+#endif
+  detail::throwError(ErrorCode::kUnsupported, "Pipeline::compressAsync: needs the CUDA backend");
+}
+
+std::size_t Pipeline::finishAsync([[maybe_unused]] cudaStream_t stream) {
+#if FZ_HAVE_CUDA
+  if (impl_->cuda != nullptr) {
+    return impl_->cuda->finishAsync(stream);
+  }
+#endif
+  detail::throwError(ErrorCode::kUnsupported, "Pipeline::finishAsync: needs the CUDA backend");
 }
 
 std::size_t Pipeline::getMaxCompressedSize(std::size_t n_bytes) const {
@@ -283,9 +327,19 @@ void Pipeline::warmup(cudaStream_t stream) {
     impl_->pool_managed_output = managed;
     impl_->last_uncompressed_bytes = last;
   };
-  const std::vector<std::uint8_t> zeros(impl_->hint_bytes, 0);
+  PoolBuffer& zeros = impl_->padded_input;
+  zeros.reserve(impl_->hint_bytes, 0, "zeros");
+#if FZ_HAVE_CUDA
+  if (impl_->cuda != nullptr) {
+    impl_->cuda->clear(zeros.data(), impl_->hint_bytes, stream);
+  } else {
+    std::memset(zeros.data(), 0, impl_->hint_bytes);
+  }
+#else
+  std::memset(zeros.data(), 0, impl_->hint_bytes);
+#endif
   try {
-    impl_->runCompress(zeros.data(), zeros.size(), stream);
+    impl_->runCompress(zeros.data(), impl_->hint_bytes, stream);
     void* out = nullptr;
     std::size_t n_out = 0;
     decompress(nullptr, 0, &out, &n_out, stream);
