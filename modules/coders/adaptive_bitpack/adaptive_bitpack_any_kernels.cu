@@ -71,6 +71,21 @@ struct AnyTile {
   }
 };
 
+/// Where a tile's values stand in shared memory: blocks an odd number of values apart, so that
+/// lanes that work on the same value of different blocks meet in different banks.
+struct ValuePlaces {
+  std::uint32_t stride;
+  std::uint32_t reciprocal;  ///< of the block size, times 2^32
+
+  __device__ __forceinline__ explicit ValuePlaces(std::uint32_t block_values)
+      : stride(block_values | 1u), reciprocal(~0u / block_values + 1) {}
+  /// Place of value i of the tile; exact since i and the block size are small.
+  __device__ __forceinline__ std::uint32_t of(std::uint32_t i, std::uint32_t block_values) const {
+    return stride == block_values ? i : i + __umulhi(i, reciprocal);
+  }
+};
+constexpr std::uint32_t kAnyTilePlaces = kAnyTileValues + kAnyTileBlocks;
+
 /// Forms of a tile's blocks, and where their payloads begin in it.
 struct BlockTable {
   std::uint16_t packed_form[kAnyTileBlocks];  // shared memory takes no default values
@@ -117,7 +132,7 @@ __device__ __forceinline__ void forEachBlock(LaneTeam team, std::uint32_t n_bloc
 
 template <class T>
 __global__ void __launch_bounds__(kCudaThreads) encodeAny(const CudaEncode args, LaneTeam team) {
-  __shared__ T values[kAnyTileValues];
+  __shared__ T values[kAnyTilePlaces];
   __shared__ std::uint32_t staged[kAnyTilePlaneBytes * (kValueBits<T> + 1) / 4 + 1];
   __shared__ BlockTable table;
   __shared__ std::uint64_t before;
@@ -130,15 +145,16 @@ __global__ void __launch_bounds__(kCudaThreads) encodeAny(const CudaEncode args,
     return;
   }
   const AnyTile tile(blockIdx.x, args.tile_blocks_log2, layout.block_values, shape.n_values);
+  const ValuePlaces places(layout.block_values);
   const T* in = reinterpret_cast<const T*>(args.in) + tile.first_value;
   for (std::uint32_t i = threadIdx.x; i < tile.n_values; i += kCudaThreads) {
-    values[i] = in[i];
+    values[places.of(i, layout.block_values)] = in[i];
   }
   __syncthreads();
   const bool has_room = shape.meta_bytes <= args.capacity_bytes;
   forEachBlock(team, tile.n_blocks, [&](std::uint32_t b) {
-    const BlockForm form = blockForm(team, values + b * layout.block_values,
-                                     tile.valuesOf(b, layout.block_values), layout);
+    const BlockForm form =
+        blockForm(team, values + b * places.stride, tile.valuesOf(b, layout.block_values), layout);
     if (team.index() == 0) {
       table.setForm(b, form);
       if (has_room) {
@@ -153,8 +169,8 @@ __global__ void __launch_bounds__(kCudaThreads) encodeAny(const CudaEncode args,
     look_back.publish(blockIdx.x, tile_bytes);
   }
   forEachBlock(team, tile.n_blocks, [&](std::uint32_t b) {
-    encodeBlock(team, values + b * layout.block_values, tile.valuesOf(b, layout.block_values),
-                layout, table.form(b), reinterpret_cast<std::uint8_t*>(staged) + table.begin[b]);
+    encodeBlock(team, values + b * places.stride, tile.valuesOf(b, layout.block_values), layout,
+                table.form(b), reinterpret_cast<std::uint8_t*>(staged) + table.begin[b]);
   });
   __syncwarp();
   if (cuda::warpId() == 0) {
@@ -178,7 +194,7 @@ __global__ void __launch_bounds__(kCudaThreads) decodeAny(const CudaDecode args,
   // The outlier form at the full rate, which no encoder writes, is the longest.
   constexpr std::uint32_t kMostBytes =
       kAnyTilePlaneBytes * (kValueBits<T> + 1) + kAnyTileBlocks * sizeof(T);
-  __shared__ T values[kAnyTileValues];
+  __shared__ T values[kAnyTilePlaces];
   __shared__ __align__(16) std::uint8_t staged[cuda::stagingBytes(kMostBytes)];
   __shared__ BlockTable table;
   const DecodeShape shape = decodeShape<T>(args);
@@ -199,14 +215,15 @@ __global__ void __launch_bounds__(kCudaThreads) decodeAny(const CudaDecode args,
   const cuda::StagedRange range{args.in, shape.stream_bytes, begin, tile_bytes};
   cuda::copyToStaging({threadIdx.x, kCudaThreads}, range, staged);
   __syncthreads();
+  const ValuePlaces places(layout.block_values);
   forEachBlock(team, tile.n_blocks, [&](std::uint32_t b) {
     decodeBlock(team, staged + range.skew() + table.begin[b], table.form(b), layout,
-                tile.valuesOf(b, layout.block_values), values + b * layout.block_values);
+                tile.valuesOf(b, layout.block_values), values + b * places.stride);
   });
   __syncthreads();
   T* out = reinterpret_cast<T*>(args.out) + tile.first_value;
   for (std::uint32_t i = threadIdx.x; i < tile.n_values; i += kCudaThreads) {
-    out[i] = values[i];
+    out[i] = values[places.of(i, layout.block_values)];
   }
 }
 

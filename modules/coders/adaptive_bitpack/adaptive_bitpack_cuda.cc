@@ -40,7 +40,7 @@ void AdaptiveBitpackStage<T>::encodeCuda(const CudaRun& run) {
              "AdaptiveBitpack: input of {} bytes is no whole number of {}-byte values",
              in.size.n_bytes, sizeof(T));
   const ab::BlockLayout layout = layoutOf(*this);
-  const ab::CudaTiling tiling = ab::CudaTiling::ofEncoder(layout);
+  const ab::CudaTiling tiling = ab::CudaTiling::ofEncoder<T>(layout);
   const std::size_t n_tiles =
       std::max<std::size_t>(1, tiling.tilesOf(in.size.n_bytes / sizeof(T), layout));
   const ab::CudaEncode args{.in = in.data,

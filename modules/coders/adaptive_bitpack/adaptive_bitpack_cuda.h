@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -12,6 +13,10 @@ namespace fz::adaptive_bitpack {
 inline constexpr std::uint32_t kGroupValues = 32;  ///< one thread's share in the register kernels
 inline constexpr std::uint32_t kCudaThreads = 256;
 inline constexpr std::uint32_t kWarpValues = 32 * kGroupValues;
+/// Threads of a tile of the register encoder: a tile waits for those before it, so it must have
+/// enough bytes to be worth it.
+template <class T>
+inline constexpr std::uint32_t kEncodeThreads = sizeof(T) == 4 ? 256 : 512;
 /// Values and blocks that a tile of the kernels for any block size has at most; they fix its shared
 /// memory.
 inline constexpr std::uint32_t kAnyTileValues = 4096;
@@ -45,13 +50,14 @@ struct CudaTiling {
   std::uint32_t tile_blocks_log2;
 
   /// Tiles of the encoder, one thread block each.
+  template <class T>
   static CudaTiling ofEncoder(BlockLayout layout) {
-    return isGroupLayout(layout) ? fitting(layout, kCudaThreads * kGroupValues)
-                                 : fitting(layout, kAnyTileValues);
+    return isGroupLayout(layout) ? ofValues(layout, kEncodeThreads<T> * kGroupValues)
+                                 : ofAny(layout);
   }
   /// Tiles of the decoder: one warp each in the register kernels, one thread block in the others.
   static CudaTiling ofDecoder(BlockLayout layout) {
-    return isGroupLayout(layout) ? fitting(layout, kWarpValues) : fitting(layout, kAnyTileValues);
+    return isGroupLayout(layout) ? ofValues(layout, kWarpValues) : ofAny(layout);
   }
   std::size_t tilesOf(std::size_t n_values, BlockLayout layout) const {
     const std::size_t n_blocks = bits::ceilDiv(n_values, std::size_t{layout.block_values});
@@ -59,12 +65,13 @@ struct CudaTiling {
   }
 
  private:
-  static CudaTiling fitting(BlockLayout layout, std::uint32_t tile_values) {
-    std::uint32_t log2 = 0;
-    while ((2u << log2) * layout.block_values <= tile_values && (2u << log2) <= kAnyTileBlocks) {
-      ++log2;
-    }
-    return {log2};
+  /// As many blocks as fit into this many values.
+  static CudaTiling ofValues(BlockLayout layout, std::uint32_t tile_values) {
+    return {bits::bitWidth(tile_values / layout.block_values) - 1};
+  }
+  static CudaTiling ofAny(BlockLayout layout) {
+    return {std::min(ofValues(layout, kAnyTileValues).tile_blocks_log2,
+                     bits::bitWidth(kAnyTileBlocks) - 1)};
   }
 };
 

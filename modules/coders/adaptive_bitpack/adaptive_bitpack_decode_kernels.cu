@@ -6,6 +6,8 @@ namespace fz::adaptive_bitpack {
 
 namespace {
 
+constexpr unsigned kGroupWarps = kCudaThreads / cuda::kWarp;
+
 /// Thread blocks per multiprocessor that the registers must allow.
 template <class T>
 inline constexpr unsigned kThreadBlocks = sizeof(T) == 4 ? 5 : 7;

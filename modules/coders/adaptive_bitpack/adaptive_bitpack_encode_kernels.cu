@@ -7,11 +7,14 @@ namespace fz::adaptive_bitpack {
 
 namespace {
 
-constexpr std::uint32_t kTileValues = kGroupWarps * kWarpValues;
+template <class T>
+inline constexpr unsigned kEncodeWarps = kEncodeThreads<T> / cuda::kWarp;
+template <class T>
+inline constexpr std::uint32_t kTileValues = kEncodeWarps<T>* kWarpValues;
 
 /// Thread blocks per multiprocessor that the registers must allow.
 template <class T>
-inline constexpr unsigned kThreadBlocks = sizeof(T) == 4 ? 5 : 7;
+inline constexpr unsigned kThreadBlocks = sizeof(T) == 4 ? 5 : 4;
 
 /// Words of shared memory per warp: its values, later its payload and a word behind it.
 template <class T>
@@ -200,15 +203,15 @@ __device__ __forceinline__ void stageBlock(Group<T>& group,
 /// What a thread block keeps in shared memory; a thread's registers are full of its group.
 template <class T>
 struct EncodeTile {
-  __align__(16) std::uint32_t slots[kGroupWarps][kEncodeSlotWords<T>];
-  std::uint32_t warp_bytes[kGroupWarps];
+  __align__(16) std::uint32_t slots[kEncodeWarps<T>][kEncodeSlotWords<T>];
+  std::uint32_t warp_bytes[kEncodeWarps<T>];
   EncodeShape shape;
   std::uint64_t begin;  ///< of the tile's payload in the output
 
   __device__ __forceinline__ std::uint32_t bytesBefore(unsigned warp) const {
     std::uint32_t n_bytes = 0;
 #pragma unroll
-    for (unsigned w = 0; w < kGroupWarps; ++w) {
+    for (unsigned w = 0; w < kEncodeWarps<T>; ++w) {
       n_bytes += w < warp ? warp_bytes[w] : 0;
     }
     return n_bytes;
@@ -218,19 +221,19 @@ struct EncodeTile {
 /// The first warp, as late as can be: the tiles before have had time to publish their sums.
 template <class T>
 __device__ __forceinline__ void findTileBegin(const CudaEncode& args, EncodeTile<T>& tile) {
-  const std::uint32_t tile_bytes = tile.bytesBefore(kGroupWarps);
+  const std::uint32_t tile_bytes = tile.bytesBefore(kEncodeWarps<T>);
   const std::uint64_t before = cuda::LookBack{args.states}.prefix(blockIdx.x, tile_bytes);
   if (threadIdx.x == 0) {
     tile.begin = tile.shape.meta_bytes + before;
-    if ((std::uint64_t{blockIdx.x} + 1) * kTileValues >= tile.shape.n_values) {
+    if ((std::uint64_t{blockIdx.x} + 1) * kTileValues<T> >= tile.shape.n_values) {
       finishEncode<T>(args, tile.shape, before + tile_bytes);
     }
   }
 }
 
-/// One thread block per tile of kGroupWarps * 1024 values.
+/// One thread block per tile of kEncodeWarps * 1024 values.
 template <class T, bool kOutlier, bool kOneGroup>
-__global__ void __launch_bounds__(kCudaThreads, kThreadBlocks<T> - (kOutlier ? 1 : 0))
+__global__ void __launch_bounds__(kEncodeThreads<T>, kThreadBlocks<T> - (kOutlier ? 1 : 0))
     encodeGroups(const CudaEncode args) {
   __shared__ EncodeTile<T> tile;
   std::uint32_t* slot = tile.slots[cuda::warpId()];
@@ -240,8 +243,8 @@ __global__ void __launch_bounds__(kCudaThreads, kThreadBlocks<T> - (kOutlier ? 1
   {
     const EncodeShape shape = encodeShape<T>(args);
     const std::uint64_t first_value =
-        std::uint64_t{blockIdx.x} * kTileValues + cuda::warpId() * kWarpValues;
-    if (std::uint64_t{blockIdx.x} * kTileValues >= shape.n_values) {
+        std::uint64_t{blockIdx.x} * kTileValues<T> + cuda::warpId() * kWarpValues;
+    if (std::uint64_t{blockIdx.x} * kTileValues<T> >= shape.n_values) {
       if (blockIdx.x == 0 && threadIdx.x == 0) {
         finishEncode<T>(args, shape, 0);
       }
@@ -263,10 +266,10 @@ __global__ void __launch_bounds__(kCudaThreads, kThreadBlocks<T> - (kOutlier ? 1
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    cuda::LookBack{args.states}.publish(blockIdx.x, tile.bytesBefore(kGroupWarps));
+    cuda::LookBack{args.states}.publish(blockIdx.x, tile.bytesBefore(kEncodeWarps<T>));
   }
   const std::uint64_t block =
-      (std::uint64_t{blockIdx.x} * kCudaThreads + threadIdx.x) >> lanes.log2;
+      (std::uint64_t{blockIdx.x} * kEncodeThreads<T> + threadIdx.x) >> lanes.log2;
   if (lanes.group() == 0 && block < tile.shape.n_blocks &&
       tile.shape.meta_bytes <= args.capacity_bytes) {
     putForm(form, layout, args.out + block * layout.metaBytes());
@@ -286,9 +289,9 @@ __global__ void __launch_bounds__(kCudaThreads, kThreadBlocks<T> - (kOutlier ? 1
 template <class T, bool kOutlier>
 void launch(const CudaEncode& args, unsigned n_thread_blocks, cudaStream_t stream) {
   if (args.layout.block_values == kGroupValues) {
-    encodeGroups<T, kOutlier, true><<<n_thread_blocks, kCudaThreads, 0, stream>>>(args);
+    encodeGroups<T, kOutlier, true><<<n_thread_blocks, kEncodeThreads<T>, 0, stream>>>(args);
   } else {
-    encodeGroups<T, kOutlier, false><<<n_thread_blocks, kCudaThreads, 0, stream>>>(args);
+    encodeGroups<T, kOutlier, false><<<n_thread_blocks, kEncodeThreads<T>, 0, stream>>>(args);
   }
   cuda::checkLaunch("AdaptiveBitpack encodeGroups");
 }

@@ -8,8 +8,6 @@
 
 namespace fz::adaptive_bitpack {
 
-inline constexpr unsigned kGroupWarps = kCudaThreads / cuda::kWarp;
-
 /// 16-byte pieces of a group.
 template <class T>
 inline constexpr unsigned kPieces = kGroupValues * sizeof(T) / 16;
