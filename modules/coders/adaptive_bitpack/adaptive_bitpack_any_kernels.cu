@@ -1,9 +1,9 @@
-// Any block size: the codec text itself, by a few lanes per block, on tiles in shared memory.
+// Any block size: one lane per column of 8 values, on tiles in shared memory.
 #include <algorithm>
 
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
-#include "coders/adaptive_bitpack/adaptive_bitpack_device.cuh"
+#include "coders/adaptive_bitpack/adaptive_bitpack_columns.cuh"
 
 namespace fz::adaptive_bitpack {
 
@@ -11,12 +11,11 @@ namespace {
 
 constexpr unsigned kWarps = kCudaThreads / cuda::kWarp;
 constexpr unsigned kBlocksPerThread = kAnyTileBlocks / kCudaThreads;
-/// kAnyTileValues / 8, since a tile has a power of two of blocks.
-constexpr std::uint32_t kAnyTilePlaneBytes = kAnyTileValues / 8;
 
 /// Lanes of a warp that work on one block: a power of two of them, side by side.
 struct LaneTeam {
   unsigned n_lanes;
+  std::uint32_t row_bytes;  ///< columns of a block
 
   __device__ __forceinline__ unsigned index() const { return cuda::laneId() & (n_lanes - 1); }
   __device__ __forceinline__ unsigned mask() const {
@@ -28,18 +27,16 @@ struct LaneTeam {
       f(i);
     }
   }
-  template <class F>
-  __device__ __forceinline__ std::uint32_t max(std::uint32_t n, F f) const {
-    std::uint32_t m = 0;
-    each(n, [&](std::uint32_t i) { m = ::max(m, f(i)); });
+  /// OR over the team's lanes, for all of them.
+  __device__ __forceinline__ std::uint32_t any(std::uint32_t value) const {
     for (unsigned step = 1; step < n_lanes; step *= 2) {
-      m = ::max(m, __shfl_xor_sync(mask(), m, step));
+      value |= __shfl_xor_sync(mask(), value, step);
     }
-    return m;
+    return value;
   }
 };
 
-/// About one lane per plane byte.
+/// One lane per column, as far as a warp has them.
 unsigned lanesPerBlock(BlockLayout layout) {
   unsigned n_lanes = 1;
   while (n_lanes < cuda::kWarp && n_lanes < layout.planeBytes()) {
@@ -70,21 +67,6 @@ struct AnyTile {
     return min(block_values, n_values - block * block_values);
   }
 };
-
-/// Where a tile's values stand in shared memory: blocks an odd number of values apart, so that
-/// lanes that work on the same value of different blocks meet in different banks.
-struct ValuePlaces {
-  std::uint32_t stride;
-  std::uint32_t reciprocal;  ///< of the block size, times 2^32
-
-  __device__ __forceinline__ explicit ValuePlaces(std::uint32_t block_values)
-      : stride(block_values | 1u), reciprocal(~0u / block_values + 1) {}
-  /// Place of value i of the tile; exact since i and the block size are small.
-  __device__ __forceinline__ std::uint32_t of(std::uint32_t i, std::uint32_t block_values) const {
-    return stride == block_values ? i : i + __umulhi(i, reciprocal);
-  }
-};
-constexpr std::uint32_t kAnyTilePlaces = kAnyTileValues + kAnyTileBlocks;
 
 /// Forms of a tile's blocks, and where their payloads begin in it.
 struct BlockTable {
@@ -130,10 +112,65 @@ __device__ __forceinline__ void forEachBlock(LaneTeam team, std::uint32_t n_bloc
   }
 }
 
+/// Form of a block that has n values.
+template <class T>
+__device__ __forceinline__ BlockForm
+columnsForm(LaneTeam team, const T* values, std::uint32_t n, BlockLayout layout) {
+  std::uint32_t rest = 0;
+  team.each(bits::ceilDiv(n, kColumnValues), [&](std::uint32_t k) {
+    Column column;
+    column.read(values + k * ColumnPlaces::kStep, n - kColumnValues * k);
+#pragma unroll
+    for (unsigned i = 0; i < kColumnValues; ++i) {
+      rest |= i == 0 && k == 0 ? 0 : column.magnitude[i];
+    }
+  });
+  return chooseForm(bits::magnitude(values[0]), bits::bitWidth(team.any(rest)), layout);
+}
+
+/// Writes the payload of a block that has n values.
+template <class T>
+__device__ __forceinline__ void putColumns(
+    LaneTeam team, const T* values, std::uint32_t n, BlockForm form, std::uint8_t* at) {
+  if (form.rate == 0 && form.outlier_bytes == 0) {
+    return;
+  }
+  team.each(team.row_bytes, [&](std::uint32_t k) {
+    const std::uint32_t n_before = kColumnValues * k;
+    Column column;
+    column.read(values + k * ColumnPlaces::kStep, n_before < n ? n - n_before : 0);
+    if (k == 0 && form.outlier_bytes != 0) {
+      for (unsigned i = 0; i < form.outlier_bytes; ++i) {
+        at[i] = static_cast<std::uint8_t>(column.magnitude[0] >> (8 * i));
+      }
+      column.magnitude[0] = 0;
+    }
+    column.putRows(form.rate, team.row_bytes, at + form.outlier_bytes + k);
+  });
+}
+
+/// Reads a block; what is behind its last value is garbage.
+template <class T>
+__device__ __forceinline__ void getColumns(LaneTeam team,
+                                           const std::uint8_t* at,
+                                           BlockForm form,
+                                           T* values) {
+  team.each(team.row_bytes, [&](std::uint32_t k) {
+    Column column = {};
+    if (form.rate != 0 || form.outlier_bytes != 0) {
+      column.getRows(at + form.outlier_bytes + k, form.rate, team.row_bytes);
+    }
+    if (k == 0 && form.outlier_bytes != 0) {
+      column.magnitude[0] = outlierMagnitude(at, form.outlier_bytes);
+    }
+    column.write(values + k * ColumnPlaces::kStep);
+  });
+}
+
 template <class T>
 __global__ void __launch_bounds__(kCudaThreads) encodeAny(const CudaEncode args, LaneTeam team) {
-  __shared__ T values[kAnyTilePlaces];
-  __shared__ std::uint32_t staged[kAnyTilePlaneBytes * (kValueBits<T> + 1) / 4 + 1];
+  __shared__ T values[ColumnPlaces::kMost];
+  __shared__ std::uint32_t staged[kAnyTileColumns * (kValueBits<T> + 1) / 4 + 1];
   __shared__ BlockTable table;
   __shared__ std::uint64_t before;
   const EncodeShape shape = encodeShape<T>(args);
@@ -145,16 +182,17 @@ __global__ void __launch_bounds__(kCudaThreads) encodeAny(const CudaEncode args,
     return;
   }
   const AnyTile tile(blockIdx.x, args.tile_blocks_log2, layout.block_values, shape.n_values);
-  const ValuePlaces places(layout.block_values);
+  const ColumnPlaces places(layout);
   const T* in = reinterpret_cast<const T*>(args.in) + tile.first_value;
+#pragma unroll 4
   for (std::uint32_t i = threadIdx.x; i < tile.n_values; i += kCudaThreads) {
-    values[places.of(i, layout.block_values)] = in[i];
+    values[places.ofValue(i)] = in[i];
   }
   __syncthreads();
   const bool has_room = shape.meta_bytes <= args.capacity_bytes;
   forEachBlock(team, tile.n_blocks, [&](std::uint32_t b) {
-    const BlockForm form =
-        blockForm(team, values + b * places.stride, tile.valuesOf(b, layout.block_values), layout);
+    const BlockForm form = columnsForm(team, values + b * places.stride,
+                                       tile.valuesOf(b, layout.block_values), layout);
     if (team.index() == 0) {
       table.setForm(b, form);
       if (has_room) {
@@ -169,8 +207,8 @@ __global__ void __launch_bounds__(kCudaThreads) encodeAny(const CudaEncode args,
     look_back.publish(blockIdx.x, tile_bytes);
   }
   forEachBlock(team, tile.n_blocks, [&](std::uint32_t b) {
-    encodeBlock(team, values + b * places.stride, tile.valuesOf(b, layout.block_values), layout,
-                table.form(b), reinterpret_cast<std::uint8_t*>(staged) + table.begin[b]);
+    putColumns(team, values + b * places.stride, tile.valuesOf(b, layout.block_values),
+               table.form(b), reinterpret_cast<std::uint8_t*>(staged) + table.begin[b]);
   });
   __syncwarp();
   if (cuda::warpId() == 0) {
@@ -193,8 +231,8 @@ template <class T>
 __global__ void __launch_bounds__(kCudaThreads) decodeAny(const CudaDecode args, LaneTeam team) {
   // The outlier form at the full rate, which no encoder writes, is the longest.
   constexpr std::uint32_t kMostBytes =
-      kAnyTilePlaneBytes * (kValueBits<T> + 1) + kAnyTileBlocks * sizeof(T);
-  __shared__ T values[kAnyTilePlaces];
+      kAnyTileColumns * (kValueBits<T> + 1) + kAnyTileBlocks * sizeof(T);
+  __shared__ T values[ColumnPlaces::kMost];
   __shared__ __align__(16) std::uint8_t staged[cuda::stagingBytes(kMostBytes)];
   __shared__ BlockTable table;
   const DecodeShape shape = decodeShape<T>(args);
@@ -215,15 +253,16 @@ __global__ void __launch_bounds__(kCudaThreads) decodeAny(const CudaDecode args,
   const cuda::StagedRange range{args.in, shape.stream_bytes, begin, tile_bytes};
   cuda::copyToStaging({threadIdx.x, kCudaThreads}, range, staged);
   __syncthreads();
-  const ValuePlaces places(layout.block_values);
+  const ColumnPlaces places(layout);
   forEachBlock(team, tile.n_blocks, [&](std::uint32_t b) {
-    decodeBlock(team, staged + range.skew() + table.begin[b], table.form(b), layout,
-                tile.valuesOf(b, layout.block_values), values + b * places.stride);
+    getColumns(team, staged + range.skew() + table.begin[b], table.form(b),
+               values + b * places.stride);
   });
   __syncthreads();
   T* out = reinterpret_cast<T*>(args.out) + tile.first_value;
+#pragma unroll 4
   for (std::uint32_t i = threadIdx.x; i < tile.n_values; i += kCudaThreads) {
-    out[i] = values[places.of(i, layout.block_values)];
+    out[i] = values[places.ofValue(i)];
   }
 }
 
@@ -231,14 +270,14 @@ __global__ void __launch_bounds__(kCudaThreads) decodeAny(const CudaDecode args,
 
 template <class T>
 void launchEncodeAny(const CudaEncode& args, std::size_t n_tiles, cudaStream_t stream) {
-  const LaneTeam team{lanesPerBlock(args.layout)};
+  const LaneTeam team{lanesPerBlock(args.layout), args.layout.planeBytes()};
   encodeAny<T><<<cuda::gridFor(n_tiles, 1), kCudaThreads, 0, stream>>>(args, team);
   cuda::checkLaunch("AdaptiveBitpack encodeAny");
 }
 
 template <class T>
 void launchDecodeAny(const CudaDecode& args, std::size_t n_tiles, cudaStream_t stream) {
-  const LaneTeam team{lanesPerBlock(args.layout)};
+  const LaneTeam team{lanesPerBlock(args.layout), args.layout.planeBytes()};
   decodeAny<T><<<cuda::gridFor(n_tiles, 1), kCudaThreads, 0, stream>>>(args, team);
   cuda::checkLaunch("AdaptiveBitpack decodeAny");
 }

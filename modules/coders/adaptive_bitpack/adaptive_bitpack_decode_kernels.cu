@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(kCudaThreads, kThreadBlocks<T> - (kOutlier ? 1
   }
   const Lanes<kOneGroup> lanes(args.layout.block_values);
   const BlockLayout layout{args.layout.block_values, kOutlier};
-  const std::uint64_t block = (tile * cuda::kWarp + cuda::laneId()) >> lanes.log2;
+  const std::uint64_t block = (tile * cuda::kWarp + cuda::laneId()) >> lanes.count_log2;
   BlockForm form;
   if (block < shape.n_blocks) {
     form = soundForm<T>(args.in + block * layout.metaBytes(), layout);

@@ -269,7 +269,7 @@ __global__ void __launch_bounds__(kEncodeThreads<T>, kThreadBlocks<T> - (kOutlie
     cuda::LookBack{args.states}.publish(blockIdx.x, tile.bytesBefore(kEncodeWarps<T>));
   }
   const std::uint64_t block =
-      (std::uint64_t{blockIdx.x} * kEncodeThreads<T> + threadIdx.x) >> lanes.log2;
+      (std::uint64_t{blockIdx.x} * kEncodeThreads<T> + threadIdx.x) >> lanes.count_log2;
   if (lanes.group() == 0 && block < tile.shape.n_blocks &&
       tile.shape.meta_bytes <= args.capacity_bytes) {
     putForm(form, layout, args.out + block * layout.metaBytes());

@@ -23,11 +23,11 @@ __device__ __forceinline__ unsigned pieceAt(unsigned b, unsigned c) {
 /// What the threads of a block share: its groups lie on n_lanes neighbouring lanes.
 template <bool kOneGroup>
 struct Lanes {
-  unsigned log2;  ///< of the number of groups in a block
+  unsigned count_log2;  ///< of the number of groups in a block
 
   __device__ __forceinline__ explicit Lanes(std::uint32_t block_values)
-      : log2(kOneGroup ? 0u : bits::bitWidth(block_values) - bits::bitWidth(kGroupValues)) {}
-  __device__ __forceinline__ unsigned count() const { return kOneGroup ? 1u : 1u << log2; }
+      : count_log2(kOneGroup ? 0u : bits::bitWidth(block_values) - bits::bitWidth(kGroupValues)) {}
+  __device__ __forceinline__ unsigned count() const { return kOneGroup ? 1u : 1u << count_log2; }
   /// The thread's group inside its block.
   __device__ __forceinline__ unsigned group() const {
     return kOneGroup ? 0u : cuda::laneId() & (count() - 1);
