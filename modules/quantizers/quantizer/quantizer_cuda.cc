@@ -37,9 +37,10 @@ void QuantizerBase::encodeCuda(const CudaRun& run) {
   beginRun();  // the ladder begins anew, and ends on the device
   stored_version_ = 0;
 
-  const std::size_t tile_bytes = rel ? device::kRelTileBytes : device::kTileBytes;
   const std::size_t n_tiles =
-      lists ? std::max<std::size_t>(1, bits::ceilDiv(input.size.n_bytes, tile_bytes)) : 0;
+      lists ? std::max<std::size_t>(
+                  1, bits::ceilDiv<std::size_t>(input.size.n_bytes, device::kTileBytes))
+            : 0;
   const std::span<std::uint8_t> work = device_work_.get<std::uint8_t>(
       run.pool, WorkLayout::kTilesAt + n_tiles * sizeof(std::uint64_t));
   EncodeJob job{};

@@ -40,9 +40,7 @@ enum class Complaint : std::uint64_t {
 inline constexpr unsigned kThreads = 256;
 /// 16-byte pieces per thread and tile. Work distribution only: no byte depends on it.
 inline constexpr unsigned kVecs = 4;
-inline constexpr unsigned kRelVecs = 2;  // the arithmetic of one value is long
 inline constexpr std::size_t kTileBytes = std::size_t{16} * kVecs * kThreads;
-inline constexpr std::size_t kRelTileBytes = std::size_t{16} * kRelVecs * kThreads;
 inline constexpr unsigned kMaxRangeBlocks = 2048;
 
 /// Smallest and largest finite value of a part of the data, as ordered integers.

@@ -9,7 +9,7 @@ namespace {
 template <class T, class C, bool kZigzag>
 __global__ void __launch_bounds__(kThreads) encodeListsKernel(const EncodeJob job) {
   const AbsCoder<T, C, kZigzag> coder{stateOf<T>(job).rules[0]};
-  encodeListsTile<T, C, kVecs>(job, coder);
+  encodeListsTile<T, C>(job, coder);
 }
 
 template <class T, class C>

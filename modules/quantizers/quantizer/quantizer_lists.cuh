@@ -29,7 +29,7 @@ __device__ __forceinline__ unsigned pieceCount(std::uint64_t counts, unsigned j)
 
 /// Values and indices of the thread's outliers. `before` counts, per piece, those of the threads
 /// before; `totals` those of the whole tile.
-template <class T, unsigned kPieces>
+template <class T>
 __device__ __forceinline__ void writeOutliers(const EncodeJob& job,
                                               const Vec16<T>* x,
                                               unsigned refused,
@@ -37,14 +37,14 @@ __device__ __forceinline__ void writeOutliers(const EncodeJob& job,
                                               std::uint64_t totals,
                                               std::uint64_t tile_begin,
                                               std::uint64_t lists_begin) {
-  using Shape = TileShape<T, kPieces>;
+  using Shape = TileShape<T, kVecs>;
   auto* values = reinterpret_cast<BitsOf<T>*>(job.outlier_values.data);
   auto* indices = reinterpret_cast<std::uint32_t*>(job.outlier_indices.data);
   const std::uint64_t room_values = job.outlier_values.capacity_bytes / sizeof(T);
   const std::uint64_t room_indices = job.outlier_indices.capacity_bytes / sizeof(std::uint32_t);
   const std::uint64_t room = room_values < room_indices ? room_values : room_indices;
 #pragma unroll
-  for (unsigned j = 0; j < kPieces; ++j) {
+  for (unsigned j = 0; j < kVecs; ++j) {
     std::uint64_t at = lists_begin + pieceCount(before, j);
 #pragma unroll
     for (unsigned e = 0; e < Shape::kCount; ++e) {
@@ -61,10 +61,10 @@ __device__ __forceinline__ void writeOutliers(const EncodeJob& job,
 }
 
 /// The work of block b: tile b.
-template <class T, class C, unsigned kPieces, class Coder>
+template <class T, class C, class Coder>
 __device__ __forceinline__ void encodeListsTile(const EncodeJob& job, const Coder& coder) {
-  using Shape = TileShape<T, kPieces>;
-  static_assert(kPieces <= 4 && kThreads * Shape::kCount < 0x10000);
+  using Shape = TileShape<T, kVecs>;
+  static_assert(kVecs <= 4 && kThreads * Shape::kCount < 0x10000);
   __shared__ std::uint64_t warp_sums[kThreads / cuda::kWarp];
   __shared__ std::uint64_t lists_begin;
 
@@ -76,15 +76,15 @@ __device__ __forceinline__ void encodeListsTile(const EncodeJob& job, const Code
   }
   const std::uint64_t begin = tile * Shape::kValues;
   const std::uint64_t n_left = n - begin;
-  Vec16<T> x[kPieces];
-  loadTile<T, kPieces>(reinterpret_cast<const T*>(job.input.data) + begin, n_left, x);
-  CodeVec<C, Shape::kCount> codes[kPieces];
+  Vec16<T> x[kVecs];
+  loadTile<T, kVecs>(reinterpret_cast<const T*>(job.input.data) + begin, n_left, x);
+  CodeVec<C, Shape::kCount> codes[kVecs];
   unsigned refused = 0;
 #pragma unroll
-  for (unsigned j = 0; j < kPieces; ++j) {
+  for (unsigned j = 0; j < kVecs; ++j) {
     refused |= coder.encode(x[j], codes[j].v) << (j * Shape::kCount);
   }
-  refused &= presentValues<T, kPieces>(n_left);
+  refused &= presentValues<T, kVecs>(n_left);
 
   C* out = reinterpret_cast<C*>(job.codes.data) + begin;
   const cuda::LookBack scan{job.tile_states};
@@ -93,7 +93,7 @@ __device__ __forceinline__ void encodeListsTile(const EncodeJob& job, const Code
     if (threadIdx.x == 0) {
       scan.publish(tile, 0);
     }
-    storeTile<T, kPieces>(out, n_left, codes);
+    storeTile<T, kVecs>(out, n_left, codes);
     if (cuda::warpId() == 0 && (is_last || tile % kPrefixEvery == kPrefixEvery - 1)) {
       const std::uint64_t n_before = scan.prefix(tile, 0);
       if (is_last && cuda::laneId() == 0) {
@@ -105,7 +105,7 @@ __device__ __forceinline__ void encodeListsTile(const EncodeJob& job, const Code
 
   std::uint64_t counts = 0;
 #pragma unroll
-  for (unsigned j = 0; j < kPieces; ++j) {
+  for (unsigned j = 0; j < kVecs; ++j) {
     const unsigned piece = refused >> (j * Shape::kCount) & ((1u << Shape::kCount) - 1u);
     counts |= static_cast<std::uint64_t>(__popc(piece)) << (16 * j);
   }
@@ -113,13 +113,13 @@ __device__ __forceinline__ void encodeListsTile(const EncodeJob& job, const Code
   const std::uint64_t before = cuda::blockExclusiveSum<kThreads>(counts, warp_sums, &totals);
   std::uint64_t n_refused = 0;
 #pragma unroll
-  for (unsigned j = 0; j < kPieces; ++j) {
+  for (unsigned j = 0; j < kVecs; ++j) {
     n_refused += pieceCount(totals, j);
   }
   if (threadIdx.x == 0) {
     scan.publish(tile, n_refused);
   }
-  storeTile<T, kPieces>(out, n_left, codes);
+  storeTile<T, kVecs>(out, n_left, codes);
   if (cuda::warpId() == 0) {
     const std::uint64_t n_before = scan.prefix(tile, n_refused);
     if (cuda::laneId() == 0) {
@@ -130,7 +130,7 @@ __device__ __forceinline__ void encodeListsTile(const EncodeJob& job, const Code
     }
   }
   __syncthreads();
-  writeOutliers<T, kPieces>(job, x, refused, before, totals, begin, lists_begin);
+  writeOutliers<T>(job, x, refused, before, totals, begin, lists_begin);
 }
 
 }  // namespace fz::quantizer::device
