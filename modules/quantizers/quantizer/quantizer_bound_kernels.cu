@@ -13,7 +13,6 @@ __device__ __forceinline__ void widen(RangePart& all, const RangePart& part) {
 
 /// The union over a block, for thread 0.
 __device__ __forceinline__ RangePart blockRange(RangePart part) {
-  constexpr unsigned kWarps = kThreads / cuda::kWarp;
   __shared__ RangePart warp_parts[kWarps];
 #pragma unroll
   for (unsigned step = cuda::kWarp / 2; step > 0; step /= 2) {
@@ -44,7 +43,7 @@ __global__ void __launch_bounds__(kThreads) rangeKernel(const EncodeJob job) {
   const S* in = reinterpret_cast<const S*>(job.input.data);
   S low = O::kMost;
   S high = O::kLeast;
-  for (std::uint64_t i = blockIdx.x; i < n_tiles; i += gridDim.x) {
+  for (std::uint64_t i = firstTile(); i < n_tiles; i += std::uint64_t{gridDim.x} * kWarps) {
     const std::uint64_t begin = (n_tiles - 1 - i) * Shape::kValues;
     const std::uint64_t n_left = n - begin;
     Vec16<S> x[kVecs];
@@ -117,9 +116,9 @@ __device__ __forceinline__ void checkInput(const EncodeJob& job) {
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     prepareKernel(const EncodeJob job, const BoundJob bound, const unsigned n_parts) {
-  for (std::uint64_t i = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x; i < job.n_tile_states;
+  for (std::uint64_t i = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x; i < job.n_groups;
        i += std::uint64_t{gridDim.x} * kThreads) {
-    job.tile_states[i] = 0;
+    job.group_states[i] = 0;
   }
   if (blockIdx.x != 0) {
     return;
@@ -160,7 +159,7 @@ __global__ void __launch_bounds__(kThreads)
 
 unsigned rangeBlocks(std::size_t n_bytes) {
   constexpr unsigned kBlocksPerProcessor = 8;
-  return std::min({cuda::gridFor(n_bytes, kTileBytes), kMaxRangeBlocks,
+  return std::min({cuda::gridFor(n_bytes, kTileBytes * kWarps), kMaxRangeBlocks,
                    kBlocksPerProcessor * cuda::multiprocessorCount()});
 }
 
@@ -177,7 +176,7 @@ void launchPrepare(const EncodeJob& job,
                    const BoundJob& bound,
                    unsigned n_parts,
                    cudaStream_t stream) {
-  const unsigned n_blocks = cuda::gridFor(job.n_tile_states, kThreads);
+  const unsigned n_blocks = cuda::gridFor(job.n_groups, kThreads);
   if (job.value_bytes == 4) {
     prepareKernel<float><<<n_blocks, kThreads, 0, stream>>>(job, bound, n_parts);
   } else {

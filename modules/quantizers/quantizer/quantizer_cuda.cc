@@ -17,12 +17,41 @@ using device::EncodeJob;
 
 namespace {
 
-/// Working memory of an encode: state, parts of the range, one word per tile.
-struct WorkLayout {
-  static constexpr std::size_t kPartsAt = device::kStateBytes;
-  static constexpr std::size_t kTilesAt =
-      kPartsAt + device::kMaxRangeBlocks * sizeof(device::RangePart);
+/// Working memory of an encode, one part after the other.
+class WorkLayout {
+ public:
+  template <class T>
+  std::size_t add(std::size_t n) {
+    constexpr std::size_t kAlignment = 64;
+    const std::size_t at = n_bytes_;
+    n_bytes_ += bits::roundUp(n * sizeof(T), kAlignment);
+    return at;
+  }
+  std::size_t bytes() const { return n_bytes_; }
+
+ private:
+  std::size_t n_bytes_ = 0;
 };
+
+/// Lays the job's working memory out and takes it.
+void takeWork(EncodeJob& job, bool lists, Scratch& scratch, MemoryPool* pool) {
+  const std::size_t n_bytes = job.input.size.n_bytes;
+  const std::size_t n_tiles = lists ? bits::ceilDiv(n_bytes, device::kTileBytes) : 0;
+  job.n_groups = lists ? std::max<std::size_t>(1, bits::ceilDiv(n_tiles, device::kGroupTiles)) : 0;
+  WorkLayout layout;
+  const std::size_t state_at = layout.add<std::uint8_t>(device::kStateBytes);
+  const std::size_t parts_at = layout.add<device::RangePart>(device::kMaxRangeBlocks);
+  const std::size_t groups_at = layout.add<std::uint64_t>(job.n_groups);
+  const std::size_t counts_at = layout.add<std::uint16_t>(n_tiles);
+  const std::size_t masks_at =
+      layout.add<std::uint32_t>(n_tiles * (device::kTileBytes / job.value_bytes / 32));
+  std::uint8_t* work = scratch.get<std::uint8_t>(pool, layout.bytes()).data();
+  job.state = work + state_at;
+  job.parts = reinterpret_cast<device::RangePart*>(work + parts_at);
+  job.group_states = reinterpret_cast<std::uint64_t*>(work + groups_at);
+  job.tile_counts = reinterpret_cast<std::uint16_t*>(work + counts_at);
+  job.tile_masks = reinterpret_cast<std::uint32_t*>(work + masks_at);
+}
 
 }  // namespace
 
@@ -37,12 +66,6 @@ void QuantizerBase::encodeCuda(const CudaRun& run) {
   beginRun();  // the ladder begins anew, and ends on the device
   stored_version_ = 0;
 
-  const std::size_t n_tiles =
-      lists ? std::max<std::size_t>(
-                  1, bits::ceilDiv<std::size_t>(input.size.n_bytes, device::kTileBytes))
-            : 0;
-  const std::span<std::uint8_t> work = device_work_.get<std::uint8_t>(
-      run.pool, WorkLayout::kTilesAt + n_tiles * sizeof(std::uint64_t));
   EncodeJob job{};
   job.value_bytes = static_cast<std::uint32_t>(getDataTypeSize(value_type_));
   job.code_bytes = static_cast<std::uint32_t>(getDataTypeSize(code_type_));
@@ -53,10 +76,7 @@ void QuantizerBase::encodeCuda(const CudaRun& run) {
     job.outlier_indices = run.outputs[2];
   }
   job.record = run.record;
-  job.state = work.data();
-  job.parts = reinterpret_cast<device::RangePart*>(work.data() + WorkLayout::kPartsAt);
-  job.tile_states = reinterpret_cast<std::uint64_t*>(work.data() + WorkLayout::kTilesAt);
-  job.n_tile_states = n_tiles;
+  takeWork(job, lists, device_work_, run.pool);
 
   unsigned n_parts = 0;
   if (mode_ == ErrorBoundMode::NOA && !(value_base_ > 0.0)) {
@@ -68,10 +88,13 @@ void QuantizerBase::encodeCuda(const CudaRun& run) {
   device::launchPrepare(
       job, {error_bound_, value_base_, threshold, radius_, codeForm(), rel, noa, isLadder()},
       n_parts, run.stream);
-  if (rel) {
-    device::launchEncodeRel(job, {error_bound_, threshold_, radius_, codeBits()}, run.stream);
-  } else if (lists) {
-    device::launchEncodeLists(job, zigzag_, run.stream);
+  if (lists) {
+    if (rel) {
+      device::launchEncodeRel(job, {error_bound_, threshold_, radius_, codeBits()}, run.stream);
+    } else {
+      device::launchEncodeLists(job, zigzag_, run.stream);
+    }
+    device::launchGather(job, run.stream);
   } else {
     const bool wrap = linear_ && policy_ == LinearPolicy::Wrap;
     for (unsigned rung = 0; rung <= (isLadder() ? kLastRung : 0u); ++rung) {

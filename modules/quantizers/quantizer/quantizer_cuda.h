@@ -38,9 +38,15 @@ enum class Complaint : std::uint64_t {
 };
 
 inline constexpr unsigned kThreads = 256;
-/// 16-byte pieces per thread and tile. Work distribution only: no byte depends on it.
+inline constexpr unsigned kWarps = kThreads / 32;
+/// Per multiprocessor, where the compiler would take a few registers too many for that.
+inline constexpr unsigned kBlocksAtOnce = 5;
+/// 16-byte pieces per lane. A tile is what a warp takes at a time. Work distribution only: no byte
+/// depends on it.
 inline constexpr unsigned kVecs = 4;
-inline constexpr std::size_t kTileBytes = std::size_t{16} * kVecs * kThreads;
+inline constexpr std::size_t kTileBytes = std::size_t{16} * kVecs * 32;
+/// Tiles whose outliers one block gathers.
+inline constexpr std::size_t kGroupTiles = kThreads;
 inline constexpr unsigned kMaxRangeBlocks = 2048;
 
 /// Smallest and largest finite value of a part of the data, as ordered integers.
@@ -61,8 +67,11 @@ struct EncodeJob {
   StageRecord* record;
   void* state;
   RangePart* parts;
-  std::uint64_t* tile_states;  ///< of the look-back over the lists
-  std::uint64_t n_tile_states;
+  // With lists only, for as many tiles as the input can have:
+  std::uint16_t* tile_counts;   ///< outliers of each tile
+  std::uint32_t* tile_masks;    ///< a bit per value; only for tiles with outliers
+  std::uint64_t* group_states;  ///< of the look-back over groups of tiles
+  std::uint64_t n_groups;
 };
 
 /// Where the bound of ABS and NOA comes from.
@@ -85,9 +94,11 @@ void launchPrepare(const EncodeJob& job,
                    const BoundJob& bound,
                    unsigned n_parts,
                    cudaStream_t stream);
-/// Codes and, in index order, the outlier lists.
+/// Codes, and which values have none.
 void launchEncodeLists(const EncodeJob& job, bool zigzag, cudaStream_t stream);
 void launchEncodeRel(const EncodeJob& job, const RelSettings& settings, cudaStream_t stream);
+/// The outlier lists, in index order.
+void launchGather(const EncodeJob& job, cudaStream_t stream);
 /// In place and linear: codes only, and what could not be kept. A rung above 0 does nothing unless
 /// a smaller step can help.
 struct FlatJob {

@@ -1,5 +1,6 @@
 // Codes to values, then the outliers.
 #include "backends/cuda/launch.h"
+#include "quantizers/quantizer/quantizer_rel_value_codec.h"
 #include "quantizers/quantizer/quantizer_tile.cuh"
 
 namespace fz::quantizer::device {
@@ -53,7 +54,10 @@ struct Decoder {
   float log_step_v1;
   std::uint32_t radius;
 
-  __device__ __forceinline__ BitsOf<T> operator()(C code) const {
+  using U = BitsOf<T>;
+  static constexpr unsigned kCount = Vec16<T>::kCount;
+
+  __device__ __forceinline__ U operator()(C code) const {
     if constexpr (kForm == DecodeForm::kRel) {
       return fp::bits(relValue<T>(code, log_step));
     } else if constexpr (kForm == DecodeForm::kRelV1) {
@@ -65,6 +69,43 @@ struct Decoder {
         return isRawBits(code, radius) ? code : value;
       } else {
         return value;
+      }
+    }
+  }
+
+  /// kCount values, by a full warp. Lane i holds `root` = relRoot(i).
+  __device__ __forceinline__ void piece(const C* codes, double root, U* values) const {
+    if constexpr (kForm == DecodeForm::kRel && sizeof(T) == 4) {
+      const auto roots = [=](std::uint32_t i) {
+        return __shfl_sync(cuda::kAllLanes, root, static_cast<int>(i));
+      };
+      unsigned open = 0;
+#pragma unroll
+      for (unsigned e = 0; e < kCount; ++e) {
+        bool unsure = false;
+        const float size = relQuickMagnitude(relBin(codes[e]), log_step, roots, unsure);
+        values[e] = fp::bits(relSigned(codes[e], size));
+        open |= (unsure && codes[e] != 0 ? 1u : 0u) << e;
+      }
+      // One copy of the long way; selects instead of an index keep the piece in registers.
+#pragma unroll 1
+      for (; open != 0; open &= open - 1) {
+        const auto at = static_cast<unsigned>(__ffs(static_cast<int>(open))) - 1;
+        C code = codes[0];
+#pragma unroll
+        for (unsigned e = 1; e < kCount; ++e) {
+          code = e == at ? codes[e] : code;
+        }
+        const U value = (*this)(code);
+#pragma unroll
+        for (unsigned e = 0; e < kCount; ++e) {
+          values[e] = e == at ? value : values[e];
+        }
+      }
+    } else {
+#pragma unroll
+      for (unsigned e = 0; e < kCount; ++e) {
+        values[e] = (*this)(codes[e]);
       }
     }
   }
@@ -91,7 +132,7 @@ __global__ void __launch_bounds__(kThreads) decodeKernel(const DecodeJob job) {
       job.record->error_value = static_cast<std::uint64_t>(head.complaint);
     }
   }
-  const std::uint64_t begin = std::uint64_t{blockIdx.x} * Shape::kValues;
+  const std::uint64_t begin = firstTile() * Shape::kValues;
   if (!head.ok || !fitsOutput<T>(job, head) || begin >= head.n_values) {
     return;
   }
@@ -106,18 +147,16 @@ __global__ void __launch_bounds__(kThreads) decodeKernel(const DecodeJob job) {
     for (unsigned j = 0; j < kPieces; ++j) {
       codes[j] = *reinterpret_cast<const Codes*>(in + Shape::at(j));
     }
+    const double root = kForm == DecodeForm::kRel ? relRoot(cuda::laneId()) : 0.0;
 #pragma unroll
     for (unsigned j = 0; j < kPieces; ++j) {
       Vec16<U> values;
-#pragma unroll
-      for (unsigned e = 0; e < Shape::kCount; ++e) {
-        values.v[e] = decode(codes[j].v[e]);
-      }
+      decode.piece(codes[j].v, root, values.v);
       cuda::storeStream(out + Shape::at(j), values.raw);
     }
     return;
   }
-  for (unsigned i = threadIdx.x; i < n_left; i += kThreads) {
+  for (unsigned i = cuda::laneId(); i < n_left; i += cuda::kWarp) {
     out[i] = decode(in[i]);
   }
 }
@@ -182,7 +221,7 @@ __global__ void __launch_bounds__(kOrderThreads) orderKernel(const DecodeJob job
 template <class T, class C, DecodeForm kForm>
 void launchForm(const DecodeJob& job, cudaStream_t stream) {
   const std::size_t n = job.codes.size.n_bytes / sizeof(C);
-  const unsigned n_blocks = cuda::gridFor(n, TileShape<T, kDecodeVecs<T, C>>::kValues);
+  const unsigned n_blocks = cuda::gridFor(n, TileShape<T, kDecodeVecs<T, C>>::kValues * kWarps);
   decodeKernel<T, C, kForm><<<n_blocks, kThreads, 0, stream>>>(job);
   cuda::checkLaunch("quantizer decodeKernel");
 }

@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(kThreads) encodeListsKernel(const EncodeJob jo
 
 template <class T, class C>
 void launchFor(const EncodeJob& job, bool zigzag, cudaStream_t stream) {
-  const unsigned n_blocks = cuda::gridFor(job.input.size.n_bytes, kTileBytes);
+  const unsigned n_blocks = cuda::gridFor(job.input.size.n_bytes, kTileBytes * kWarps);
   if (zigzag) {
     encodeListsKernel<T, C, true><<<n_blocks, kThreads, 0, stream>>>(job);
   } else {

@@ -74,7 +74,8 @@ __global__ void __launch_bounds__(kThreads)
   const std::uint64_t n = valuesOf<T>(job);
   const std::uint64_t n_tiles = bits::ceilDiv<std::uint64_t>(n, Shape::kValues);
   Violations violations;
-  for (std::uint64_t tile = blockIdx.x; tile < n_tiles; tile += gridDim.x) {
+  for (std::uint64_t tile = firstTile(); tile < n_tiles;
+       tile += std::uint64_t{gridDim.x} * kWarps) {
     const std::uint64_t begin = tile * Shape::kValues;
     const std::uint64_t n_left = n - begin;
     Vec16<T> x[kVecs];
@@ -118,7 +119,7 @@ __global__ void settleKernel(const EncodeJob job, const bool is_ladder) {
 template <class T, class C, bool kInplace>
 void launchFor(const EncodeJob& job, const FlatJob& flat, cudaStream_t stream) {
   constexpr unsigned kBlocksPerProcessor = 8;
-  unsigned n_blocks = cuda::gridFor(job.input.size.n_bytes, kTileBytes);
+  unsigned n_blocks = cuda::gridFor(job.input.size.n_bytes, kTileBytes * kWarps);
   if (flat.rung > 0) {
     // Seldom needed; blocks that only find that out should be few.
     n_blocks = std::min(n_blocks, kBlocksPerProcessor * cuda::multiprocessorCount());

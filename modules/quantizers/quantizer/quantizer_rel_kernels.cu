@@ -54,7 +54,7 @@ struct RelCoder {
 };
 
 template <class T, class C, class Quick>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     encodeRelKernel(const EncodeJob job, const RelCoder<T, C, Quick> coder) {
   encodeListsTile<T, C>(job, coder);
 }
@@ -64,7 +64,7 @@ void launchWith(const EncodeJob& job,
                 const RelRule& rule,
                 const Quick& quick,
                 cudaStream_t stream) {
-  const unsigned n_blocks = cuda::gridFor(job.input.size.n_bytes, kTileBytes);
+  const unsigned n_blocks = cuda::gridFor(job.input.size.n_bytes, kTileBytes * kWarps);
   const RelCoder<T, C, Quick> coder{rule, quick};
   encodeRelKernel<T, C, Quick><<<n_blocks, kThreads, 0, stream>>>(job, coder);
   cuda::checkLaunch("quantizer encodeRelKernel");

@@ -1,7 +1,7 @@
 #pragma once
 
-// A block's tile: kCount values (16 bytes) per piece, kPieces pieces per thread, piece j of thread
-// t at position j * kThreads + t. Device code only.
+// A warp's tile: kCount values (16 bytes) per piece, kPieces pieces per lane, piece j of lane l at
+// position j * 32 + l. Device code only.
 
 #include <cstdint>
 
@@ -41,14 +41,20 @@ __device__ __forceinline__ std::uint64_t valuesOf(const EncodeJob& job) {
 template <class T, unsigned kPieces>
 struct TileShape {
   static constexpr unsigned kCount = Vec16<T>::kCount;
-  static constexpr unsigned kValues = kPieces * kThreads * kCount;
+  static constexpr unsigned kValues = kPieces * cuda::kWarp * kCount;
   static constexpr unsigned kAll = kPieces * kCount == 32 ? ~0u : (1u << (kPieces * kCount)) - 1u;
 
-  /// Position in the tile of the first value of the thread's piece j.
+  /// Position in the tile of the first value of the lane's piece j.
   static __device__ __forceinline__ unsigned at(unsigned j) {
-    return (j * kThreads + threadIdx.x) * kCount;
+    return (j * cuda::kWarp + cuda::laneId()) * kCount;
   }
 };
+
+/// The first tile of the calling warp, which must be complete. The shuffle tells the compiler that
+/// it is one number for all lanes.
+__device__ __forceinline__ std::uint64_t firstTile() {
+  return std::uint64_t{blockIdx.x} * kWarps + __shfl_sync(cuda::kAllLanes, cuda::warpId(), 0);
+}
 
 /// The codes of one piece.
 template <class C, unsigned kCount>
@@ -56,23 +62,51 @@ struct alignas(sizeof(C) * kCount) CodeVec {
   C v[kCount];
 };
 
-/// The thread's values; 0 beyond the end.
+/// How many of a tile's values are there, seen from one lane: value e of its piece j is if
+/// has(j, e). One number, compared with constants.
+template <class T, unsigned kPieces>
+struct TileEnd {
+  using Shape = TileShape<T, kPieces>;
+  int left;
+
+  explicit __device__ __forceinline__ TileEnd(std::uint64_t n_left)
+      : left(static_cast<int>(n_left < Shape::kValues ? n_left : Shape::kValues) -
+             static_cast<int>(Shape::at(0))) {}
+  __device__ __forceinline__ bool has(unsigned j, unsigned e) const {
+    return static_cast<int>(j * cuda::kWarp * Shape::kCount + e) < left;
+  }
+  /// Bit j * kCount + e: has(j, e).
+  __device__ __forceinline__ unsigned bits() const {
+    unsigned present = 0;
+#pragma unroll
+    for (unsigned j = 0; j < kPieces; ++j) {
+#pragma unroll
+      for (unsigned e = 0; e < Shape::kCount; ++e) {
+        present |= (has(j, e) ? 1u : 0u) << (j * Shape::kCount + e);
+      }
+    }
+    return present;
+  }
+};
+
+/// The lane's values; 0 beyond the end.
 template <class T, unsigned kPieces>
 __device__ __forceinline__ void loadTile(const T* tile, std::uint64_t n_left, Vec16<T>* x) {
   using Shape = TileShape<T, kPieces>;
+  tile += Shape::at(0);
   if (n_left >= Shape::kValues) {
 #pragma unroll
     for (unsigned j = 0; j < kPieces; ++j) {
-      x[j].raw = cuda::loadStream(tile + Shape::at(j));
+      x[j].raw = cuda::loadStream(tile + j * cuda::kWarp * Shape::kCount);
     }
     return;
   }
+  const TileEnd<T, kPieces> end(n_left);
 #pragma unroll
   for (unsigned j = 0; j < kPieces; ++j) {
 #pragma unroll
     for (unsigned e = 0; e < Shape::kCount; ++e) {
-      const unsigned i = Shape::at(j) + e;
-      x[j].v[e] = i < n_left ? tile[i] : T{0};
+      x[j].v[e] = end.has(j, e) ? tile[j * cuda::kWarp * Shape::kCount + e] : T{0};
     }
   }
 }
@@ -83,41 +117,31 @@ __device__ __forceinline__ void storeTile(C* tile,
                                           const CodeVec<C, Vec16<T>::kCount>* codes) {
   using Shape = TileShape<T, kPieces>;
   using Codes = CodeVec<C, Shape::kCount>;
+  tile += Shape::at(0);
   if (n_left >= Shape::kValues) {
 #pragma unroll
     for (unsigned j = 0; j < kPieces; ++j) {
-      *reinterpret_cast<Codes*>(tile + Shape::at(j)) = codes[j];
+      *reinterpret_cast<Codes*>(tile + j * cuda::kWarp * Shape::kCount) = codes[j];
     }
     return;
   }
+  const TileEnd<T, kPieces> end(n_left);
 #pragma unroll
   for (unsigned j = 0; j < kPieces; ++j) {
 #pragma unroll
     for (unsigned e = 0; e < Shape::kCount; ++e) {
-      const unsigned i = Shape::at(j) + e;
-      if (i < n_left) {
-        tile[i] = codes[j].v[e];
+      if (end.has(j, e)) {
+        tile[j * cuda::kWarp * Shape::kCount + e] = codes[j].v[e];
       }
     }
   }
 }
 
-/// Bit j * kCount + e: value e of the thread's piece j is there.
+/// Bit j * kCount + e: value e of the lane's piece j is there.
 template <class T, unsigned kPieces>
 __device__ __forceinline__ unsigned presentValues(std::uint64_t n_left) {
   using Shape = TileShape<T, kPieces>;
-  if (n_left >= Shape::kValues) {
-    return Shape::kAll;
-  }
-  unsigned present = 0;
-#pragma unroll
-  for (unsigned j = 0; j < kPieces; ++j) {
-#pragma unroll
-    for (unsigned e = 0; e < Shape::kCount; ++e) {
-      present |= (Shape::at(j) + e < n_left ? 1u : 0u) << (j * Shape::kCount + e);
-    }
-  }
-  return present;
+  return n_left >= Shape::kValues ? Shape::kAll : TileEnd<T, kPieces>(n_left).bits();
 }
 
 /// ABS and NOA.
