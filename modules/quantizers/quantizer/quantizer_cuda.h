@@ -46,7 +46,7 @@ inline constexpr unsigned kBlocksAtOnce = 5;
 inline constexpr unsigned kVecs = 4;
 inline constexpr std::size_t kTileBytes = std::size_t{16} * kVecs * 32;
 /// Tiles whose outliers one block gathers.
-inline constexpr std::size_t kGroupTiles = kThreads;
+inline constexpr unsigned kGroupTiles = 64;
 inline constexpr unsigned kMaxRangeBlocks = 2048;
 
 /// Smallest and largest finite value of a part of the data, as ordered integers.

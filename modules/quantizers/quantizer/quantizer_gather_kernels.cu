@@ -15,9 +15,9 @@ constexpr unsigned kPrefixEvery = 32;
 
 template <class T>
 struct Lists {
-  const BitsOf<T>* in;
-  BitsOf<T>* values;
-  std::uint32_t* indices;
+  const BitsOf<T>* __restrict__ in;
+  BitsOf<T>* __restrict__ values;
+  std::uint32_t* __restrict__ indices;
   std::uint64_t room;  ///< entries
 
   explicit __device__ __forceinline__ Lists(const EncodeJob& job)
@@ -37,41 +37,42 @@ struct Lists {
   }
 };
 
-/// A full warp: the outliers of one tile to entries from `at` on.
+template <class T>
+__device__ __forceinline__ void publishLists(const EncodeJob& job, std::uint64_t n_outliers) {
+  job.record->value[kSlotOutliers] = n_outliers;
+  cuda::publishSize(job.record, 1, n_outliers * sizeof(T), job.outlier_values.capacity_bytes);
+  cuda::publishSize(job.record, 2, n_outliers * sizeof(std::uint32_t),
+                    job.outlier_indices.capacity_bytes);
+}
+
+/// A full warp: the outliers of one tile to entries from `at` on. `places` is the warp's own shared
+/// memory: which values they are, so that loads and stores are side by side and do not wait for
+/// each other.
 template <class T>
 __device__ __forceinline__ void gatherTile(const EncodeJob& job,
                                            const Lists<T>& lists,
                                            std::uint64_t tile,
                                            unsigned count,
-                                           std::uint64_t at) {
+                                           std::uint64_t at,
+                                           std::uint16_t* places) {
   constexpr unsigned kValues = TileShape<T, kVecs>::kValues;
-  constexpr unsigned kWords = TileMask<T>::kWords;
+  constexpr unsigned kPart = kValues / cuda::kWarp;
+  constexpr unsigned kPartsPerWord = 32 / kPart;
   const unsigned lane = cuda::laneId();
-  const std::uint64_t begin = tile * kValues;
-  const std::uint32_t* words = job.tile_masks + tile * kWords;
-  if (count < kValues / 8) {
-    // Few: each lane looks for its own among neighbouring values.
-    constexpr unsigned kPart = kValues / cuda::kWarp;
-    constexpr unsigned kPartsPerWord = 32 / kPart;
-    unsigned mask = words[lane / kPartsPerWord] >> (lane % kPartsPerWord * kPart);
-    mask &= (1u << kPart) - 1u;
-    const auto own = static_cast<unsigned>(__popc(mask));
-    at += cuda::warpInclusiveSum(own) - own;
-    for (; mask != 0; mask &= mask - 1) {
-      const auto bit = static_cast<unsigned>(__ffs(static_cast<int>(mask))) - 1;
-      lists.put(at++, begin + lane * kPart + bit);
-    }
-    return;
+  const std::uint32_t* words = job.tile_masks + tile * TileMask<T>::kWords;
+  unsigned mask = words[lane / kPartsPerWord] >> (lane % kPartsPerWord * kPart);
+  mask &= (1u << kPart) - 1u;
+  const auto own = static_cast<unsigned>(__popc(mask));
+  unsigned entry = cuda::warpInclusiveSum(own) - own;
+  __syncwarp();  // the tile before has been read
+  for (; mask != 0; mask &= mask - 1) {
+    const auto bit = static_cast<unsigned>(__ffs(static_cast<int>(mask))) - 1;
+    places[entry++] = static_cast<std::uint16_t>(lane * kPart + bit);
   }
-  const unsigned own_word = lane < kWords ? words[lane] : 0;
+  __syncwarp();
 #pragma unroll 4
-  for (unsigned w = 0; w < kWords; ++w) {
-    const unsigned word = __shfl_sync(cuda::kAllLanes, own_word, w);
-    if ((word >> lane & 1u) != 0) {
-      const auto before = static_cast<unsigned>(__popc(word & ((1u << lane) - 1u)));
-      lists.put(at + before, begin + w * 32 + lane);
-    }
-    at += static_cast<unsigned>(__popc(word));
+  for (unsigned i = lane; i < count; i += cuda::kWarp) {
+    lists.put(at + i, tile * kValues + places[i]);
   }
 }
 
@@ -79,18 +80,28 @@ template <class T>
 __global__ void __launch_bounds__(kThreads) gatherKernel(const EncodeJob job) {
   constexpr unsigned kValues = TileShape<T, kVecs>::kValues;
   __shared__ unsigned warp_sums[kWarps];
+  __shared__ unsigned tile_counts[kGroupTiles];
+  __shared__ unsigned tile_entries[kGroupTiles];
   __shared__ std::uint64_t lists_begin;
+  __shared__ std::uint16_t places[kWarps][kValues];
   const std::uint64_t n_tiles = bits::ceilDiv<std::uint64_t>(valuesOf<T>(job), kValues);
-  const std::uint64_t n_groups = n_tiles == 0 ? 1 : bits::ceilDiv<std::uint64_t>(n_tiles, kThreads);
+  const std::uint64_t n_groups =
+      n_tiles == 0 ? 1 : bits::ceilDiv<std::uint64_t>(n_tiles, kGroupTiles);
   const std::uint64_t group = blockIdx.x;
   if (group >= n_groups) {
     return;
   }
   const bool is_last = group + 1 == n_groups;
-  const std::uint64_t tile = group * kThreads + threadIdx.x;
-  const unsigned count = tile < n_tiles ? job.tile_counts[tile] : 0;
+  const std::uint64_t first_tile = group * kGroupTiles;
+  const unsigned count = threadIdx.x < kGroupTiles && first_tile + threadIdx.x < n_tiles
+                             ? job.tile_counts[first_tile + threadIdx.x]
+                             : 0;
   unsigned total = 0;
   const unsigned before = cuda::blockExclusiveSum<kThreads>(count, warp_sums, &total);
+  if (threadIdx.x < kGroupTiles) {
+    tile_counts[threadIdx.x] = count;
+    tile_entries[threadIdx.x] = before;
+  }
   if (cuda::warpId() == 0) {
     const cuda::LookBack scan{job.group_states};
     if (cuda::laneId() == 0) {
@@ -101,12 +112,7 @@ __global__ void __launch_bounds__(kThreads) gatherKernel(const EncodeJob job) {
       if (cuda::laneId() == 0) {
         lists_begin = n_before;
         if (is_last) {
-          const std::uint64_t n_outliers = n_before + total;
-          job.record->value[kSlotOutliers] = n_outliers;
-          cuda::publishSize(job.record, 1, n_outliers * sizeof(T),
-                            job.outlier_values.capacity_bytes);
-          cuda::publishSize(job.record, 2, n_outliers * sizeof(std::uint32_t),
-                            job.outlier_indices.capacity_bytes);
+          publishLists<T>(job, n_before + total);
         }
       }
     }
@@ -116,11 +122,11 @@ __global__ void __launch_bounds__(kThreads) gatherKernel(const EncodeJob job) {
   }
   __syncthreads();
   const Lists<T> lists(job);
-  const std::uint64_t warp_tile = tile - cuda::laneId();
-  for (unsigned left = __ballot_sync(cuda::kAllLanes, count != 0); left != 0; left &= left - 1) {
-    const auto from = static_cast<unsigned>(__ffs(static_cast<int>(left))) - 1;
-    gatherTile<T>(job, lists, warp_tile + from, __shfl_sync(cuda::kAllLanes, count, from),
-                  lists_begin + __shfl_sync(cuda::kAllLanes, before, from));
+  for (unsigned i = cuda::warpId(); i < kGroupTiles; i += kWarps) {
+    if (tile_counts[i] != 0) {
+      gatherTile<T>(job, lists, first_tile + i, tile_counts[i], lists_begin + tile_entries[i],
+                    places[cuda::warpId()]);
+    }
   }
 }
 
