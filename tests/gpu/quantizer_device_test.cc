@@ -9,6 +9,7 @@
 #include "cuda_check.h"
 #include "fz/backend.h"
 #include "fz/error.h"
+#include "gpu/device_pipeline.h"
 #include "gpu/device_stage.h"
 #include "quantizers/quantizer/quantizer.h"
 
@@ -314,6 +315,51 @@ TEST_F(DeviceQuantizer, SizesMayStandOnTheDevice) {
     EXPECT_EQ(e.code(), ErrorCode::kBadSize);
   }
   cudaFree(memory);
+}
+
+/// Everything the data decides (ranges, rungs, counts) is found inside the graph.
+TEST_F(DeviceQuantizer, EveryModeCanBeCapturedAndReplayedOnOtherData) {
+  constexpr std::size_t kN = 50'000;
+  QConfig inplace(1e-3);
+  inplace.zigzag_codes = true;
+  inplace.inplace_outliers = true;
+  const QConfig configs[] = {QConfig(1e-3),
+                             {1e-4, ErrorBoundMode::NOA},
+                             {1e-3, ErrorBoundMode::REL},
+                             inplace,
+                             linear(0.1001, LinearPolicy::Guarantee),
+                             linear(1e-5, LinearPolicy::Guarantee, ErrorBoundMode::NOA),
+                             linear(1e-2, LinearPolicy::Wrap)};
+  for (const QConfig& config : configs) {
+    SCOPED_TRACE(testing::Message() << errorBoundModeName(config.eb_mode) << config.linear_mode
+                                    << linearPolicyName(config.linear_policy));
+    const DeviceStream stream;
+    Pipeline pipeline(kN * sizeof(float), MemoryStrategy::PREALLOCATE);
+    pipeline.setBackend(Backend::CUDA);
+    pipeline.enableGraphMode(true);
+    pipeline.addStage<QuantizerStage<float, std::uint32_t>>(config);
+    pipeline.finalize();
+    pipeline.warmup(stream);
+    pipeline.captureGraph(stream);
+    Pipeline cpu;
+    cpu.setBackend(Backend::CPU);
+    cpu.addStage<QuantizerStage<float, std::uint32_t>>(config);
+    cpu.finalize();
+    for (int i = 0; i < 5; ++i) {
+      std::vector<float> values = i % 2 == 0 ? withOutliers<float>(kN, 0.0) : hardValues(kN);
+      for (std::size_t k = 0; k < kN; k += static_cast<std::size_t>(7 + 100 * i)) {
+        values[k] *= static_cast<float>(1 + i);
+      }
+      const DeviceBytesBuffer input{ByteView(toBytes(values))};
+      FrameBytes expected;
+      FrameBytes frame;
+      const std::string cpu_error = messageOf([&] { expected = frameOf(cpu, values); });
+      const std::string error =
+          messageOf([&] { frame = frameOnDevice(pipeline, input, kN * sizeof(float), stream); });
+      EXPECT_EQ(error, cpu_error) << "replay " << i;
+      EXPECT_TRUE(frame == expected) << "replay " << i;
+    }
+  }
 }
 
 }  // namespace

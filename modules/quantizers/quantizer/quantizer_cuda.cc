@@ -37,9 +37,9 @@ class WorkLayout {
 void takeWork(EncodeJob& job, bool lists, Scratch& scratch, MemoryPool* pool) {
   const std::size_t n_bytes = job.input.size.n_bytes;
   const std::size_t n_tiles = lists ? bits::ceilDiv(n_bytes, device::kTileBytes) : 0;
+  job.group_tiles = n_tiles > device::kManyTiles ? device::kMaxGroupTiles : device::kMinGroupTiles;
   job.n_groups =
-      lists ? std::max<std::size_t>(1, bits::ceilDiv<std::size_t>(n_tiles, device::kGroupTiles))
-            : 0;
+      lists ? std::max<std::size_t>(1, bits::ceilDiv<std::size_t>(n_tiles, job.group_tiles)) : 0;
   WorkLayout layout;
   const std::size_t state_at = layout.add<std::uint8_t>(device::kStateBytes);
   const std::size_t parts_at = layout.add<device::RangePart>(device::kMaxRangeBlocks);

@@ -45,8 +45,10 @@ inline constexpr unsigned kBlocksAtOnce = 5;
 /// depends on it.
 inline constexpr unsigned kVecs = 4;
 inline constexpr std::size_t kTileBytes = std::size_t{16} * kVecs * 32;
-/// Tiles whose outliers one block gathers.
-inline constexpr unsigned kGroupTiles = 64;
+/// Tiles whose outliers one block gathers. More of them where there are enough for all blocks.
+inline constexpr unsigned kMinGroupTiles = 64;
+inline constexpr unsigned kMaxGroupTiles = kThreads;
+inline constexpr unsigned kManyTiles = 65536;
 inline constexpr unsigned kMaxRangeBlocks = 2048;
 
 /// Smallest and largest finite value of a part of the data, as ordered integers.
@@ -72,6 +74,7 @@ struct EncodeJob {
   std::uint32_t* tile_masks;    ///< a bit per value; only for tiles with outliers
   std::uint64_t* group_states;  ///< of the look-back over groups of tiles
   std::uint64_t n_groups;
+  std::uint32_t group_tiles;
 };
 
 /// Where the bound of ABS and NOA comes from.

@@ -45,33 +45,38 @@ __device__ __forceinline__ void publishLists(const EncodeJob& job, std::uint64_t
                     job.outlier_indices.capacity_bytes);
 }
 
+/// The lane's part of a tile's mask: neighbouring values.
+template <class T>
+__device__ __forceinline__ unsigned maskPart(const EncodeJob& job, std::uint64_t tile) {
+  constexpr unsigned kPart = TileShape<T, kVecs>::kValues / cuda::kWarp;
+  constexpr unsigned kPartsPerWord = 32 / kPart;
+  const unsigned lane = cuda::laneId();
+  const std::uint32_t* words = job.tile_masks + tile * TileMask<T>::kWords;
+  return words[lane / kPartsPerWord] >> (lane % kPartsPerWord * kPart) & ((1u << kPart) - 1u);
+}
+
 /// A full warp: the outliers of one tile to entries from `at` on. `places` is the warp's own shared
 /// memory: which values they are, so that loads and stores are side by side and do not wait for
 /// each other.
 template <class T>
-__device__ __forceinline__ void gatherTile(const EncodeJob& job,
-                                           const Lists<T>& lists,
+__device__ __forceinline__ void gatherTile(const Lists<T>& lists,
                                            std::uint64_t tile,
+                                           unsigned mask,
                                            unsigned count,
                                            std::uint64_t at,
                                            std::uint16_t* places) {
   constexpr unsigned kValues = TileShape<T, kVecs>::kValues;
   constexpr unsigned kPart = kValues / cuda::kWarp;
-  constexpr unsigned kPartsPerWord = 32 / kPart;
-  const unsigned lane = cuda::laneId();
-  const std::uint32_t* words = job.tile_masks + tile * TileMask<T>::kWords;
-  unsigned mask = words[lane / kPartsPerWord] >> (lane % kPartsPerWord * kPart);
-  mask &= (1u << kPart) - 1u;
   const auto own = static_cast<unsigned>(__popc(mask));
   unsigned entry = cuda::warpInclusiveSum(own) - own;
   __syncwarp();  // the tile before has been read
   for (; mask != 0; mask &= mask - 1) {
     const auto bit = static_cast<unsigned>(__ffs(static_cast<int>(mask))) - 1;
-    places[entry++] = static_cast<std::uint16_t>(lane * kPart + bit);
+    places[entry++] = static_cast<std::uint16_t>(cuda::laneId() * kPart + bit);
   }
   __syncwarp();
 #pragma unroll 4
-  for (unsigned i = lane; i < count; i += cuda::kWarp) {
+  for (unsigned i = cuda::laneId(); i < count; i += cuda::kWarp) {
     lists.put(at + i, tile * kValues + places[i]);
   }
 }
@@ -80,25 +85,25 @@ template <class T>
 __global__ void __launch_bounds__(kThreads) gatherKernel(const EncodeJob job) {
   constexpr unsigned kValues = TileShape<T, kVecs>::kValues;
   __shared__ unsigned warp_sums[kWarps];
-  __shared__ unsigned tile_counts[kGroupTiles];
-  __shared__ unsigned tile_entries[kGroupTiles];
+  __shared__ unsigned tile_counts[kMaxGroupTiles];
+  __shared__ unsigned tile_entries[kMaxGroupTiles];
   __shared__ std::uint64_t lists_begin;
   __shared__ std::uint16_t places[kWarps][kValues];
   const std::uint64_t n_tiles = bits::ceilDiv<std::uint64_t>(valuesOf<T>(job), kValues);
   const std::uint64_t n_groups =
-      n_tiles == 0 ? 1 : bits::ceilDiv<std::uint64_t>(n_tiles, kGroupTiles);
+      n_tiles == 0 ? 1 : bits::ceilDiv<std::uint64_t>(n_tiles, job.group_tiles);
   const std::uint64_t group = blockIdx.x;
   if (group >= n_groups) {
     return;
   }
   const bool is_last = group + 1 == n_groups;
-  const std::uint64_t first_tile = group * kGroupTiles;
-  const unsigned count = threadIdx.x < kGroupTiles && first_tile + threadIdx.x < n_tiles
+  const std::uint64_t first_tile = group * job.group_tiles;
+  const unsigned count = threadIdx.x < job.group_tiles && first_tile + threadIdx.x < n_tiles
                              ? job.tile_counts[first_tile + threadIdx.x]
                              : 0;
   unsigned total = 0;
   const unsigned before = cuda::blockExclusiveSum<kThreads>(count, warp_sums, &total);
-  if (threadIdx.x < kGroupTiles) {
+  if (threadIdx.x < job.group_tiles) {
     tile_counts[threadIdx.x] = count;
     tile_entries[threadIdx.x] = before;
   }
@@ -122,11 +127,18 @@ __global__ void __launch_bounds__(kThreads) gatherKernel(const EncodeJob job) {
   }
   __syncthreads();
   const Lists<T> lists(job);
-  for (unsigned i = cuda::warpId(); i < kGroupTiles; i += kWarps) {
+  // The next mask is on its way while a tile's values are.
+  const auto loadMask = [&](unsigned i) {
+    return i < job.group_tiles && tile_counts[i] != 0 ? maskPart<T>(job, first_tile + i) : 0;
+  };
+  unsigned mask = loadMask(cuda::warpId());
+  for (unsigned i = cuda::warpId(); i < job.group_tiles; i += kWarps) {
+    const unsigned next_mask = loadMask(i + kWarps);
     if (tile_counts[i] != 0) {
-      gatherTile<T>(job, lists, first_tile + i, tile_counts[i], lists_begin + tile_entries[i],
+      gatherTile<T>(lists, first_tile + i, mask, tile_counts[i], lists_begin + tile_entries[i],
                     places[cuda::warpId()]);
     }
+    mask = next_mask;
   }
 }
 

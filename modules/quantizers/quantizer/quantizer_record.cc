@@ -22,6 +22,7 @@ std::vector<DeviceField> QuantizerBase::deviceFields() const {
     fields.push_back({8, 4, device::kSlotRangeF32});
     fields.push_back({56, 8, device::kSlotBound});
     fields.push_back({64, 8, device::kSlotRange});
+    fields.push_back({DeviceField::kAbsoluteBound, 8, device::kSlotAbsBound});
   }
   return fields;
 }
