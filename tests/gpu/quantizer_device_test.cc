@@ -102,6 +102,11 @@ TEST_F(DeviceQuantizer, OutliersOfManyTilesStandInIndexOrder) {
   }
 }
 
+TEST_F(DeviceQuantizer, OutliersOfALargeFieldStandInIndexOrder) {
+  expectSameEncoding(maker<float, std::uint16_t>(QConfig(1e-3)),
+                     toBytes(withOutliers<float>(34'000'001, 1e-4)));
+}
+
 TEST_F(DeviceQuantizer, RelOfManyTiles) {
   for (const double bound : {1e-2, 1e-5, 1e-8, 2.0}) {
     SCOPED_TRACE(bound);
