@@ -7,13 +7,12 @@
 #include <limits>
 
 #include "failure.h"
+#include "fz/limits.h"
 #include "suggest.h"
 
 namespace fz::cli {
 
 namespace {
-
-constexpr std::size_t kMaxThreads = 1024;
 
 constexpr std::pair<std::string_view, ErrorBoundMode> kBoundModes[] = {
     {"abs", ErrorBoundMode::ABS},
