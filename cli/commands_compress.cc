@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <memory>
@@ -128,13 +129,33 @@ void checkBoundKind(const CompressJob& job, const FrameInfo& info) {
 
 std::string boundText(const FrameInfo& info) {
   if (!info.bound) {
-    return "lossless";
+    return info.lossless ? "none (lossless)" : "none (values may miss it)";
   }
   std::string text = fmt::format("{}:{}", boundModeOption(info.bound->mode), info.bound->requested);
   if (info.bound->mode != ErrorBoundMode::ABS && info.bound->absolute != 0.0) {
     text += fmt::format(" = {} absolute", info.bound->absolute);
   }
   return text;
+}
+
+/// What --verify holds an archive to: all that it promises, and no less than was asked for.
+BoundRule ruleToVerify(const CompressJob& job, const Field& field, const FrameInfo& info) {
+  const std::optional<BoundRule> promised = ruleOfFrame(info);
+  if (!job.bound || (promised && promised->kind == BoundRule::Kind::kBits)) {
+    if (!promised) {
+      throw Failure(ExitCode::kUsage,
+                    "verify: this pipeline promises no bound (linear_policy Wrap); give the one to "
+                    "check with -b");
+    }
+    return *promised;
+  }
+  BoundRule rule = ruleOfRequest(*job.bound, field.type, field.bytes);
+  if (promised) {
+    // A range that was given (value_base) counts, not the one of these data.
+    const bool has_range = job.bound->mode == ErrorBoundMode::NOA;
+    rule.value = has_range ? promised->value : std::min(rule.value, promised->value);
+  }
+  return rule;
 }
 
 CheckReport verifyFrame(const CompressJob& job,
@@ -149,9 +170,8 @@ CheckReport verifyFrame(const CompressJob& job,
                               "this",
                               field.bytes.size(), decoded.bytes().size()));
   }
-  const BoundRule rule =
-      job.bound ? ruleOfRequest(*job.bound, field.type, field.bytes) : ruleOfFrame(info);
-  CheckReport report = checkValues(field.type, field.bytes, decoded.bytes(), rule);
+  CheckReport report =
+      checkValues(field.type, field.bytes, decoded.bytes(), ruleToVerify(job, field, info));
   if (!report.passed()) {
     throw Failure(ExitCode::kBound,
                   fmt::format("verify: {}; nothing was written, use another preset or bound",

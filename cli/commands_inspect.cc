@@ -29,9 +29,10 @@ std::string joinTypes(const std::vector<DataType>& types) {
   return text;
 }
 
-std::string boundLine(const std::optional<BoundInfo>& bound) {
+std::string boundLine(const FrameInfo& info) {
+  const std::optional<BoundInfo>& bound = info.bound;
   if (!bound) {
-    return "none (lossless)";
+    return info.lossless ? "none (lossless)" : "none stated (lossy)";
   }
   std::string text = fmt::format("{}:{}", boundModeOption(bound->mode), bound->requested);
   if (bound->mode == ErrorBoundMode::REL && bound->absolute == 0.0) {
@@ -52,7 +53,7 @@ void printInfo(const std::string& name, const FrameInfo& info) {
   line("compressed:", fmt::format("{} bytes (header {}, payload {})", info.frameBytes(),
                                   info.header_bytes, info.payload_bytes));
   line("ratio:", fmt::format("{:.4f}", info.ratio()));
-  line("bound:", boundLine(info.bound));
+  line("bound:", boundLine(info));
   line("checksums:", info.has_checksums ? fmt::format("header {:08x}, payload {:08x}",
                                                       info.header_checksum, info.payload_checksum)
                                         : "none");

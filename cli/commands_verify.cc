@@ -90,8 +90,13 @@ ExitCode runVerify(const VerifyArguments& arguments) {
     return read;
   }
   const std::vector<std::uint8_t> original = readOriginal(arguments.original, info);
-  const BoundRule rule = request ? ruleOfRequest(*request, info.type, original) : ruleOfFrame(info);
-  const CheckReport report = checkValues(info.type, original, decoded.bytes(), rule);
+  const std::optional<BoundRule> rule =
+      request ? ruleOfRequest(*request, info.type, original) : ruleOfFrame(info);
+  if (!rule) {
+    throw Failure(ExitCode::kUsage, fmt::format("{}: the archive states no bound; give one with -b",
+                                                arguments.archive));
+  }
+  const CheckReport report = checkValues(info.type, original, decoded.bytes(), *rule);
   if (arguments.json) {
     fmt::print("{}", checkToJson(arguments.archive, arguments.original, report));
   } else if (!arguments.common.quiet) {

@@ -53,6 +53,7 @@ Json frameJson(const std::string& file, const FrameInfo& info) {
                {"payload_bytes", info.payload_bytes},
                {"ratio", info.ratio()},
                {"bound", boundJson(info.bound)},
+               {"lossless", info.lossless},
                {"checksums", nullptr},
                {"stages", Json::array()},
                {"segments", Json::array()}};

@@ -15,11 +15,11 @@ __all__ = ["CompressTest", "CompressNpyTest", "DefaultPresetTest"]
 
 
 class CompressTest(CliCase):
-    def compressed(self, *options, name="a.f32", count=3000, typecode="f"):
+    def compressed(self, *options, name="a.f32", count=3000, typecode="f", preset=("-p", "cusz")):
         """Compresses with cusz, decodes, and gives field, decoded field and stderr."""
         field = wave(count, typecode)
         self.put(name, field)
-        done = self.fz("compress", "-p", "cusz", *options, name)
+        done = self.fz("compress", *preset, *options, name)
         self.fz("decompress", "-fq", "-o", "back.raw", name + ".fzm")
         return field, self.values("back.raw", typecode), done.stderr.decode()
 
@@ -228,7 +228,36 @@ class CompressTest(CliCase):
 
     def test_verify_says_what_it_checked(self):
         _, _, message = self.compressed("--verify", "-b", "abs:0.01")
-        self.assertIn("verified: all 3000 values meet |x - x'| <= 0.01", message)
+        # LorenzoQuant holds values to the largest float that is not above the bound.
+        self.assertIn("verified: all 3000 values meet |x - x'| <= 0.0099999", message)
+        _, _, message = self.compressed("-f", "--verify", "-p", "speed", "-b", "abs:0.01", preset=())
+        self.assertIn("verified: all 3000 values meet |x - x'| <= 0.01,", message)
+
+    def test_verify_holds_the_archive_to_what_it_promises(self):
+        field = wave(3000)
+        field[7] = 1e20
+        self.put("a.f32", field)
+        words = ("compress", "-fp", "speed", "-b", "range:1e-3", "--set", "quantizer.value_base=35", "--verify", "a.f32")
+        self.assertIn("<= 0.035,", self.fz(*words).stderr.decode())
+
+    def test_verify_never_takes_an_infinite_bound(self):
+        self.put("a.f64", array.array("d", [-1.7e308, 1.7e308, 0.0, 1.0] * 100))
+        for preset in ("pfpl", "cusz"):
+            message = self.fz("compress", "-fp", preset, "-b", "range:1e-3", "--verify", "a.f64").stderr.decode()
+            self.assertIn("verified", message)
+            self.assertNotIn("inf", message)
+        self.assertNotIn(b"inf", self.fz("verify", "-b", "range:10", "a.f64.fzm", "a.f64").stdout.splitlines()[0])
+
+    def test_wrapped_values_are_promised_nothing(self):
+        self.put("a.f32", array.array("f", [1.0, 2.0, 1e30, 3.0] * 10))
+        wrap = ("compress", "-fp", "cuszp", "-b", "abs:0.01", "--set", "linear_policy=Wrap")
+        self.assertIn("bound none (values may miss it)", self.fz(*wrap, "a.f32").stderr.decode())
+        self.assertIn(b"none stated (lossy)", self.fz("info", "a.f32.fzm").stdout)
+        self.assertEqual((self.info()["bound"], self.info()["lossless"]), (None, False))
+        self.fails(USAGE, "verify", "a.f32.fzm", "a.f32", says=["no bound", "-b"])
+        self.fails(BOUND, *wrap, "--verify", "a.f32", says="10 of 40 values")
+        wrap = ("compress", "-fp", "cuszp", "--set", "linear_policy=Wrap", "--verify", "a.f32")
+        self.fails(USAGE, *wrap, says=["no bound", "-b"])
 
     def test_special_values_pass_verify(self):
         nan = struct.unpack("<f", b"\x01\x00\xc0\x7f")[0]
