@@ -86,8 +86,9 @@ ExitCode runInfo(const InspectArguments& arguments) {
         is_first = false;
         printInfo(inputName(file), info);
       });
-  if (!frames.empty()) {
-    fmt::print("{}", framesToJson(frames));
+  const bool several = arguments.files.size() > 1;
+  if (arguments.json && (several || !frames.empty())) {
+    fmt::print("{}", several ? framesToJson(frames) : frameToJson(frames.front()));
   }
   return code;
 }

@@ -117,12 +117,16 @@ Json keptJson(const KeptCount& count) {
 
 }  // namespace
 
+std::string frameToJson(const NamedFrame& frame) {
+  return dump(frameJson(frame.first, frame.second));
+}
+
 std::string framesToJson(const std::vector<NamedFrame>& frames) {
   Json list = Json::array();
   for (const auto& [file, info] : frames) {
     list.push_back(frameJson(file, info));
   }
-  return dump(list.size() == 1 ? list[0] : list);
+  return dump(list);
 }
 
 std::string stagesToJson(std::span<const StageDescriptor* const> stages) {

@@ -156,6 +156,10 @@ class InfoTest(CliCase):
         _, second = self.archive("b.f32")
         both = json.loads(self.fz("info", "--json", first, second).stdout)
         self.assertEqual([info["file"] for info in both], [first, second])
+        self.put("bad.fzm", b"bad")
+        one = json.loads(self.fz("info", "--json", "bad.fzm", second, code=CORRUPT).stdout)
+        self.assertEqual([info["file"] for info in one], [second], "an array, whatever fails")
+        self.assertEqual(json.loads(self.fz("info", "--json", "bad.fzm", "bad.fzm", code=CORRUPT).stdout), [])
         self.assertIn(b"float32", self.fz("info", "-", stdin=self.get(first)).stdout)
         self.assertEqual(self.fz("info", first, second).stdout.count(b"archive:"), 2)
 
