@@ -1,5 +1,5 @@
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <memory>
 
 #include "commands.h"
@@ -9,6 +9,7 @@
 #include "fz/stage_descriptor.h"
 #include "json_report.h"
 #include "options.h"
+#include "preset_bounds.h"
 #include "suggest.h"
 
 namespace fz::cli {
@@ -99,11 +100,21 @@ void printStage(const StageDescriptor& stage) {
   for (const std::vector<DataType>& combination : stage.type_combinations) {
     types += fmt::format("{}{}", types.empty() ? "" : ", ", joinTypes(combination));
   }
-  fmt::print("types: {}\n", types.empty() ? "bytes of any type" : types);
+  std::string keys;
+  for (const TypeKey& key : stage.type_keys) {
+    keys += fmt::format("{}{}", keys.empty() ? "" : ", ", key.key);
+  }
+  fmt::print("types: {}\n", types.empty() ? "bytes of any type"
+                                          : fmt::format("{} ({}; in a file without them {})", types,
+                                                        keys, joinTypes(defaultTypes(stage))));
+  fmt::print("ports: {}\n", fmt::join(defaultPorts(stage), ", "));
   const std::vector<Param>& rows = stage.params().rows();
   fmt::print("settings:{}\n", rows.empty() ? " none" : "");
   for (const Param& param : rows) {
-    fmt::print("  {} = {}\n      {}\n", param.key, toTomlText(param.default_value), param.help);
+    const std::string in_file = toTomlText(param.config_default.value_or(param.default_value));
+    const std::string in_code = toTomlText(param.default_value);
+    fmt::print("  {} = {}{}\n      {}\n", param.key, in_code,
+               in_file == in_code ? "" : fmt::format(" (in a file: {})", in_file), param.help);
     std::string choices;
     for (const std::string_view choice : param.choices) {
       choices += fmt::format("{}{}", choices.empty() ? "" : ", ", choice);
@@ -166,7 +177,7 @@ ExitCode runPresets(const InspectArguments& arguments) {
     return ExitCode::kOk;
   }
   for (const Preset& preset : allPresets()) {
-    fmt::print("{:<28}{}\n", preset.name, preset.summary);
+    fmt::print("{:<27}{:<15}{}\n", preset.name, fmt::join(boundsOf(preset), " "), preset.summary);
   }
   return ExitCode::kOk;
 }
@@ -203,6 +214,8 @@ Command addPresets(CLI::App& root) {
       ->type_name("NAME");
   app->add_flag("--json", arguments->json, "for machines");
   app->footer(
+      "The words after the name are the kinds of bound (-b) that the preset takes.\n"
+      "\n"
       "Example, a configuration of your own:\n"
       "  fz presets --show cusz > mine.toml\n"
       "  fz compress -c mine.toml field.f32");

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "options.h"
+#include "preset_bounds.h"
 
 namespace fz::cli {
 
@@ -98,7 +99,8 @@ std::string_view kindName(ParamKind kind) {
 Json paramJson(const Param& param) {
   Json json = {{"key", textJson(param.key)},
                {"kind", textJson(kindName(param.kind))},
-               {"default", valueJson(param.default_value)}};
+               {"default", valueJson(param.default_value)},
+               {"config_default", valueJson(param.config_default.value_or(param.default_value))}};
   if (param.kind == ParamKind::kInt || param.kind == ParamKind::kReal) {
     json["min"] = param.min;
     json["max"] = param.max;
@@ -139,6 +141,8 @@ std::string stagesToJson(std::span<const StageDescriptor* const> stages) {
                  {"aliases", Json::array()},
                  {"type_keys", Json::array()},
                  {"types", Json::array()},
+                 {"default_types", typesJson(defaultTypes(*stage))},
+                 {"ports", defaultPorts(*stage)},
                  {"params", Json::array()}};
     for (const std::string_view alias : stage->aliases) {
       json["aliases"].push_back(textJson(alias));
@@ -162,6 +166,7 @@ std::string presetsToJson(std::span<const Preset> presets) {
   for (const Preset& preset : presets) {
     list.push_back({{"name", textJson(preset.name)},
                     {"summary", textJson(preset.summary)},
+                    {"bounds", boundsOf(preset)},
                     {"toml", textJson(preset.toml)}});
   }
   return dump(list);

@@ -45,8 +45,19 @@ void describe(const StageDescriptor& d, std::ostream& out) {
         out << (k == 0 ? "" : "/") << dataTypeToString(d.type_combinations[i][k]);
       }
     }
+    out << ". In a file without them: ";
+    const std::vector<DataType> types = defaultTypes(d);
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      out << (i == 0 ? "" : "/") << dataTypeToString(types[i]);
+    }
     out << ".\n\n";
   }
+  out << "Output ports: ";
+  const std::vector<std::string> ports = defaultPorts(d);
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    out << (i == 0 ? "" : ", ") << "`" << ports[i] << "`";
+  }
+  out << ".\n\n";
   if (d.params().rows().empty()) {
     out << "No settings.\n\n";
     return;
@@ -81,7 +92,8 @@ TEST(Docs, StagePageIsWhatTheDescriptorsSay) {
   page
       << "# Stages\n\nMade from the stage descriptors; a test keeps it true. \"default\" is what a "
          "new C++ object has, \"in a file\"\nwhat a configuration file means when it leaves the key "
-         "out. The bytes of each stage are in its SPEC.md.\n\n";
+         "out. Ports are those of a new object; settings can leave some out. The bytes of each "
+         "stage are in its SPEC.md.\n\n";
   for (const StageDescriptor* d : allStages()) {
     describe(*d, page);
   }
