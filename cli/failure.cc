@@ -47,8 +47,9 @@ const char* adviceFor(ErrorCode code, Task task) {
     case ErrorCode::kBoundViolation:
       return "use a larger -b, or a preset that stores such values exactly (-p pfpl)";
     case ErrorCode::kOutOfMemory:
-    case ErrorCode::kLimit:
       return "free some memory or split the data";
+    case ErrorCode::kLimit:
+      return "if you trust the archive, raise --max-output or --max-memory";
     case ErrorCode::kNoDevice:
     case ErrorCode::kCuda:
       return "run on the processor with --backend cpu";

@@ -58,6 +58,17 @@ void addRunning(CLI::App& app, CommonOptions& options) {
       ->capture_default_str();
 }
 
+void addLimits(CLI::App& app, CommonOptions& options) {
+  app.add_option("--max-output", options.limits.max_output_bytes,
+                 "refuse archives that decode to more bytes (as in 500M or 4G)")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("BYTES");
+  app.add_option("--max-memory", options.limits.max_memory_bytes,
+                 "refuse archives that need more working memory than this")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("BYTES");
+}
+
 void checkCommon(const CommonOptions& options) {
   if (options.quiet && options.verbose) {
     failUsage("-q and -v contradict each other; leave one out");
