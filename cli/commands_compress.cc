@@ -11,6 +11,7 @@
 #include "fz/presets.h"
 #include "options.h"
 #include "suggest.h"
+#include "warnings.h"
 
 namespace fz::cli {
 
@@ -132,7 +133,8 @@ std::string boundText(const FrameInfo& info) {
     return info.lossless ? "none (lossless)" : "none (values may miss it)";
   }
   std::string text = fmt::format("{}:{}", boundModeOption(info.bound->mode), info.bound->requested);
-  if (info.bound->mode != ErrorBoundMode::ABS && info.bound->absolute != 0.0) {
+  if (info.bound->mode != ErrorBoundMode::ABS && info.bound->absolute != 0.0 &&
+      info.original_bytes > 0) {
     text += fmt::format(" = {} absolute", info.bound->absolute);
   }
   return text;
@@ -209,7 +211,9 @@ void compressFile(const CompressJob& job, const std::string& input) {
   checkOutput(output, input, job.common.force);
   const Field field = readField(input, job.request);
   if (!job.common.quiet) {
-    fmt::print(stderr, "{}: {}\n", field.name, describeField(field));
+    const bool has_config = !job.options.config_toml.empty();
+    fmt::print(stderr, "{}: {}\n", field.name,
+               describeField(field, has_config ? job.options.preset : ""));
   }
   CompressOptions options = job.options;
   options.dims = field.dims;
@@ -231,9 +235,15 @@ void compressFile(const CompressJob& job, const std::string& input) {
     return;
   }
   report(job, input, output, info, seconds);
+  if (!field.has_shape && info.ndim > 1) {
+    fmt::print(stderr, "  shape {} ({})\n", dimsText(info.dims), job.options.preset);
+  }
   if (checked) {
     fmt::print(stderr, "  verified: all {} values meet {}, largest error {}\n", checked->n_values,
                ruleText(checked->rule), checked->stats.max_error);
+  }
+  for (const std::string& warning : warningsFor(field, info)) {
+    printWarning(field.name, warning);
   }
 }
 

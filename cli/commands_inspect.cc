@@ -78,7 +78,8 @@ ExitCode runInfo(const InspectArguments& arguments) {
   bool is_first = true;
   const ExitCode code = forEachFile(
       filesOrStandardInput(arguments.files), Task::kDecode, [&](const std::string& file) {
-        FrameInfo info = file == "-" ? inspect(readBytes(file)) : inspectFile(file);
+        FrameInfo info =
+            file == "-" ? inspect(readBytes(file)) : reading([&] { return inspectFile(file); });
         if (arguments.json) {
           frames.emplace_back(file, std::move(info));
           return;
