@@ -167,6 +167,7 @@ FrameInfo describe(const FrameHeader& header) {
   info.header_bytes = header.core.header_size;
   info.payload_bytes = header.core.compressed_size;
   info.bound = header.description.bound;
+  info.lossless = true;
   info.has_checksums = header.minor() > 0;
   info.payload_checksum = header.core.data_checksum;
   info.header_checksum = header.core.header_checksum;
@@ -179,6 +180,7 @@ FrameInfo describe(const FrameHeader& header) {
       row.params.emplace_back(param.key, param.get(*stage));
     }
     restoreBound(header.description, row);
+    info.lossless = info.lossless && !stage->boundInfo().has_value();
     if (info.stages.empty()) {
       // Older frames name neither type nor shape; the first stage knows the type.
       info.type = static_cast<DataType>(stage->getInputDataType(0));

@@ -160,6 +160,9 @@ std::size_t QuantizerBase::decodedBytes(std::span<const std::size_t> encoded_byt
 }
 
 std::optional<BoundInfo> QuantizerBase::boundInfo() const {
+  if (linear_ && policy_ == LinearPolicy::Wrap) {
+    return std::nullopt;  // the caller takes the error, so no archive may promise a bound
+  }
   return BoundInfo{mode_, error_bound_, mode_ == ErrorBoundMode::REL ? 0.0 : abs_bound_};
 }
 
