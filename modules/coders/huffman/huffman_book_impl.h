@@ -43,6 +43,9 @@ void writeBook(const Book& book, std::size_t value_bytes, MutableByteView out);
 /// Error(kCorrupt).
 BookTables readBook(ByteView stored, std::size_t value_bytes, std::uint32_t bklen);
 
+/// Looks up the next kTableBits bits: code length in the lower 8, symbol above; 0 where the code
+/// is longer or the bits are no code.
+inline constexpr std::uint32_t kTableBits = 11;
 using DecodeTable = std::array<std::uint32_t, std::size_t{1} << kTableBits>;
 
 /// The book must have been checked by readBook.

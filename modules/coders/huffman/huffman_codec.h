@@ -111,14 +111,12 @@ FZ_HD std::uint32_t findCode(const BookTables& book,
   return 0;
 }
 
-/// A decoder looks up the next kTableBits bits: code length in the lower 8, symbol above; 0 where
-/// the code is longer or the bits are no code.
-inline constexpr std::uint32_t kTableBits = 11;
-
-/// findCode for bits that the table does not resolve.
-FZ_HD std::uint32_t findLongCode(const BookTables& book, std::uint64_t bits) {
-  const bool is_longer = (bits >> (64 - kTableBits)) < book.first[kTableBits];
-  return findCode(book, bits, is_longer ? kTableBits + 1 : 1, book.longest);
+/// findCode for bits that a table of the codes of up to table_bits bits does not resolve.
+FZ_HD std::uint32_t findLongCode(const BookTables& book,
+                                 std::uint64_t bits,
+                                 std::uint32_t table_bits) {
+  const bool is_longer = (bits >> (64 - table_bits)) < book.first[table_bits];
+  return findCode(book, bits, is_longer ? table_bits + 1 : 1, book.longest);
 }
 
 // Words are little-endian at any byte offset: a book of an odd number of bytes precedes them.

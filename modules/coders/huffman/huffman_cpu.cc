@@ -234,7 +234,7 @@ HWY_INLINE std::uint64_t peek(const DecodeJob& job, std::uint64_t at) {
 /// it is none of the book.
 template <class T>
 HWY_NOINLINE std::uint32_t longCode(const DecodeJob& job, std::uint64_t bits) {
-  const std::uint32_t found = findLongCode(*job.book, bits);
+  const std::uint32_t found = findLongCode(*job.book, bits, kTableBits);
   if (found == 0) {
     return 0;
   }

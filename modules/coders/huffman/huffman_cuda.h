@@ -61,6 +61,10 @@ void launchEncode(const EncodeArgs& args,
                   std::uint32_t partition_values,
                   cudaStream_t stream);
 
+/// Of the decoder's look-up table, in the form of DecodeTable. Fewer bits send more codes the slow
+/// way; more take shared memory from the other threads and the cache.
+inline constexpr std::uint32_t kDeviceTableBits = 11;
+
 /// What the decoder has found out about a stream before it begins.
 struct DecodePlan {
   std::uint64_t n_values;
@@ -72,7 +76,7 @@ struct DecodePlan {
   std::uint32_t partition_values;
   std::uint32_t is_good;  ///< 0: nothing to decode, or damage that has been noted
   BookTables book;
-  alignas(16) std::uint32_t table[std::size_t{1} << kTableBits];
+  alignas(16) std::uint32_t table[std::size_t{1} << kDeviceTableBits];
 };
 
 struct DecodeArgs {

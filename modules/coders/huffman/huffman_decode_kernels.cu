@@ -13,8 +13,9 @@ namespace {
 
 constexpr unsigned kPlanThreads = 1024;
 constexpr unsigned kThreads = 128;
+constexpr std::uint32_t kTableBits = kDeviceTableBits;
 constexpr std::uint32_t kTableSize = 1u << kTableBits;
-constexpr unsigned kPerRefill = 33 / kTableBits;  // table codes that a refilled buffer surely holds
+constexpr unsigned kPerRefill = 32 / kTableBits;  // table codes that a refilled source surely holds
 
 __device__ void noteDamage(StageRecord* record, Reason reason, std::uint64_t index) {
   cuda::noteError(record, DeviceError::kCorrupt, index);
@@ -117,14 +118,16 @@ __global__ void __launch_bounds__(kPlanThreads) planKernel(DecodeArgs args) {
 }
 
 /// The bits of one partition: up to 64 of them at the top of two registers, and the next word
-/// already asked for. Zeros follow behind the end.
+/// already asked for. Behind the end anything may follow, up to the end of all words: a code that
+/// takes part of it reaches too far, which is found out later.
 template <bool kAligned>
 class BitSource {
  public:
+  /// `last` is the last word that may be read.
   __device__ __forceinline__ BitSource(const std::uint8_t* words,
                                        std::uint32_t begin,
-                                       std::uint32_t end)
-      : words_(words), end_(end), at_(begin) {
+                                       std::uint32_t last)
+      : words_(words), last_(last), at_(begin) {
     hi_ = fetch();
     lo_ = fetch();
     next_ = fetch();
@@ -139,12 +142,13 @@ class BitSource {
     lo_ = __funnelshift_l(0, lo_, packed);
     n_left_ -= packed;
   }
-  /// Makes it at least 33 bits. An empty source takes two words.
+  /// Makes it at least 32 bits.
   __device__ __forceinline__ void refill() {
-    for (std::uint32_t n = codeBits(n_left_); n <= 32; n += 32) {
+    const std::uint32_t n = codeBits(n_left_);
+    if (n <= 32) {
       hi_ |= __funnelshift_rc(next_, 0, n);
       lo_ = __funnelshift_rc(0, next_, n);
-      n_left_ = n + 32;
+      n_left_ += 32;
       next_ = fetch();
     }
   }
@@ -155,17 +159,13 @@ class BitSource {
 
  private:
   __device__ __forceinline__ std::uint32_t fetch() {
-    std::uint32_t word = 0;
-    if (at_ < end_) {
-      word = kAligned ? __ldg(reinterpret_cast<const std::uint32_t*>(words_) + at_)
-                      : loadWord(words_, at_);
-    }
-    ++at_;
-    return word;
+    const std::uint32_t at = min(at_++, last_);
+    return kAligned ? __ldg(reinterpret_cast<const std::uint32_t*>(words_) + at)
+                    : loadWord(words_, at);
   }
 
   const std::uint8_t* words_;
-  std::uint32_t end_;
+  std::uint32_t last_;
   std::uint32_t at_;  // next word to fetch
   std::uint32_t hi_;
   std::uint32_t lo_;
@@ -181,7 +181,7 @@ struct Decoder {
   const T* keys;
 
   /// The next symbol, above 8 bits of anything; clears `is_good` at bits that are no code. The
-  /// source must hold kTableBits bits, and holds 33 after a long code.
+  /// source must hold kTableBits bits, and holds 32 after a long code.
   template <class Source>
   __device__ __forceinline__ std::uint32_t next(Source& source, bool& is_good) const {
     std::uint32_t found = table[source.top() >> (32 - kTableBits)];
@@ -190,7 +190,7 @@ struct Decoder {
       return found;
     }
     source.refill();
-    found = findLongCode(*book, source.all());
+    found = findLongCode(*book, source.all(), kTableBits);
     if (found == 0) {
       is_good = false;
       return 0;
@@ -287,7 +287,8 @@ __global__ void __launch_bounds__(kThreads) decodeKernel(DecodeArgs args) {
     }
     if (is_good) {
       const auto n_values = static_cast<std::uint32_t>(min(full, plan.n_values - p * full));
-      BitSource<kAligned> source(args.blob + plan.words, begin, static_cast<std::uint32_t>(end));
+      BitSource<kAligned> source(args.blob + plan.words, begin,
+                                 static_cast<std::uint32_t>(plan.n_words - 1));
       is_good = readPartition(decoder, source, begin, n_bits, n_values, is_wide,
                               reinterpret_cast<T*>(args.out) + p * full);
     }

@@ -52,24 +52,74 @@ __device__ __forceinline__ void lookUpRun(const T* partition,
 }
 
 /// ORs a lane's codes into zeroed words from bit `start` on; lanes meet in their outer words.
-template <unsigned kPerLane>
+/// kMerge codes at a time, which must have fewer than 32 bits together.
+template <unsigned kMerge, unsigned kPerLane>
 __device__ __forceinline__ void appendRun(const std::uint32_t (&packed)[kPerLane],
                                           std::uint32_t start,
                                           std::uint32_t* words) {
   std::uint32_t* at = words + start / 32;
   std::uint32_t n_pending = start % 32;  // the bits before the run count as zeros
-  std::uint64_t pending = 0;
+  std::uint32_t hi = 0;
+  std::uint32_t lo = 0;
 #pragma unroll
-  for (unsigned k = 0; k < kPerLane; ++k) {
-    pending = pending << codeBits(packed[k]) | codeOf(packed[k]);
-    n_pending += codeBits(packed[k]);
+  for (unsigned k = 0; k < kPerLane; k += kMerge) {
+    // Funnel shifts look at 5 bits of the distance, so lengths need not be unpacked.
+    std::uint32_t code = codeOf(packed[k]);
+    std::uint32_t sum = packed[k];
+#pragma unroll
+    for (unsigned j = k + 1; j < k + kMerge; ++j) {
+      code = __funnelshift_l(0, code, packed[j]) | codeOf(packed[j]);
+      sum += packed[j];
+    }
+    hi = __funnelshift_l(lo, hi, sum);
+    lo = __funnelshift_l(0, lo, sum) | code;
+    n_pending += codeBits(sum);
     if (n_pending >= 32) {
       n_pending -= 32;
-      atomicOr(at++, static_cast<std::uint32_t>(pending >> n_pending));
+      atomicOr(at++, __funnelshift_r(lo, hi, n_pending));
     }
   }
   if (n_pending > 0) {
-    atomicOr(at, static_cast<std::uint32_t>(pending << (32 - n_pending)));
+    atomicOr(at, lo << (32 - n_pending));
+  }
+}
+
+/// Bits of a run, and in how large groups it can be appended.
+struct RunLength {
+  std::uint32_t n_bits;
+  bool by_twos;
+  bool by_fours;
+};
+
+template <unsigned kPerLane>
+__device__ __forceinline__ RunLength lengthOf(const std::uint32_t (&packed)[kPerLane]) {
+  static_assert(kPerLane % 4 == 0);
+  std::uint32_t n_bits = 0;
+  std::uint32_t any_two = 0;  // lengths ORed: none has more than 31 bits if no bit above shows
+  std::uint32_t any_four = 0;
+#pragma unroll
+  for (unsigned k = 0; k < kPerLane; k += 4) {
+    const std::uint32_t a = packed[k] + packed[k + 1];
+    const std::uint32_t b = packed[k + 2] + packed[k + 3];
+    any_two |= a | b;
+    any_four |= a + b;
+    n_bits += codeBits(a + b);
+  }
+  return {n_bits, codeBits(any_two) < 32, codeBits(any_four) < 32};
+}
+
+/// A full warp, in the largest groups that suit all its lanes.
+template <unsigned kPerLane>
+__device__ __forceinline__ void appendRun(const std::uint32_t (&packed)[kPerLane],
+                                          const RunLength& run,
+                                          std::uint32_t start,
+                                          std::uint32_t* words) {
+  if (__all_sync(cuda::kAllLanes, run.by_fours)) {
+    appendRun<4>(packed, start, words);
+  } else if (__all_sync(cuda::kAllLanes, run.by_twos)) {
+    appendRun<2>(packed, start, words);
+  } else {
+    appendRun<1>(packed, start, words);
   }
 }
 
@@ -123,6 +173,14 @@ __device__ __forceinline__ void storePartition(const EncodeArgs& args,
   }
 }
 
+/// A tile whose words stand in shared memory, as one warp sees it.
+struct ReadyTile {
+  std::uint64_t tile;
+  std::uint32_t tile_words;
+  std::uint32_t words_before;  ///< of the warps before this one
+  std::uint32_t n_bits;        ///< of the warp's partition; 0: it has none
+};
+
 template <class T, unsigned kValues, bool kCodesShared>
 __global__ void __launch_bounds__(kThreads, kValues == kFineValues ? 3 : 4)
     encodeKernel(EncodeArgs args, std::uint64_t n_tiles, std::uint32_t warp_words) {
@@ -132,43 +190,38 @@ __global__ void __launch_bounds__(kThreads, kValues == kFineValues ? 3 : 4)
   __shared__ std::uint64_t tile_offset;
   __shared__ std::uint32_t partition_words[kTilePartitions];
   std::uint32_t* const words =
-      shared + (kCodesShared ? args.n_codes : 0u) + cuda::warpId() * warp_words;
+      shared + (kCodesShared ? args.n_codes : 0u) + 2 * cuda::warpId() * warp_words;
   if (kCodesShared) {
     for (std::uint32_t i = threadIdx.x; i < args.n_codes; i += kThreads) {
       shared[i] = args.codes[i];
     }
   }
-  for (std::uint32_t i = cuda::laneId(); i < warp_words; i += cuda::kWarp) {
+  for (std::uint32_t i = cuda::laneId(); i < 2 * warp_words; i += cuda::kWarp) {
     words[i] = 0;
   }
   const auto code_of = [&](std::uint32_t symbol) {
     return kCodesShared ? shared[symbol] : __ldg(args.codes + symbol);
   };
+  // Tiles are taken in turn, so one waits only for tiles that are being worked on.
+  auto* tickets = reinterpret_cast<unsigned long long*>(args.states + n_tiles);
+  if (threadIdx.x == kThreads - 1) {
+    ticket = atomicAdd(tickets, 1ull);  // order-free: says who writes a tile, not what or where
+  }
+  __syncthreads();
   const cuda::LookBack look_back{args.states};
-  while (true) {
-    if (threadIdx.x == 0) {
-      auto* tickets = reinterpret_cast<unsigned long long*>(args.states + n_tiles);
-      ticket = atomicAdd(tickets, 1ull);  // order-free: says who writes a tile, not what or where
-    }
-    __syncthreads();
+  ReadyTile last{n_tiles, 0, 0, 0};
+  // A tile is written one round after it was made: by then its place is known or nearly so.
+  for (unsigned half = 0;; half ^= 1) {
     const std::uint64_t tile = ticket;
-    if (tile >= n_tiles) {
-      break;
-    }
-    const std::uint64_t p = tile * kTilePartitions + cuda::warpId();
-    const std::uint64_t first = p * kValues;
+    const std::uint64_t first = (tile * kTilePartitions + cuda::warpId()) * kValues;
     const std::uint32_t n_values =
-        first < args.n_values
+        tile < n_tiles && first < args.n_values
             ? static_cast<std::uint32_t>(min(args.n_values - first, std::uint64_t{kValues}))
             : 0;
     std::uint32_t packed[kPerLane];
     lookUpRun(reinterpret_cast<const T*>(args.in) + first, n_values, code_of, packed);
-    std::uint32_t run_bits = 0;
-#pragma unroll
-    for (unsigned k = 0; k < kPerLane; ++k) {
-      run_bits += codeBits(packed[k]);
-    }
-    const std::uint32_t end = cuda::warpInclusiveSum(run_bits);
+    const RunLength run = lengthOf(packed);
+    const std::uint32_t end = cuda::warpInclusiveSum(run.n_bits);
     const std::uint32_t n_bits = __shfl_sync(cuda::kAllLanes, end, cuda::kWarp - 1);
     if (cuda::laneId() == 0) {
       partition_words[cuda::warpId()] = (n_bits + 31) / 32;
@@ -179,23 +232,31 @@ __global__ void __launch_bounds__(kThreads, kValues == kFineValues ? 3 : 4)
     const std::uint32_t tile_words = cuda::warpSum(lane_words);
     const std::uint32_t words_before =
         cuda::warpSum(cuda::laneId() < cuda::warpId() ? lane_words : 0);
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == 0 && tile < n_tiles) {
       look_back.publish(tile, tile_words);
     }
-    appendRun(packed, end - run_bits, words);
-    if (cuda::warpId() == 0) {
-      const std::uint64_t before = look_back.prefix(tile, tile_words);
+    if (threadIdx.x == kThreads - 1) {
+      ticket = atomicAdd(tickets, 1ull);  // order-free: as above
+    }
+    appendRun(packed, run, end - run.n_bits, words + half * warp_words);
+    if (cuda::warpId() == 0 && last.tile < n_tiles) {
+      const std::uint64_t before = look_back.prefix(last.tile, last.tile_words);
       if (cuda::laneId() == 0) {
         tile_offset = before;
-        if (tile == n_tiles - 1) {
-          finishBlob(args, before + tile_words);
+        if (last.tile == n_tiles - 1) {
+          finishBlob(args, before + last.tile_words);
         }
       }
     }
     __syncthreads();
-    if (n_values > 0) {
-      storePartition(args, p, n_bits, tile_offset + words_before, words);
+    if (last.n_bits > 0) {
+      storePartition(args, last.tile * kTilePartitions + cuda::warpId(), last.n_bits,
+                     tile_offset + last.words_before, words + (half ^ 1) * warp_words);
     }
+    if (tile >= n_tiles) {
+      break;
+    }
+    last = {tile, tile_words, words_before, n_bits};
   }
 }
 
@@ -206,7 +267,7 @@ void launchEncodeOf(const EncodeArgs& args, cudaStream_t stream) {
   const std::uint32_t warp_words = (kValues * args.longest + 31) / 32;
   const std::size_t shared_bytes =
       sizeof(std::uint32_t) *
-      ((kCodesShared ? args.n_codes : 0) + std::size_t{kTilePartitions} * warp_words);
+      ((kCodesShared ? args.n_codes : 0) + std::size_t{2} * kTilePartitions * warp_words);
   const auto kernel = encodeKernel<T, kValues, kCodesShared>;
   FZ_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      static_cast<int>(shared_bytes)));
