@@ -79,7 +79,8 @@ class Pipeline {
   std::size_t getThreads() const;
   void setNumStreams(int n_streams);
   int getNumStreams() const;
-  /// x is the fastest axis. Before or after addStage; a stage's own dims win.
+  /// x is the fastest axis. Before or after addStage; a stage's own dims win for that stage. The
+  /// frame states these dims or, where none were set, those of the first stage that has own ones.
   void setDims(std::size_t x, std::size_t y = 1, std::size_t z = 1);
   void setDims(const std::array<std::size_t, 3>& dims);
   std::array<std::size_t, 3> getDims() const;

@@ -44,6 +44,12 @@ struct BufferInfo {
   int color = -1;              ///< region shared with other buffers; -1: none
   bool size_exact = false;     ///< on a device: `size` is the size, not only its limit
   std::size_t grown_size = 0;  ///< on a device: what an earlier run turned out to need
+  /// On a device, for data from outside: where the exact size stands, `size` being its limit.
+  const std::uint64_t* size_on_device = nullptr;
+  /// On a device: the size is known beforehand, whatever the producer would estimate.
+  bool has_planned_size = false;
+  bool planned_exact = false;
+  std::size_t planned_size = 0;
 };
 
 /// One stage in the graph.
@@ -65,6 +71,7 @@ struct DAGNode {
   std::vector<void*> exec_inputs;
   std::vector<void*> exec_outputs;
   std::vector<std::size_t> exec_sizes;
+  std::vector<std::size_t> exec_capacities;
 };
 
 /// Graph of stages with its buffers and its execution. Users normally need only Pipeline.
@@ -112,6 +119,9 @@ class CompressionDAG {
   /// next time, enqueue again. Throws what a stage throws.
   bool finishCuda(cudaStream_t stream);
   cuda::RunBlock& runBlock();
+  /// Called when records are cleared and no stage has begun; empty: nothing.
+  void setBeforeStages(std::function<void(cudaStream_t)> f) { before_stages_ = std::move(f); }
+  BufferInfo& editBuffer(int buffer_id) { return bufferAt(buffer_id); }
   /// Estimates every buffer for these external inputs and allocates (PREALLOCATE only).
   void preallocateBuffers(cudaStream_t stream = nullptr);
   /// Frees what is not persistent and forgets the last run.
@@ -172,6 +182,13 @@ class CompressionDAG {
     std::size_t capacity_bytes = 0;
   };
 
+  /// Storage of a size estimate, kept so that the next one allocates nothing.
+  struct SizeWork {
+    std::vector<std::size_t> buffer_bytes;
+    std::vector<std::size_t> inputs;
+    std::vector<std::size_t> outputs;
+  };
+
   BufferInfo& bufferAt(int buffer_id);
   const BufferInfo& bufferAt(int buffer_id) const;
   void requireEditable(const char* what) const;
@@ -181,6 +198,7 @@ class CompressionDAG {
   std::vector<std::size_t> ranksInLevel() const;
   void sortLevels();
   void colorBuffers();
+  void propagateSizes(bool proven, SizeWork& work) const;
 
   struct CudaState;
   CudaState& cudaState();
@@ -208,8 +226,10 @@ class CompressionDAG {
   std::vector<std::vector<DAGNode*>> levels_;
   std::vector<DAGNode*> order_;
   std::vector<Region> regions_;
+  SizeWork size_work_;
   std::function<void*(int, std::size_t)> grow_external_;
   const ExecContext* exec_context_ = nullptr;
+  std::function<void(cudaStream_t)> before_stages_;
   std::shared_ptr<CudaState> cuda_;  // shared only because the type is hidden here
   std::size_t memory_limit_bytes_ = 0;
   std::size_t current_bytes_ = 0;

@@ -72,25 +72,27 @@ ByteView Pipeline::Impl::frameOrLast(const void* data, std::size_t n_bytes) cons
   return {frame.data(), frame_bytes};
 }
 
-FrameHeader Pipeline::Impl::openFrame(ByteView& bytes, [[maybe_unused]] cudaStream_t stream) {
+/// The header goes to read_header.
+void Pipeline::Impl::openFrame(ByteView& bytes, [[maybe_unused]] cudaStream_t stream) {
   resolveBackend();
 #if FZ_HAVE_CUDA
   if (cuda != nullptr) {
     const cuda::DeviceGuard guard(device);
     cuda->enter(stream);
     bytes = cuda->toDevice(bytes, stream);
-    return cuda->fetchHeader(bytes, stream);
+    cuda->fetchHeader(bytes, read_header, stream);
+    return;
   }
 #endif
   requireHostPointer(bytes.data(), "frame");
-  return fz::readHeader(bytes, bytes.size());
+  fz::readHeader(bytes, bytes.size(), read_header);
 }
 
-std::size_t Pipeline::Impl::runDecompress(const FrameHeader& header,
-                                          ByteView bytes,
-                                          const OutputProvider& provide,
+std::size_t Pipeline::Impl::runDecompress(ByteView bytes,
+                                          OutputProvider provide,
                                           cudaStream_t stream) {
   const auto start = std::chrono::steady_clock::now();
+  const FrameHeader& header = read_header;
 #if FZ_HAVE_CUDA
   std::optional<cuda::DeviceGuard> guard;
   if (cuda != nullptr) {
@@ -137,10 +139,10 @@ void Pipeline::Impl::decompressTo(ByteView bytes,
                                   cudaStream_t stream) {
   FZ_REQUIRE(d_out != nullptr && out_bytes != nullptr, ErrorCode::kInvalidArgument,
              "Pipeline::decompress: the result pointers are null");
-  const FrameHeader header = openFrame(bytes, stream);
+  openFrame(bytes, stream);
   if (pool_managed_output) {
     *out_bytes = runDecompress(
-        header, bytes,
+        bytes,
         [this](std::size_t n) {
           decoded.reserve(n, 0, "decoded output");
           return decoded.data();
@@ -151,7 +153,7 @@ void Pipeline::Impl::decompressTo(ByteView bytes,
   }
   CallerMemory result;
   *out_bytes = runDecompress(
-      header, bytes,
+      bytes,
       [&](std::size_t n) {
         if (result.memory != nullptr) {
           result.release(result.give());
@@ -176,7 +178,8 @@ void Pipeline::decompress(const void* d_in,
   FZ_REQUIRE(d_buffer != nullptr && actual_bytes != nullptr, ErrorCode::kInvalidArgument,
              "Pipeline::decompress: the caller's buffer or size pointer is null");
   ByteView bytes = impl_->frameOrLast(d_in, n_bytes);
-  const FrameHeader header = impl_->openFrame(bytes, stream);
+  impl_->openFrame(bytes, stream);
+  const FrameHeader& header = impl_->read_header;
   const std::uint64_t wanted = header.description.original_bytes;
   FZ_REQUIRE(wanted <= capacity_bytes, ErrorCode::kBufferTooSmall,
              "Pipeline::decompress: the data have {} bytes, the caller's buffer {}", wanted,
@@ -188,7 +191,7 @@ void Pipeline::decompress(const void* d_in,
       impl_->cuda == nullptr || reinterpret_cast<std::uintptr_t>(d_buffer) % kDeviceAlignment == 0;
   const bool direct = header.core.uncompressed_size <= capacity_bytes && aligned;
   *actual_bytes = impl_->runDecompress(
-      header, bytes,
+      bytes,
       [&](std::size_t n) -> void* {
         if (direct) {
           return d_buffer;
@@ -228,7 +231,8 @@ Pipeline::FZMFileHeader Pipeline::buildHeader() const {
              "Pipeline::buildHeader: nothing was compressed");
   if (impl_->cuda != nullptr) {
     ByteView bytes(impl_->frame.data(), impl_->frame_bytes);
-    FrameHeader header = impl_->openFrame(bytes, nullptr);
+    FrameHeader header;
+    impl_->cuda->fetchHeader(bytes, header, nullptr);
     return {header.core, std::move(header.stages), std::move(header.buffers)};
   }
   return {impl_->last_header.core, impl_->last_header.stages, impl_->last_header.buffers};
