@@ -230,12 +230,14 @@ Pipeline::FZMFileHeader Pipeline::buildHeader() const {
   impl_->requireFinalized("buildHeader");
   FZ_REQUIRE(impl_->frame_bytes > 0, ErrorCode::kInvalidState,
              "Pipeline::buildHeader: nothing was compressed");
+#if FZ_HAVE_CUDA
   if (impl_->cuda != nullptr) {
     ByteView bytes(impl_->frame.data(), impl_->frame_bytes);
     FrameHeader header;
     impl_->cuda->fetchHeader(bytes, header, nullptr);
     return {header.core, std::move(header.stages), std::move(header.buffers)};
   }
+#endif
   return {impl_->last_header.core, impl_->last_header.stages, impl_->last_header.buffers};
 }
 
