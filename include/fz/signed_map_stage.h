@@ -20,10 +20,8 @@ class SignedMapStage : public SimpleStage {
   virtual void decodeValues(const void* in, std::size_t n_values, void* out) const = 0;
 
   DataType inputType() const override { return signed_type_; }
-  std::vector<Port> outputPorts() const override { return {{"output", unsigned_type_}}; }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override {
-    return {input_bytes};
-  }
+  Ports outputPorts() const override { return {{"output", unsigned_type_}}; }
+  PortBytes encodedBytes(std::size_t input_bytes) const override { return {input_bytes}; }
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
@@ -40,6 +38,6 @@ class SignedMapStage : public SimpleStage {
 
 /// Parts of the descriptor that such stages share.
 std::vector<std::vector<DataType>> signedMapCombinations();
-std::vector<DataType> signedMapTypesFromConfig(ByteView config);
+StageTypes signedMapTypesFromConfig(ByteView config);
 
 }  // namespace fz

@@ -75,7 +75,7 @@ std::vector<std::vector<DataType>> signedMapCombinations() {
           {DataType::INT64, DataType::UINT64}};
 }
 
-std::vector<DataType> signedMapTypesFromConfig(ByteView config) {
+StageTypes signedMapTypesFromConfig(ByteView config) {
   if (config.size() < 2) {
     return {DataType::INT32, DataType::UINT32};
   }

@@ -90,6 +90,7 @@ class LorenzoQuantStage final : public SimpleStage {
   void setPipelineDims(const std::array<std::size_t, 3>& dims) override {
     dims_.setFromPipeline(dims);
   }
+  std::optional<std::array<std::size_t, 3>> ownDims() const override { return dims_.own(); }
 
   double getErrorBound() const { return error_bound_; }
   ErrorBoundMode getErrorBoundMode() const { return mode_; }
@@ -110,13 +111,13 @@ class LorenzoQuantStage final : public SimpleStage {
 
  protected:
   DataType inputType() const override { return kDataTypeOf<TInput>; }
-  std::vector<Port> outputPorts() const override {
+  Ports outputPorts() const override {
     return {{"codes", kDataTypeOf<TCode>},
             {"outlier_errors", kDataTypeOf<TInput>},
             {"outlier_indices", DataType::UINT32}};
   }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override;
-  std::vector<std::size_t> maxEncodedBytes(std::size_t input_bytes) const override;
+  PortBytes encodedBytes(std::size_t input_bytes) const override;
+  PortBytes maxEncodedBytes(std::size_t input_bytes) const override;
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;

@@ -65,7 +65,7 @@ LorenzoQuantConfig readConfig(ByteReader& in) {
   return c;
 }
 
-std::vector<DataType> typesFromConfig(ByteView config) {
+StageTypes typesFromConfig(ByteView config) {
   if (config.size() < kMinConfigBytes) {
     return {DataType::FLOAT32, DataType::UINT16};  // readConfig refuses it with a better message
   }

@@ -16,7 +16,7 @@ void writeConfig(const LorenzoQuantConfig& config, ByteWriter& out);
 /// Reads 32 bytes or more of a stored config and checks everything but the types, which select the
 /// instantiation. Throws Error(kCorrupt).
 LorenzoQuantConfig readConfig(ByteReader& in);
-std::vector<DataType> typesFromConfig(ByteView config);
+StageTypes typesFromConfig(ByteView config);
 
 /// Grid of a stream. Streams of the original system may hold more values than their dims; in one
 /// dimension the count alone matters. Throws Error(kCorrupt) when the dims hold more.

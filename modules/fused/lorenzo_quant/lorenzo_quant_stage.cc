@@ -82,7 +82,7 @@ bool LorenzoQuantStage<TInput, TCode>::isGraphCompatible() const {
 }
 
 template <class TInput, class TCode>
-std::vector<std::size_t> LorenzoQuantStage<TInput, TCode>::encodedBytes(
+SimpleStage::PortBytes LorenzoQuantStage<TInput, TCode>::encodedBytes(
     std::size_t input_bytes) const {
   const std::size_t n = input_bytes / sizeof(TInput);
   const auto share = static_cast<std::size_t>(outlier_capacity_ * static_cast<double>(n));
@@ -91,7 +91,7 @@ std::vector<std::size_t> LorenzoQuantStage<TInput, TCode>::encodedBytes(
 }
 
 template <class TInput, class TCode>
-std::vector<std::size_t> LorenzoQuantStage<TInput, TCode>::maxEncodedBytes(
+SimpleStage::PortBytes LorenzoQuantStage<TInput, TCode>::maxEncodedBytes(
     std::size_t input_bytes) const {
   const std::size_t n = input_bytes / sizeof(TInput);
   // A value can be in both lists: unusable itself, and a long way from its neighbours' bins.

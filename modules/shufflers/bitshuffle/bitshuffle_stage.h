@@ -29,10 +29,8 @@ class BitshuffleStage final : public SimpleStage {
 
  protected:
   DataType inputType() const override { return DataType::UNKNOWN; }
-  std::vector<Port> outputPorts() const override { return {{"output", DataType::UINT8}}; }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override {
-    return {input_bytes};
-  }
+  Ports outputPorts() const override { return {{"output", DataType::UINT8}}; }
+  PortBytes encodedBytes(std::size_t input_bytes) const override { return {input_bytes}; }
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override {
     return encoded_bytes[0];
   }
