@@ -28,7 +28,7 @@ struct EncodeArgs {
   CudaInput in;
   CudaOutput out;
   StageRecord* record;
-  std::uint64_t* states;     ///< of the look-back, one word per tile, zero
+  std::uint64_t* states;     ///< of the look-back, one word per tile, and one more; zero
   std::uint32_t* first_run;  ///< runs before each tile, and in all: n_tiles + 1
   std::uint32_t* last_head;  ///< in tiles where a run begins: where the last one does
   std::uint8_t* marks;       ///< one bit per value: a run begins here; set in such tiles only

@@ -2,6 +2,8 @@
 // look-back and writes its value; the second turns the marks into lengths, whose place depends on
 // the number of all runs. A head ends the run before it, so lengths need to look back only.
 
+#include <algorithm>
+
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
 #include "backends/cuda/unaligned_copy.cuh"
@@ -71,12 +73,18 @@ __device__ __forceinline__ std::uint32_t changes(uint4 x, std::uint32_t before) 
 /// A thread's share of a tile, and the runs of the tile before each piece.
 struct Pieces {
   uint4 values[kRowsPerWarp];
-  std::uint32_t marks[kRowsPerWarp];
-  std::uint32_t before[kRowsPerWarp];
+  cuda::PieceNumbers marks;
+  cuda::PieceNumbers before;
 };
 
+constexpr unsigned kBlocksPerSm = 5;  // of the first kernel
+
 struct Work {
-  alignas(16) std::uint32_t values[kTileBytes / 4 + 1];  // one word more, which is only read
+  /// Of the runs of this tile and of the one before. One word more, which is only read.
+  alignas(16) std::uint32_t values[2][kTileBytes / 4 + 4];
+  std::uint32_t n_runs[2];  ///< of the same two tiles
+  std::uint32_t index[2];
+  std::uint32_t next_index;
   std::uint32_t row_sums[kRows];
   std::uint32_t row_last[kRows];  ///< in rows where a run begins: where the last one does
   std::uint64_t first_run;
@@ -84,11 +92,9 @@ struct Work {
 
 /// Reads the tile and marks it. A barrier must follow.
 template <class U>
-__device__ __forceinline__ void readTile(const EncodeArgs& args,
-                                         const Input& input,
-                                         Work& work,
-                                         Pieces& pieces) {
-  const std::uint64_t begin = std::uint64_t{blockIdx.x} * kTileBytes;
+__device__ __forceinline__ void readTile(
+    const EncodeArgs& args, const Input& input, std::uint32_t tile, Work& work, Pieces& pieces) {
+  const std::uint64_t begin = std::uint64_t{tile} * kTileBytes;
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; ++r) {
     const std::uint64_t at = begin + pieceAt(r);
@@ -101,7 +107,6 @@ __device__ __forceinline__ void readTile(const EncodeArgs& args,
     const U last = reinterpret_cast<const U*>(args.in.data + row_begin)[-1];
     left = static_cast<std::uint32_t>(last) << (32 - 8 * sizeof(U));
   }
-  std::uint32_t counts[kRowsPerWarp];
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; ++r) {
     const uint4 x = pieces.values[r];
@@ -111,24 +116,21 @@ __device__ __forceinline__ void readTile(const EncodeArgs& args,
     marks |= at == 0 ? 1u : 0u;  // the first value always begins a run
     marks &= cuda::marksBelow<kPieceValues<U>>(at / sizeof(U), input.n_values);
     left = __shfl_sync(kAllLanes, x.w, kWarp - 1);
-    pieces.marks[r] = marks;
-    counts[r] = __popc(marks);
+    pieces.marks.set(r, marks);
     const std::uint32_t lanes = __ballot_sync(kAllLanes, marks != 0);
     if (lanes != 0 && laneId() == highestMark(lanes)) {
       work.row_last[warpId() * kRowsPerWarp + r] =
           pieceAt(r) / static_cast<std::uint32_t>(sizeof(U)) + highestMark(marks);
     }
   }
-  cuda::rankInRows(counts, pieces.before, work.row_sums);
+  cuda::rankInRows(pieces.marks, pieces.before, work.row_sums);
 }
 
 /// Values of the tile's runs to shared memory, its marks to global memory.
 template <class U>
-__device__ __forceinline__ void collectRuns(const EncodeArgs& args,
-                                            const Pieces& pieces,
-                                            Work& work) {
-  auto* values = reinterpret_cast<U*>(work.values);
-  std::uint8_t* marks_of_tile = args.marks + std::uint64_t{blockIdx.x} * (kTileLength<U> / 8);
+__device__ __forceinline__ void collectRuns(const Pieces& pieces,
+                                            std::uint8_t* marks_of_tile,
+                                            U* values) {
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; ++r) {
     const std::uint32_t marks = pieces.marks[r];
@@ -155,13 +157,69 @@ __device__ __forceinline__ void collectRuns(const EncodeArgs& args,
   }
 }
 
+/// Marks a tile and publishes its number of runs; their values are in shared memory after the next
+/// barrier.
 template <class U>
-__global__ void __launch_bounds__(kThreads) valuesKernel(EncodeArgs args) {
+__device__ __forceinline__ void encodeTile(
+    const EncodeArgs& args, const Input& input, std::uint32_t tile, unsigned side, Work& work) {
+  Pieces pieces;
+  readTile<U>(args, input, tile, work, pieces);
+  __syncthreads();
+  const std::uint32_t n_runs = cuda::addRowsBefore<kRows>(pieces.before, work.row_sums);
+  if (warpId() == 0) {
+    const std::uint32_t rows = __ballot_sync(kAllLanes, work.row_sums[laneId()] != 0);
+    if (laneId() == 0) {
+      cuda::LookBack{args.states}.publish(tile, n_runs);
+      work.n_runs[side] = n_runs;
+      work.index[side] = tile;
+      if (rows != 0) {
+        args.last_head[tile] = work.row_last[highestMark(rows)];
+      }
+    }
+    __syncwarp();
+  }
+  if (n_runs != 0) {
+    collectRuns<U>(pieces, args.marks + std::uint64_t{tile} * (kTileLength<U> / 8),
+                   reinterpret_cast<U*>(work.values[side]));
+  }
+}
+
+/// Finds the place of the runs on `side` and writes their values. Has a barrier.
+template <class U>
+__device__ __forceinline__ void writeTile(const EncodeArgs& args,
+                                          const Input& input,
+                                          unsigned side,
+                                          Work& work) {
+  const std::uint32_t tile = work.index[side];
+  const std::uint32_t n_runs = work.n_runs[side];
+  if (warpId() == 0) {
+    const std::uint64_t before = cuda::LookBack{args.states}.prefix(tile, n_runs);
+    if (laneId() == 0) {
+      work.first_run = before;
+      args.first_run[tile] = static_cast<std::uint32_t>(before);
+    }
+  }
+  __syncthreads();
+  const std::uint64_t at = kValuesAt + work.first_run * sizeof(U);
+  const auto n_bytes = n_runs * static_cast<std::uint32_t>(sizeof(U));
+  if (at + n_bytes <= args.out.capacity_bytes) {
+    cuda::copyFromStaging({threadIdx.x, kThreads}, work.values[side], n_bytes, args.out.data + at);
+  }
+  if (tile == input.n_tiles - 1 && threadIdx.x == 0) {
+    finishStream<U>(args, input, work.first_run + n_runs);
+  }
+}
+
+/// Blocks take tiles in turn, and write the values of each one only after they have marked the
+/// next: by then the runs of the tiles before it are counted, and nobody waits for a neighbour that
+/// is still busy. A block that has taken a tile runs, so the tile's count is published without
+/// waiting for others.
+template <class U>
+__global__ void __launch_bounds__(kThreads, kBlocksPerSm) valuesKernel(EncodeArgs args) {
   __shared__ Work work;
   const Input input = inputOf<U>(args);
-  const std::uint32_t tile = blockIdx.x;
-  if (tile >= input.n_tiles) {
-    if (tile == 0 && threadIdx.x == 0) {
+  if (input.n_tiles == 0) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
       finishStream<U>(args, {input.n_bytes, 0, 0, true}, 0);
       if (!input.good) {
         cuda::noteError(args.record, DeviceError::kDoesNotFit, input.n_bytes);
@@ -169,39 +227,31 @@ __global__ void __launch_bounds__(kThreads) valuesKernel(EncodeArgs args) {
     }
     return;
   }
-  Pieces pieces;
-  readTile<U>(args, input, work, pieces);
-  __syncthreads();
-  const std::uint32_t n_runs = cuda::addRowsBefore<kRows>(pieces.before, work.row_sums);
-  if (warpId() == 0) {
-    const cuda::LookBack look_back{args.states};
-    if (laneId() == 0) {
-      look_back.publish(tile, n_runs);
-    }
-    __syncwarp();
+  auto* turn = reinterpret_cast<unsigned long long*>(args.states + args.n_tiles);
+  if (threadIdx.x == 0) {
+    work.next_index = static_cast<std::uint32_t>(atomicAdd(turn, 1ull));
   }
-  if (n_runs != 0) {
-    collectRuns<U>(args, pieces, work);
-  }
-  if (warpId() == 0) {
-    const std::uint64_t before = cuda::LookBack{args.states}.prefix(tile, n_runs);
-    const std::uint32_t rows = __ballot_sync(kAllLanes, work.row_sums[laneId()] != 0);
-    if (laneId() == 0) {
-      work.first_run = before;
-      args.first_run[tile] = static_cast<std::uint32_t>(before);
-      if (rows != 0) {
-        args.last_head[tile] = work.row_last[highestMark(rows)];
+  bool has_last = false;
+  for (unsigned side = 0;; side ^= 1u) {
+    __syncthreads();
+    const std::uint32_t tile = work.next_index;
+    std::uint32_t next = 0;
+    if (tile < input.n_tiles) {
+      if (threadIdx.x == 0) {
+        next = static_cast<std::uint32_t>(atomicAdd(turn, 1ull));
       }
+      encodeTile<U>(args, input, tile, side, work);
     }
-  }
-  __syncthreads();
-  const std::uint64_t at = kValuesAt + work.first_run * sizeof(U);
-  const auto n_bytes = n_runs * static_cast<std::uint32_t>(sizeof(U));
-  if (at + n_bytes <= args.out.capacity_bytes) {
-    cuda::copyFromStaging({threadIdx.x, kThreads}, work.values, n_bytes, args.out.data + at);
-  }
-  if (tile == input.n_tiles - 1 && threadIdx.x == 0) {
-    finishStream<U>(args, input, work.first_run + n_runs);
+    if (has_last) {
+      writeTile<U>(args, input, side ^ 1u, work);
+    }
+    if (tile >= input.n_tiles) {
+      return;
+    }
+    has_last = true;
+    if (threadIdx.x == 0) {
+      work.next_index = next;
+    }
   }
 }
 
@@ -278,7 +328,9 @@ __global__ void __launch_bounds__(kThreads) lengthsKernel(EncodeArgs args) {
 
 template <class U>
 void launch(const EncodeArgs& args, cudaStream_t stream) {
-  valuesKernel<U><<<args.n_tiles, kThreads, 0, stream>>>(args);
+  const unsigned n_blocks =
+      std::min<unsigned>(args.n_tiles, cuda::multiprocessorCount() * kBlocksPerSm);
+  valuesKernel<U><<<n_blocks, kThreads, 0, stream>>>(args);
   cuda::checkLaunch("rle values");
   lengthsKernel<U><<<args.n_tiles, kThreads, 0, stream>>>(args);
   cuda::checkLaunch("rle lengths");

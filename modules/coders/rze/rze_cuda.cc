@@ -41,7 +41,7 @@ void RZEStage::encodeCuda(const CudaRun& run) {
   FZ_REQUIRE(!size.isExact() || size.n_bytes <= rze::kMaxInputBytes, ErrorCode::kBadSize,
              "RZE: input of at most {} bytes needed, {} came", rze::kMaxInputBytes, size.n_bytes);
   const std::uint32_t n_chunks = launchChunks(size.n_bytes, chunk_bytes_);
-  const auto states = look_back_.get<std::uint64_t>(run.pool, n_chunks);
+  const auto states = look_back_.get<std::uint64_t>(run.pool, std::size_t{n_chunks} + 1);
   rze::launchEncode(makeArgs(run, n_chunks, levels_, states),
                     static_cast<std::uint32_t>(chunk_bytes_), run.stream);
 }
@@ -56,7 +56,7 @@ void RZEStage::decodeCuda(const CudaRun& run) {
     decodedBytes(std::array{static_cast<std::size_t>(size.n_bytes)});  // says more than a kernel
   }
   const std::uint32_t n_chunks = launchChunks(run.outputs[0].capacity_bytes, chunk_bytes_);
-  const auto states = look_back_.get<std::uint64_t>(run.pool, n_chunks);
+  const auto states = look_back_.get<std::uint64_t>(run.pool, std::size_t{n_chunks} + 1);
   rze::launchDecode(makeArgs(run, n_chunks, levels_, states),
                     static_cast<std::uint32_t>(chunk_bytes_), run.stream);
 }

@@ -21,7 +21,8 @@ struct CudaArgs {
   CudaInput in;
   CudaOutput out;
   StageRecord* record;
-  std::uint64_t* states;   ///< of the look-back, one word per chunk of the launch, zero
+  std::uint64_t*
+      states;  ///< of the look-back, one word per chunk of the launch, and one more; zero
   std::uint32_t n_chunks;  ///< of the launch: the input has no more
   std::uint32_t levels;
 };

@@ -23,6 +23,7 @@ constexpr std::uint32_t kBad = 0xFFFFFFFFu;  // instead of a position in a store
 template <std::uint32_t kChunkBytes>
 struct Work {
   static constexpr unsigned kThreads = kChunkBytes / (16 * kRowsPerWarp);
+  static constexpr unsigned kBlocksPerSm = 2048 / kThreads;
   static constexpr unsigned kWarps = kThreads / kWarp;
   static constexpr unsigned kRows = kChunkBytes / kRowBytes;
   static constexpr unsigned kMostBytes =
@@ -42,8 +43,8 @@ struct Work {
 
 /// Marks of a thread's pieces, and where the kept bytes of each begin in the stored chunk.
 struct Pieces {
-  std::uint32_t marks[kRowsPerWarp];
-  std::uint32_t before[kRowsPerWarp];
+  cuda::PieceNumbers marks;
+  cuda::PieceNumbers before;
 };
 
 /// Eight bytes of a bitmap, of which those in [8 index, n_bytes) are wanted: a set mark takes the
@@ -163,21 +164,21 @@ __device__ __forceinline__ bool unpackBitmaps(const ChunkShape& shape,
     __syncthreads();
   }
   bool bad = false;
-  std::uint32_t counts[kRowsPerWarp];
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; ++r) {
     const std::uint32_t i = pieceAt(r) / 8;
+    std::uint32_t marks;
     if (shape.levels >= 2) {
-      pieces.marks[r] = work.bitmap1[i / 2];
+      marks = work.bitmap1[i / 2];
     } else {
       const std::uint32_t low = i < shape.n_bytes[1] ? stored[at + i] : 0u;
       const std::uint32_t high = i + 1 < shape.n_bytes[1] ? stored[at + i + 1] : 0u;
-      pieces.marks[r] = low | high << 8;
+      marks = low | high << 8;
     }
-    bad |= (pieces.marks[r] & ~cuda::marksBelow<16>(pieceAt(r), shape.n_bytes[0])) != 0;
-    counts[r] = __popc(pieces.marks[r]);
+    bad |= (marks & ~cuda::marksBelow<16>(pieceAt(r), shape.n_bytes[0])) != 0;
+    pieces.marks.set(r, marks);
   }
-  cuda::rankInRows(counts, pieces.before, work.row_sums);
+  cuda::rankInRows(pieces.marks, pieces.before, work.row_sums);
   bad = __syncthreads_or(bad) != 0;
   const std::uint32_t n_kept =
       cuda::addRowsBefore<Work<kChunkBytes>::kRows>(pieces.before, work.row_sums);
@@ -240,7 +241,8 @@ __device__ bool openStream(const CudaArgs& args, std::uint32_t chunk_bytes, Stre
 }
 
 template <std::uint32_t kChunkBytes>
-__global__ void __launch_bounds__(Work<kChunkBytes>::kThreads) decodeKernel(CudaArgs args) {
+__global__ void __launch_bounds__(Work<kChunkBytes>::kThreads, Work<kChunkBytes>::kBlocksPerSm)
+    decodeKernel(CudaArgs args) {
   __shared__ Work<kChunkBytes> work;
   Stream stream;
   const std::uint32_t chunk = blockIdx.x;
@@ -286,8 +288,8 @@ __global__ void __launch_bounds__(Work<kChunkBytes>::kThreads) decodeKernel(Cuda
   Pieces pieces;
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; ++r) {  // right for zeros and for raw chunks
-    pieces.marks[r] = is_raw ? cuda::marksBelow<16>(pieceAt(r), n_here) : 0u;
-    pieces.before[r] = pieceAt(r);
+    pieces.marks.set(r, is_raw ? cuda::marksBelow<16>(pieceAt(r), n_here) : 0u);
+    pieces.before.set(r, pieceAt(r));
   }
   const cuda::StagedRange range{args.in.data, stream.n_stream, at, n_stored};
   if (good && !is_zero) {

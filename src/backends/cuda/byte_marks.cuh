@@ -144,18 +144,29 @@ __device__ __forceinline__ void putBytes(std::uint32_t* words,
   }
 }
 
-/// First step of ranking a tile: before[r] becomes the sum of counts of the lower lanes in row r,
-/// and the rows' sums go to shared memory. Counts are at most 16. A barrier must follow.
-__device__ __forceinline__ void rankInRows(const std::uint32_t (&counts)[kRowsPerWarp],
-                                           std::uint32_t (&before)[kRowsPerWarp],
+/// One number below 2^16 for each of a thread's pieces, two in a word: registers are scarce.
+struct PieceNumbers {
+  std::uint32_t pairs[kRowsPerWarp / 2];
+
+  __device__ __forceinline__ std::uint32_t operator[](unsigned r) const {
+    return r % 2 == 0 ? pairs[r / 2] & 0xFFFFu : pairs[r / 2] >> 16;
+  }
+  __device__ __forceinline__ void set(unsigned r, std::uint32_t value) {  // in order of r
+    pairs[r / 2] = r % 2 == 0 ? value : pairs[r / 2] | value << 16;
+  }
+};
+
+/// First step of ranking a tile by marks of 16 bits or fewer: `before` becomes the marks of the
+/// lower lanes in each row, and the rows' sums go to shared memory. A barrier must follow.
+__device__ __forceinline__ void rankInRows(const PieceNumbers& marks,
+                                           PieceNumbers& before,
                                            std::uint32_t* row_sums) {
-  // Two rows in one word: a row sums to 512 at most.
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; r += 2) {
-    const std::uint32_t own = counts[r] | counts[r + 1] << 16;
-    const std::uint32_t sum = warpInclusiveSum(own);
-    before[r] = (sum - own) & 0xFFFFu;
-    before[r + 1] = (sum - own) >> 16;
+    const std::uint32_t own = static_cast<std::uint32_t>(__popc(marks[r])) |
+                              static_cast<std::uint32_t>(__popc(marks[r + 1])) << 16;
+    const std::uint32_t sum = warpInclusiveSum(own);  // a row sums to 512 at most
+    before.pairs[r / 2] = sum - own;
     if (laneId() == kWarp - 1) {
       row_sums[warpId() * kRowsPerWarp + r] = sum & 0xFFFFu;
       row_sums[warpId() * kRowsPerWarp + r + 1] = sum >> 16;
@@ -166,14 +177,16 @@ __device__ __forceinline__ void rankInRows(const std::uint32_t (&counts)[kRowsPe
 /// Second step, by whole warps: adds the sums of the rows before. Returns the sum of the tile,
 /// which has at most 32 rows.
 template <unsigned kRows>
-__device__ __forceinline__ std::uint32_t addRowsBefore(std::uint32_t (&before)[kRowsPerWarp],
+__device__ __forceinline__ std::uint32_t addRowsBefore(PieceNumbers& before,
                                                        const std::uint32_t* row_sums) {
   static_assert(kRows <= kWarp);
   const std::uint32_t own = laneId() < kRows ? row_sums[laneId()] : 0u;
   const std::uint32_t sum = warpInclusiveSum(own);
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; ++r) {
-    before[r] += __shfl_sync(kAllLanes, sum - own, warpId() * kRowsPerWarp + r);
+    const std::uint32_t rows_before =
+        __shfl_sync(kAllLanes, sum - own, warpId() * kRowsPerWarp + r);
+    before.pairs[r / 2] += r % 2 == 0 ? rows_before : rows_before << 16;
   }
   return __shfl_sync(kAllLanes, sum, kWarp - 1);
 }

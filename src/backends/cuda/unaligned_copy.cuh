@@ -54,7 +54,7 @@ struct StagedRange {
 };
 
 /// Staging bytes for a range of at most n_bytes, with a readable word behind the last byte.
-constexpr std::uint32_t stagingBytes(std::uint32_t n_bytes) {
+__host__ __device__ constexpr std::uint32_t stagingBytes(std::uint32_t n_bytes) {
   return (n_bytes + 15 + 4 + 15) / 16 * 16;
 }
 
