@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "shared/bits.h"
@@ -45,6 +46,34 @@ FZ_HD Step<T> makeStep(float bound, int ndim) {
   const T step = fp::mul(T{2}, b);
   const T limit = static_cast<T>(std::int64_t{1} << (Number<T>::kExactBits - ndim));
   return {b, step, fp::div(T{1}, step), limit};
+}
+
+inline constexpr double kLargestFloat = std::numeric_limits<float>::max();
+/// Twice this is still a finite float.
+inline constexpr double kLargestBound = kLargestFloat / 2;
+
+/// Largest float that is not above x and whose double is finite; x >= 0.
+FZ_HD float floatNotAbove(double x) {
+  const auto nearest = static_cast<float>(x < kLargestBound ? x : kLargestBound);
+  const bool above = static_cast<double>(nearest) > x;
+  return above ? fp::bitCast<float>(fp::bits(nearest) - 1) : nearest;
+}
+
+/// Nearest float; the largest one for anything beyond.
+FZ_HD float toFloatSaturated(double x) {
+  return static_cast<float>(x < kLargestFloat ? x : kLargestFloat);
+}
+
+/// The bound in use and the base, as the config stores them.
+struct ResolvedBound {
+  float bound;
+  float base;
+};
+
+/// NOA and REL: the bound is a multiple of the base; without one it is the multiple itself.
+FZ_HD ResolvedBound resolveBound(double error_bound, double base) {
+  return {floatNotAbove(base > 0.0 ? fp::mul(error_bound, base) : error_bound),
+          toFloatSaturated(base)};
 }
 
 /// 1 where |x - y| <= bound on the real numbers, else 0: the two-sum of fp::withinBound in T. No
@@ -212,6 +241,15 @@ FZ_HD void sumTile(Team team, const Tile& tile, Int* values) {
 template <class T>
 FZ_HD T reconstruct(IntOf<T> bin, T step) {
   return fp::mul(static_cast<T>(bin), step);
+}
+
+/// The same for sums in double. What is not a number gets one bit pattern, since machines differ.
+template <class T>
+FZ_HD T reconstructWide(double sum, T step) {
+  using Word = typename Number<T>::Word;
+  constexpr auto kQuietNan = static_cast<Word>(sizeof(T) == 4 ? 0x7fc00000u : 0x7ff8000000000000u);
+  const T value = fp::mul(static_cast<T>(sum), step);
+  return value == value ? value : fp::bitCast<T>(kQuietNan);
 }
 
 }  // namespace fz::lorenzo_quant
