@@ -60,10 +60,8 @@ class @Name@Stage final : public SimpleStage {
 
  protected:
   DataType inputType() const override { return kDataTypeOf<T>; }
-  std::vector<Port> outputPorts() const override { return {{"output", kDataTypeOf<T>}}; }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override {
-    return {input_bytes};
-  }
+  Ports outputPorts() const override { return {{"output", kDataTypeOf<T>}}; }
+  PortBytes encodedBytes(std::size_t input_bytes) const override { return {input_bytes}; }
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
@@ -106,6 +104,7 @@ STAGE_CC = """\
 #include "@path@/@stage@_stage.h"
 
 #include <algorithm>
+#include <array>
 
 #include "backends/cpu/parallel_for.h"
 #include "core/require.h"
@@ -153,7 +152,8 @@ void @Name@Stage<T>::encodeCpu(const CpuRun& run) {
 
 template <class T>
 void @Name@Stage<T>::decodeCpu(const CpuRun& run) {
-  const std::size_t n_bytes = decodedBytes(std::vector<std::size_t>{run.inputs[0].size()});
+  const std::array<std::size_t, 1> encoded_bytes = {run.inputs[0].size()};
+  const std::size_t n_bytes = decodedBytes(encoded_bytes);
   const T* in = reinterpret_cast<const T*>(run.inputs[0].data());
   T* out = reinterpret_cast<T*>(run.outputs[0].data());
   forEachTile(run, n_bytes / sizeof(T), [&](std::size_t first, std::uint32_t n) {
@@ -183,9 +183,8 @@ std::unique_ptr<Stage> make(std::span<const DataType> types) {
   return makeFor<@Name@Stage>(types, @Name@Types{});
 }
 
-std::vector<DataType> typesFromConfig(ByteView config) {
-  return config.empty() ? std::vector<DataType>{}
-                        : std::vector<DataType>{static_cast<DataType>(config[0])};
+StageTypes typesFromConfig(ByteView config) {
+  return config.empty() ? StageTypes{} : StageTypes{static_cast<DataType>(config[0])};
 }
 
 const ParamTable& params() {

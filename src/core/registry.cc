@@ -92,7 +92,7 @@ std::unique_ptr<Stage> makeStage(std::uint16_t type_id,
   FZ_REQUIRE(descriptor != nullptr, ErrorCode::kUnsupported, "archive: unknown stage type {}",
              type_id);
   const ByteView bytes(config, config_bytes);
-  const std::vector<DataType> types = descriptor->types_from_config(bytes);
+  const StageTypes types = descriptor->types_from_config(bytes);
   std::unique_ptr<Stage> stage = descriptor->make(types);
   if (stage == nullptr) {
     std::string text;

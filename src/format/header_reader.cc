@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cmath>
-#include <set>
 
 #include "core/require.h"
 #include "format/crc32.h"
@@ -158,8 +158,22 @@ void checkChecksum(const FrameHeader& header, ByteView front) {
              "frame: header checksum {:08x}, computed {:08x}", header.core.header_checksum, crc);
 }
 
+/// Ids of 16 bits, without memory from the heap.
+class IdSet {
+ public:
+  /// False when it was there already.
+  bool insert(std::uint16_t id) {
+    const bool is_new = !has_[id];
+    has_.set(id);
+    return is_new;
+  }
+
+ private:
+  std::bitset<0x10000> has_;
+};
+
 void checkStages(const FrameHeader& header) {
-  std::set<std::uint16_t> produced;
+  IdSet produced;
   for (const FZMStageInfo& stage : header.stages) {
     FZ_REQUIRE(stage.num_inputs >= 1 && stage.num_inputs <= FZM_MAX_PORTS &&
                    stage.num_outputs >= 1 && stage.num_outputs <= FZM_MAX_PORTS,
@@ -170,14 +184,14 @@ void checkStages(const FrameHeader& header) {
                stage.config_size);
     for (std::size_t i = 0; i < stage.num_outputs; ++i) {
       const std::uint16_t id = stage.output_buffer_ids[i];
-      FZ_REQUIRE(id != FZM_UNUSED_BUFFER_ID && produced.insert(id).second, ErrorCode::kCorrupt,
+      FZ_REQUIRE(id != FZM_UNUSED_BUFFER_ID && produced.insert(id), ErrorCode::kCorrupt,
                  "frame: buffer {} is produced twice or has no id", id);
     }
   }
 }
 
 void checkSegments(const FrameHeader& header) {
-  std::set<std::uint16_t> seen;
+  IdSet seen;
   std::uint64_t offset = 0;
   for (const FZMBufferEntry& buffer : header.buffers) {
     FZ_REQUIRE(
@@ -185,7 +199,7 @@ void checkSegments(const FrameHeader& header) {
         ErrorCode::kCorrupt, "frame: segment at {} of {} bytes in a payload of {}",
         buffer.byte_offset, buffer.data_size, header.core.compressed_size);
     offset += buffer.data_size;
-    FZ_REQUIRE(seen.insert(buffer.dag_buffer_id).second, ErrorCode::kCorrupt,
+    FZ_REQUIRE(seen.insert(buffer.dag_buffer_id), ErrorCode::kCorrupt,
                "frame: two segments for buffer {}", buffer.dag_buffer_id);
     FZ_REQUIRE(buffer.name.back() == '\0', ErrorCode::kCorrupt, "frame: segment name without end");
     FZ_REQUIRE(buffer.config_size <= FZM_STAGE_CONFIG_SIZE, ErrorCode::kCorrupt,
@@ -214,13 +228,20 @@ std::uint64_t announcedHeaderBytes(ByteView front) {
 }
 
 FrameHeader readHeader(ByteView front, std::uint64_t total_bytes) {
+  FrameHeader header;
+  readHeader(front, total_bytes, header);
+  return header;
+}
+
+void readHeader(ByteView front, std::uint64_t total_bytes, FrameHeader& header) {
   FZ_REQUIRE(front.size() >= kFrontBytes, ErrorCode::kCorrupt,
              "frame: {} bytes are too few for a header", front.size());
   ByteReader peek(front);
   const std::uint32_t magic = peek.u32();
   checkVersion(magic, peek.u16());
 
-  FrameHeader header;
+  header.stages.clear();
+  header.buffers.clear();
   ByteReader in(front);
   header.core.version = loadLe<std::uint16_t>(front.data() + 4);
   const bool has_checksums = header.minor() > 0;
@@ -242,7 +263,6 @@ FrameHeader readHeader(ByteView front, std::uint64_t total_bytes) {
   checkStages(header);
   checkSegments(header);
   header.description = getDescription(header);
-  return header;
 }
 
 void verifyPayload(const FrameHeader& header, ByteView payload) {

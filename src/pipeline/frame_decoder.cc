@@ -4,11 +4,23 @@
 #include <cstring>
 #include <map>
 
+#include "backends/cpu/exec_context.h"
 #include "core/require.h"
 #include "fz/stage_descriptor.h"
+#include "mem/mempool.h"
 #include "mem/scratch.h"
 #include "stage/stage.h"
 #include "stage/stage_factory.h"
+
+#if FZ_HAVE_CUDA
+#include <cuda_runtime_api.h>
+
+#include "backends/cuda/frame_kernels.h"
+#include "backends/cuda/record.h"
+#include "backends/cuda/run_block.h"
+#include "cuda_check.h"
+#include "fz/simple_stage.h"
+#endif
 
 namespace fz {
 
@@ -17,31 +29,24 @@ namespace {
 // Segments stand back to back in a frame; stages get them aligned for any element type.
 constexpr std::size_t kSegmentAlignment = 16;
 
-/// What must be equal for a plan to serve another frame: the graph and the element types.
-struct PlanKey {
-  std::vector<std::uint16_t> words;
-  bool operator==(const PlanKey&) const = default;
-};
-
-PlanKey keyOf(const FrameHeader& header) {
-  PlanKey key;
+/// What must be equal for a plan to serve another frame: the graph and the element types. Versions
+/// and configs, which may change from frame to frame, are set for every one.
+void putKey(const FrameHeader& header, std::vector<std::uint16_t>& key) {
+  key.clear();
   for (const FZMStageInfo& stage : header.stages) {
-    key.words.insert(key.words.end(),
-                     {stage.stage_type, stage.stage_version, stage.num_inputs, stage.num_outputs});
-    key.words.insert(key.words.end(), stage.input_buffer_ids.begin(), stage.input_buffer_ids.end());
-    key.words.insert(key.words.end(), stage.output_buffer_ids.begin(),
-                     stage.output_buffer_ids.end());
+    key.insert(key.end(), {stage.stage_type, stage.num_inputs, stage.num_outputs});
+    key.insert(key.end(), stage.input_buffer_ids.begin(), stage.input_buffer_ids.end());
+    key.insert(key.end(), stage.output_buffer_ids.begin(), stage.output_buffer_ids.end());
     if (const StageDescriptor* descriptor = findStage(stage.stage_type)) {
       for (const DataType type :
            descriptor->types_from_config(ByteView(stage.stage_config.data(), stage.config_size))) {
-        key.words.push_back(static_cast<std::uint16_t>(type));
+        key.push_back(static_cast<std::uint16_t>(type));
       }
     }
   }
   for (const FZMBufferEntry& buffer : header.buffers) {
-    key.words.push_back(buffer.dag_buffer_id);
+    key.push_back(buffer.dag_buffer_id);
   }
-  return key;
 }
 
 bool contains(std::span<const std::uint16_t> ids, std::uint16_t id) {
@@ -80,10 +85,11 @@ std::size_t sourceOf(const FrameHeader& header) {
 struct FrameDecoder::Plan {
   Plan(MemoryPool* pool, MemoryStrategy strategy) : dag(pool, strategy) {}
 
-  PlanKey key;
+  std::vector<std::uint16_t> key;
   std::vector<std::unique_ptr<Stage>> owned;
   std::vector<Stage*> stages;  // by record; null where the inverse does not need the stage
   std::vector<bool> is_custom;
+  std::vector<DAGNode*> nodes;  // by record, as stages
   CompressionDAG dag;
   std::map<std::uint16_t, int> segment_buffers;  // frame buffer id -> graph buffer
   std::vector<Scratch> aligned_segments{FZM_MAX_BUFFERS};
@@ -128,7 +134,7 @@ FrameDecoder::~FrameDecoder() = default;
 std::unique_ptr<FrameDecoder::Plan> FrameDecoder::makePlan(const FrameHeader& header) const {
   auto plan = std::make_unique<Plan>(pool_, strategy_);
   const std::size_t n = header.stages.size();
-  plan->key = keyOf(header);
+  plan->key = key_;
   plan->stages.resize(n, nullptr);
   plan->is_custom.resize(n, false);
 
@@ -194,6 +200,7 @@ std::unique_ptr<FrameDecoder::Plan> FrameDecoder::makePlan(const FrameHeader& he
     }
   }
   plan->dag.finalize();
+  plan->nodes = nodes;
   plan->result_buffer = nodes[todo.front()]->output_buffer_ids.front();
   return plan;
 }
@@ -216,7 +223,9 @@ void FrameDecoder::configureStages(const FrameHeader& header) {
   }
 }
 
-void FrameDecoder::bindSegments(const FrameHeader& header, ByteView payload, cudaStream_t /*s*/) {
+void FrameDecoder::bindSegments(const FrameHeader& header,
+                                ByteView payload,
+                                [[maybe_unused]] cudaStream_t stream) {
   for (std::size_t i = 0; i < header.buffers.size(); ++i) {
     const FZMBufferEntry& entry = header.buffers[i];
     const auto found = plan_->segment_buffers.find(entry.dag_buffer_id);
@@ -226,7 +235,16 @@ void FrameDecoder::bindSegments(const FrameHeader& header, ByteView payload, cud
     const std::uint8_t* data = payload.data() + entry.byte_offset;
     if (entry.data_size > 0 && reinterpret_cast<std::uintptr_t>(data) % kSegmentAlignment != 0) {
       const auto copy = plan_->aligned_segments[i].get<std::uint8_t>(pool_, entry.data_size);
+#if FZ_HAVE_CUDA
+      if (pool_->getBackend() == Backend::CUDA) {
+        FZ_CUDA_CHECK(
+            cudaMemcpyAsync(copy.data(), data, entry.data_size, cudaMemcpyDeviceToDevice, stream));
+      } else {
+        std::memcpy(copy.data(), data, entry.data_size);
+      }
+#else
       std::memcpy(copy.data(), data, entry.data_size);
+#endif
       data = copy.data();
     }
     plan_->dag.updateBufferSize(found->second, entry.data_size);
@@ -238,13 +256,17 @@ void FrameDecoder::decode(const FrameHeader& header,
                           ByteView payload,
                           const DecodeLimits& limits,
                           const ExecContext& context,
-                          const OutputProvider& provide_output,
+                          OutputProvider provide_output,
                           cudaStream_t stream) {
   const std::uint64_t n_bytes = header.core.uncompressed_size;
   FZ_REQUIRE(limits.max_output_bytes == 0 || n_bytes <= limits.max_output_bytes, ErrorCode::kLimit,
              "frame: decodes to {} bytes, the limit is {}", n_bytes, limits.max_output_bytes);
-  verifyPayload(header, payload);
-  if (plan_ == nullptr || plan_->key != keyOf(header)) {
+  const bool on_cpu = context.backend == Backend::CPU;
+  if (on_cpu) {
+    verifyPayload(header, payload);  // a device does it on the way
+  }
+  putKey(header, key_);
+  if (plan_ == nullptr || plan_->key != key_) {
     plan_ = makePlan(header);
   }
   const InverseMode inverse_mode(*plan_);
@@ -262,7 +284,11 @@ void FrameDecoder::decode(const FrameHeader& header,
     return provide_output(stage_bytes);
   });
   try {
-    dag.execute(stream);
+    if (on_cpu) {
+      dag.execute(stream);
+    } else {
+      runCuda(header, payload, stream);
+    }
   } catch (...) {
     dag.reset(stream);
     throw;
@@ -272,6 +298,48 @@ void FrameDecoder::decode(const FrameHeader& header,
   FZ_REQUIRE(came == n_bytes, ErrorCode::kCorrupt,
              "frame: the data decode to {} bytes, the header announces {}", came, n_bytes);
 }
+
+#if !FZ_HAVE_CUDA
+void FrameDecoder::runCuda(const FrameHeader&, ByteView, cudaStream_t) {
+  detail::throwError(ErrorCode::kNoDevice, "this build has no CUDA");
+}
+#else
+void FrameDecoder::runCuda(const FrameHeader& header, ByteView payload, cudaStream_t stream) {
+  constexpr int kMaxAttempts = 64;
+  CompressionDAG& dag = plan_->dag;
+  cuda::RunBlock& block = dag.runBlock();
+  for (std::size_t i = 0; i < header.stages.size(); ++i) {
+    const auto* stage = dynamic_cast<const SimpleStage*>(plan_->stages[i]);
+    if (stage != nullptr) {
+      const FZMStageInfo& record = header.stages[i];
+      cuda::loadFields(stage->deviceFields(), {record.stage_config.data(), record.config_size},
+                       block.initial(static_cast<std::size_t>(plan_->nodes[i]->id)));
+    }
+  }
+  const bool has_crc = (header.core.flags & FZM_FLAG_DATA_CHECKSUM) != 0 && header.minor() > 0;
+  cuda::FrameState& state = block.initialFrame();
+  state = {};
+  state.payload_bytes = payload.size();
+  state.expected_crc = header.core.data_checksum;
+  dag.enableProfiling(profiling_);
+  for (int attempt = 0;; ++attempt) {
+    FZ_REQUIRE(attempt < kMaxAttempts, ErrorCode::kInternal, "frame: not decoded after {} attempts",
+               attempt);
+    dag.enqueueCuda(stream);
+    if (has_crc) {
+      cuda::enqueuePayloadCrc(payload.data(), payload.size(), block.frameOnDevice(), stream);
+      cuda::enqueueCrcCheck(payload.data(), block.frameOnDevice(), stream);
+    }
+    block.enqueueReadback(stream);
+    FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
+    FZ_REQUIRE(block.frameResult().mismatch == 0, ErrorCode::kCorrupt,
+               "frame: the payload does not match its checksum");
+    if (dag.finishCuda(stream)) {
+      return;
+    }
+  }
+}
+#endif
 
 std::vector<StageTimingResult> FrameDecoder::collectTimings() const {
   return plan_ == nullptr ? std::vector<StageTimingResult>{} : plan_->dag.collectTimings();

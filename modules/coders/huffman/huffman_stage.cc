@@ -163,14 +163,14 @@ std::uint32_t HuffmanStage<T>::partitionValues() const {
 }
 
 template <class T>
-std::vector<std::size_t> HuffmanStage<T>::encodedBytes(std::size_t input_bytes) const {
+SimpleStage::PortBytes HuffmanStage<T>::encodedBytes(std::size_t input_bytes) const {
   const std::uint64_t n = input_bytes / sizeof(T);
   const BlobHeader shape{.bklen = bklen_, .partition_values = partitionValues()};
   return {n == 0 ? 0 : blobBytes(n, fixedBits(n, bklen_), shape, sizeof(T))};
 }
 
 template <class T>
-std::vector<std::size_t> HuffmanStage<T>::maxEncodedBytes(std::size_t input_bytes) const {
+SimpleStage::PortBytes HuffmanStage<T>::maxEncodedBytes(std::size_t input_bytes) const {
   const std::uint64_t n = input_bytes / sizeof(T);
   const BlobHeader shape{.bklen = bklen_, .partition_values = partitionValues()};
   const std::uint64_t n_bits = n < kFirstLimitedCount ? fixedBits(n, bklen_) : kMaxCodeBits;
@@ -337,7 +337,7 @@ std::unique_ptr<Stage> make(std::span<const DataType> types) {
   return makeFor<HuffmanStage>(types, Types{});
 }
 
-std::vector<DataType> typesFromConfig(ByteView config) {
+StageTypes typesFromConfig(ByteView config) {
   return {config.empty() ? DataType::UINT16 : static_cast<DataType>(config[0])};
 }
 

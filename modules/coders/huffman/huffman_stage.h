@@ -57,9 +57,9 @@ class HuffmanStage final : public SimpleStage {
 
  protected:
   DataType inputType() const override { return DataType::UNKNOWN; }
-  std::vector<Port> outputPorts() const override { return {{"output", DataType::UNKNOWN}}; }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override;
-  std::vector<std::size_t> maxEncodedBytes(std::size_t input_bytes) const override;
+  Ports outputPorts() const override { return {{"output", DataType::UNKNOWN}}; }
+  PortBytes encodedBytes(std::size_t input_bytes) const override;
+  PortBytes maxEncodedBytes(std::size_t input_bytes) const override;
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;

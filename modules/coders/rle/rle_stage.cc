@@ -62,7 +62,7 @@ void turnIntoNextStarts(std::span<std::uint64_t> starts, std::uint64_t n_values)
 }  // namespace
 
 template <class T>
-std::vector<std::size_t> RLEStage<T>::encodedBytes(std::size_t input_bytes) const {
+SimpleStage::PortBytes RLEStage<T>::encodedBytes(std::size_t input_bytes) const {
   return {static_cast<std::size_t>(rle::layoutOf(input_bytes / sizeof(T), sizeof(T)).n_bytes)};
 }
 
@@ -208,7 +208,7 @@ std::unique_ptr<Stage> make(std::span<const DataType> types) {
   return makeFor<RLEStage>(types, RLETypes{});
 }
 
-std::vector<DataType> typesFromConfig(ByteView config) {
+StageTypes typesFromConfig(ByteView config) {
   return {config.empty() ? DataType::UINT16 : static_cast<DataType>(config[0])};
 }
 

@@ -69,7 +69,7 @@ void RZEStage::setLevels(int levels) {
   levels_ = levels;
 }
 
-std::vector<std::size_t> RZEStage::encodedBytes(std::size_t input_bytes) const {
+SimpleStage::PortBytes RZEStage::encodedBytes(std::size_t input_bytes) const {
   if (input_bytes == 0) {
     return {0};
   }
@@ -219,7 +219,7 @@ const ParamTable& params() {
   return kTable;
 }
 
-std::vector<DataType> typesFromConfig(ByteView /*config*/) {
+StageTypes typesFromConfig(ByteView /*config*/) {
   return {};
 }
 

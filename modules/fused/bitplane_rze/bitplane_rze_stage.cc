@@ -56,7 +56,7 @@ void writeHeader(std::uint64_t n_symbols, std::uint64_t n_words, MutableByteView
 
 }  // namespace
 
-std::vector<std::size_t> BitplaneRZEStage::encodedBytes(std::size_t input_bytes) const {
+SimpleStage::PortBytes BitplaneRZEStage::encodedBytes(std::size_t input_bytes) const {
   if (input_bytes == 0) {
     return {0};
   }
@@ -192,7 +192,7 @@ std::unique_ptr<Stage> make(std::span<const DataType> types) {
   return types.empty() ? std::make_unique<BitplaneRZEStage>() : nullptr;
 }
 
-std::vector<DataType> typesFromConfig(ByteView /*config*/) {
+StageTypes typesFromConfig(ByteView /*config*/) {
   return {};
 }
 

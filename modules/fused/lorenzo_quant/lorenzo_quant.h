@@ -92,6 +92,7 @@ class LorenzoQuantStage final : public SimpleStage {
   void setPipelineDims(const std::array<std::size_t, 3>& dims) override {
     dims_.setFromPipeline(dims);
   }
+  std::optional<std::array<std::size_t, 3>> ownDims() const override { return dims_.own(); }
 
   double getErrorBound() const { return error_bound_; }
   ErrorBoundMode getErrorBoundMode() const { return mode_; }
@@ -108,40 +109,30 @@ class LorenzoQuantStage final : public SimpleStage {
     return {kDataTypeOf<TInput>, kDataTypeOf<TCode>};
   }
   const StageDescriptor& descriptor() const override { return lorenzo_quant::descriptor(); }
-#if FZ_HAVE_CUDA
-  bool hasCuda() const override {
-    return true;
-  }
-#endif
-  std::vector<DeviceField> deviceFields() const override {
-    return lorenzo_quant::deviceFields();
-  }
+  std::vector<DeviceField> deviceFields() const override { return lorenzo_quant::deviceFields(); }
 
  protected:
-  DataType inputType() const override {
-    return kDataTypeOf<TInput>;
-  }
-  std::vector<Port> outputPorts() const override {
+  DataType inputType() const override { return kDataTypeOf<TInput>; }
+  Ports outputPorts() const override {
     return {{"codes", kDataTypeOf<TCode>},
             {"outlier_errors", kDataTypeOf<TInput>},
             {"outlier_indices", DataType::UINT32}};
   }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override;
-  std::vector<std::size_t> maxEncodedBytes(std::size_t input_bytes) const override;
+  PortBytes encodedBytes(std::size_t input_bytes) const override;
+  PortBytes maxEncodedBytes(std::size_t input_bytes) const override;
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
+  bool hasFixedEncodedBytes(std::size_t port) const override { return port == 0; }
+  void writeConfig(ByteWriter& out) const override;
+  void readConfig(ByteReader& in) override;
 #if FZ_HAVE_CUDA
+  bool hasCuda() const override;
   void encodeCuda(const CudaRun& run) override;
   void decodeCuda(const CudaRun& run) override;
   void finishEncodeCuda(const StageRecord& record) override;
   void throwDeviceError(const StageRecord& record) const override;
 #endif
-  bool hasFixedEncodedBytes(std::size_t port) const override {
-    return port == 0;
-  }
-  void writeConfig(ByteWriter& out) const override;
-  void readConfig(ByteReader& in) override;
 
  private:
   /// The outlier lists of a stream, checked.

@@ -11,6 +11,12 @@
 /// The arithmetic of LorenzoQuant, shared by all backends; SPEC.md has the layout.
 namespace fz::lorenzo_quant {
 
+inline constexpr std::uint16_t kVersionWithExactValues = 2;
+/// Streams say that they have exact values by their version.
+FZ_HD std::uint16_t versionFor(std::uint64_t n_exact) {
+  return n_exact != 0 ? kVersionWithExactValues : std::uint16_t{1};
+}
+
 /// Integers and constants that go with an input type.
 template <class T>
 struct Number;

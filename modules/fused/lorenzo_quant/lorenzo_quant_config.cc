@@ -23,7 +23,9 @@ std::vector<DeviceField> deviceFields() {
   return {{0, 4, device::kBoundSlot},
           {8, 4, device::kCountSlot},
           {12, 4, device::kRangeSlot},
-          {36, 4, device::kBaseSlot}};
+          {36, 4, device::kBaseSlot},
+          {DeviceField::kStageVersion, 2, device::kVersionSlot},
+          {DeviceField::kAbsoluteBound, 8, device::kAbsoluteSlot}};
 }
 
 LorenzoQuantConfig readConfig(ByteReader& in) {
@@ -57,7 +59,7 @@ LorenzoQuantConfig readConfig(ByteReader& in) {
   return c;
 }
 
-std::vector<DataType> typesFromConfig(ByteView config) {
+StageTypes typesFromConfig(ByteView config) {
   if (config.size() < kMinConfigBytes) {
     return {DataType::FLOAT32, DataType::UINT16};  // readConfig refuses it with a better message
   }

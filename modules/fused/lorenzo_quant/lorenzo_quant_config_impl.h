@@ -10,13 +10,12 @@ namespace fz::lorenzo_quant {
 
 inline constexpr std::string_view kName = "LorenzoQuant";
 inline constexpr std::size_t kMaxValues = 0xffffffffu;  // u32 in the config
-inline constexpr std::uint16_t kVersionWithExactValues = 2;
 
 void writeConfig(const LorenzoQuantConfig& config, ByteWriter& out);
 /// Reads 32 bytes or more of a stored config and checks everything but the types, which select the
 /// instantiation. Throws Error(kCorrupt).
 LorenzoQuantConfig readConfig(ByteReader& in);
-std::vector<DataType> typesFromConfig(ByteView config);
+StageTypes typesFromConfig(ByteView config);
 
 /// Grid of a stream. Streams of the original system may hold more values than their dims; in one
 /// dimension the count alone matters. Throws Error(kCorrupt) when the dims hold more.

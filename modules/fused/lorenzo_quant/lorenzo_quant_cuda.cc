@@ -34,6 +34,11 @@ std::size_t roundUp(std::size_t n_bytes) {
 }  // namespace
 
 template <class TInput, class TCode>
+bool LorenzoQuantStage<TInput, TCode>::hasCuda() const {
+  return true;
+}
+
+template <class TInput, class TCode>
 void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun& run) {
   const CudaInput& input = run.inputs[0];
   const LorenzoQuantConfig config = configFromSettings();
@@ -94,8 +99,7 @@ void LorenzoQuantStage<TInput, TCode>::finishEncodeCuda(const StageRecord& recor
   config.abs_error_bound = fp::bitCast<float>(low32(device::kBoundSlot));
   config.value_base = fp::bitCast<float>(low32(device::kBaseSlot));
   config_ = config;
-  const bool has_exact = record.value[device::kExactSlot] != 0;
-  setStageVersion(has_exact ? lorenzo_quant::kVersionWithExactValues : 1);
+  setStageVersion(static_cast<std::uint16_t>(record.value[device::kVersionSlot]));
 }
 
 template <class TInput, class TCode>
@@ -166,6 +170,7 @@ void LorenzoQuantStage<TInput, TCode>::throwDeviceError(const StageRecord& recor
 }
 
 #define FZ_LORENZO_QUANT_CUDA(TInput, TCode)                                            \
+  template bool LorenzoQuantStage<TInput, TCode>::hasCuda() const;                      \
   template void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun&);           \
   template void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun&);           \
   template void LorenzoQuantStage<TInput, TCode>::finishEncodeCuda(const StageRecord&); \

@@ -25,7 +25,8 @@ inline constexpr unsigned kBoundSlot = 0;
 inline constexpr unsigned kCountSlot = 1;
 inline constexpr unsigned kRangeSlot = 2;
 inline constexpr unsigned kBaseSlot = 3;
-inline constexpr unsigned kExactSlot = 4;
+inline constexpr unsigned kVersionSlot = 4;
+inline constexpr unsigned kAbsoluteSlot = 5;  ///< the bound again, as a double
 
 /// How a field is cut. Segments are numbered along the rows, so they ascend with the index.
 struct Layout {

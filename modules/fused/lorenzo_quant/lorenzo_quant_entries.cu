@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kScanThreads) placeChunks(const EncodeRun run)
     cuda::publishSize(run.record, 1, n_entries * sizeof(T), run.values_capacity);
     cuda::publishSize(run.record, 2, n_entries * sizeof(std::uint32_t), run.indices_capacity);
     run.record->value[kRangeSlot] = n_range;
-    run.record->value[kExactSlot] = n_exact;
+    run.record->value[kVersionSlot] = versionFor(n_exact);
     plan.n_range = n_range;
     plan.n_exact = n_exact;
     plan.lists_fit = n_entries * sizeof(T) <= run.values_capacity &&

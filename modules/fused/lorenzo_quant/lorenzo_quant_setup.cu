@@ -147,6 +147,7 @@ __global__ void setUpEncode(const EncodeRun run, unsigned code_bytes) {
   const ResolvedBound resolved = boundOf(run, plan);
   run.record->value[kBoundSlot] = fp::bits(resolved.bound);
   run.record->value[kBaseSlot] = fp::bits(resolved.base);
+  run.record->value[kAbsoluteSlot] = fp::bits(static_cast<double>(resolved.bound));
   run.record->value[kCountSlot] = n;
   if (run.publishes_codes) {
     cuda::publishSize(run.record, 0, n * code_bytes, run.codes_capacity);

@@ -76,7 +76,7 @@ std::optional<BoundInfo> LorenzoQuantStage<TInput, TCode>::boundInfo() const {
 }
 
 template <class TInput, class TCode>
-std::vector<std::size_t> LorenzoQuantStage<TInput, TCode>::encodedBytes(
+SimpleStage::PortBytes LorenzoQuantStage<TInput, TCode>::encodedBytes(
     std::size_t input_bytes) const {
   const std::size_t n = input_bytes / sizeof(TInput);
   const auto share = static_cast<std::size_t>(outlier_capacity_ * static_cast<double>(n));
@@ -85,7 +85,7 @@ std::vector<std::size_t> LorenzoQuantStage<TInput, TCode>::encodedBytes(
 }
 
 template <class TInput, class TCode>
-std::vector<std::size_t> LorenzoQuantStage<TInput, TCode>::maxEncodedBytes(
+SimpleStage::PortBytes LorenzoQuantStage<TInput, TCode>::maxEncodedBytes(
     std::size_t input_bytes) const {
   const std::size_t n = input_bytes / sizeof(TInput);
   // A value can be in both lists: unusable itself, and a long way from its neighbours' bins.
@@ -205,7 +205,7 @@ void LorenzoQuantStage<TInput, TCode>::encodeCpu(const CpuRun& run) {
   });
   config.outlier_count = total.n_range;
   config_ = config;
-  setStageVersion(total.n_exact != 0 ? kVersionWithExactValues : 1);
+  setStageVersion(lorenzo_quant::versionFor(total.n_exact));
   setActualBytes(0, n * sizeof(TCode));
   setActualBytes(1, n_entries * sizeof(TInput));
   setActualBytes(2, n_entries * sizeof(std::uint32_t));

@@ -302,13 +302,15 @@ TEST(LorenzoQuant, DimsThatDoNotHoldTheInputAreRefusedWithBothNumbers) {
   }
 }
 
-TEST(LorenzoQuant, GraphNeedsAKnownBase) {
+TEST(LorenzoQuant, FitsIntoGraphsInEveryModeAndDirection) {
   F32 stage;
-  EXPECT_TRUE(stage.isGraphCompatible());
-  stage.setErrorBoundMode(ErrorBoundMode::NOA);
-  EXPECT_FALSE(stage.isGraphCompatible());
-  stage.setValueBase(2.0);
-  EXPECT_TRUE(stage.isGraphCompatible());
+  for (const ErrorBoundMode mode : {ErrorBoundMode::ABS, ErrorBoundMode::NOA}) {
+    stage.setErrorBoundMode(mode);
+    for (const bool inverse : {false, true}) {
+      stage.setInverse(inverse);
+      EXPECT_TRUE(stage.isGraphCompatible());
+    }
+  }
 }
 
 template <class T, class TCode, class Team>

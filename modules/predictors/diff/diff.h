@@ -43,10 +43,8 @@ class DifferenceStage final : public SimpleStage {
 
  protected:
   DataType inputType() const override { return kDataTypeOf<T>; }
-  std::vector<Port> outputPorts() const override { return {{"output", kDataTypeOf<TOut>}}; }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override {
-    return {input_bytes};
-  }
+  Ports outputPorts() const override { return {{"output", kDataTypeOf<TOut>}}; }
+  PortBytes encodedBytes(std::size_t input_bytes) const override { return {input_bytes}; }
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;

@@ -101,7 +101,7 @@ void QuantizerBase::requireValidCombination() const {
              radius_, dataTypeToString(code_type_));
 }
 
-std::vector<SimpleStage::Port> QuantizerBase::outputPorts() const {
+SimpleStage::Ports QuantizerBase::outputPorts() const {
   if (linear_) {
     return {{"codes", signedOf(code_type_)}};
   }
@@ -111,10 +111,10 @@ std::vector<SimpleStage::Port> QuantizerBase::outputPorts() const {
   return {{"codes", code_type_}, {"outlier_vals", value_type_}, {"outlier_idxs", DataType::UINT32}};
 }
 
-std::vector<std::size_t> QuantizerBase::encodedBytes(std::size_t input_bytes) const {
+SimpleStage::PortBytes QuantizerBase::encodedBytes(std::size_t input_bytes) const {
   const std::size_t value_bytes = getDataTypeSize(value_type_);
   const std::size_t n = input_bytes / value_bytes;
-  std::vector<std::size_t> bytes = {n * getDataTypeSize(code_type_)};
+  PortBytes bytes = {n * getDataTypeSize(code_type_)};
   if (hasOutlierPorts()) {
     const double wanted = std::ceil(static_cast<double>(n) * outlier_capacity_);
     const std::size_t reserve = std::min(n, static_cast<std::size_t>(wanted));
@@ -124,10 +124,10 @@ std::vector<std::size_t> QuantizerBase::encodedBytes(std::size_t input_bytes) co
   return bytes;
 }
 
-std::vector<std::size_t> QuantizerBase::maxEncodedBytes(std::size_t input_bytes) const {
+SimpleStage::PortBytes QuantizerBase::maxEncodedBytes(std::size_t input_bytes) const {
   const std::size_t value_bytes = getDataTypeSize(value_type_);
   const std::size_t n = input_bytes / value_bytes;
-  std::vector<std::size_t> bytes = {n * getDataTypeSize(code_type_)};
+  PortBytes bytes = {n * getDataTypeSize(code_type_)};
   if (hasOutlierPorts()) {
     bytes.push_back(n * value_bytes);
     bytes.push_back(n * kIndexBytes);

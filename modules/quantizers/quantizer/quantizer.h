@@ -106,10 +106,10 @@ class QuantizerBase : public SimpleStage {
   QuantizerBase(DataType value_type, DataType code_type);
 
   DataType inputType() const override { return value_type_; }
-  std::vector<Port> outputPorts() const override;
+  Ports outputPorts() const override;
   std::string decodedPortName() const override { return "reconstructed"; }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override;
-  std::vector<std::size_t> maxEncodedBytes(std::size_t input_bytes) const override;
+  PortBytes encodedBytes(std::size_t input_bytes) const override;
+  PortBytes maxEncodedBytes(std::size_t input_bytes) const override;
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;

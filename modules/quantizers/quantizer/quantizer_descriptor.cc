@@ -45,7 +45,7 @@ std::vector<std::vector<DataType>> combinations() {
   return all;
 }
 
-std::vector<DataType> typesFromConfig(ByteView config) {
+StageTypes typesFromConfig(ByteView config) {
   if (config.size() < kShortestConfig) {
     return {};
   }

@@ -21,6 +21,10 @@ bitshuffle::DeviceJob jobOf(const CudaRun& run,
 
 }  // namespace
 
+bool BitshuffleStage::hasCuda() const {
+  return true;
+}
+
 void BitshuffleStage::encodeCuda(const CudaRun& run) {
   requireWholeUnits();
   bitshuffle::launchEncode(jobOf(run, block_bytes_, element_bytes_), run.stream);

@@ -46,7 +46,7 @@ void cuda::initRecord(StageRecord& record) {
 void cuda::loadFields(std::span<const DeviceField> fields, ByteView config, StageRecord& record) {
   for (const DeviceField& field : fields) {
     std::uint64_t value = 0;
-    if (field.config_offset + field.n_bytes <= config.size()) {
+    if (std::uint64_t{field.config_offset} + field.n_bytes <= config.size()) {
       std::memcpy(&value, config.data() + field.config_offset, field.n_bytes);
     }
     record.value[field.slot] = value;
