@@ -59,8 +59,11 @@ void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun& run) {
   const auto plan = device_plan_.get<std::uint8_t>(
       run.pool, plan_bytes + counts_bytes + n_chunks * sizeof(device::EntryPlace));
   const auto flags = device_flags_.get<std::uint32_t>(run.pool, limit.n_segments);
-  FZ_CUDA_CHECK(cudaMemsetAsync(plan.data(), 0, plan_bytes + counts_bytes, run.stream));
   const bool is_relative = mode_ != ErrorBoundMode::ABS;
+  const bool scans_range = is_relative && value_base_ == 0.0;
+  if (scans_range) {
+    FZ_CUDA_CHECK(cudaMemsetAsync(plan.data(), 0, plan_bytes, run.stream));
+  }
   const lorenzo_quant::ResolvedBound known =
       is_relative ? lorenzo_quant::resolveBound(error_bound_, value_base_)
                   : lorenzo_quant::ResolvedBound{config.abs_error_bound, config.value_base};
@@ -68,7 +71,7 @@ void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun& run) {
       {.in = input.data,
        .size = input.size,
        .dims = dims,
-       .scans_range = is_relative && value_base_ == 0.0,
+       .scans_range = scans_range,
        .is_noa = mode_ == ErrorBoundMode::NOA,
        .bound = known.bound,
        .base = known.base,
@@ -85,6 +88,7 @@ void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun& run) {
        .record = run.record,
        .plan = plan.data(),
        .flags = flags.data(),
+       .n_chunks = n_chunks,
        .counts = reinterpret_cast<std::uint32_t*>(plan.data() + plan_bytes),
        .firsts = reinterpret_cast<device::EntryPlace*>(plan.data() + plan_bytes + counts_bytes)},
       limit, run.stream);
@@ -127,12 +131,12 @@ void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun& run) {
   const std::size_t entry_limit =
       std::min(sizes[1] / sizeof(TInput), sizes[2] / sizeof(std::uint32_t));
   const auto plan = device_plan_.get<std::uint8_t>(run.pool, sizeof(device::DecodePlan<TInput>));
-  std::uint32_t* marks = nullptr;
+  std::span<std::uint32_t> marks;
   if (entry_limit != 0) {
-    // Values beyond the layout: any share of them may be, and the last 16 bytes are cleared whole.
+    // Segments, and values beyond the layout: any share of them may be.
     const std::size_t n_words =
-        limit.n_segments * device::kLaneValues<TInput> + largest.num_elements / 32 + 5;
-    marks = device_flags_.get<std::uint32_t>(run.pool, n_words).data();
+        limit.n_segments * device::kLaneValues<TInput> + largest.num_elements / 32 + 1;
+    marks = device_flags_.get<std::uint32_t>(run.pool, bits::roundUp<std::size_t>(n_words, 4));
   }
   device::launchDecode<TInput, TCode>(
       {.codes = run.inputs[0].data,
@@ -149,7 +153,8 @@ void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun& run) {
        .publishes_out = !run.outputs[0].size_known,
        .record = run.record,
        .plan = plan.data(),
-       .marks = marks},
+       .marks = marks.data(),
+       .n_mark_words = marks.size()},
       limit, entry_limit, run.stream);
 }
 

@@ -70,9 +70,10 @@ struct EntryPlace {
   std::uint32_t exact;
 };
 
-/// What only the device knows of an encode, in device memory; zero before the run.
+/// What only the device knows of an encode, in device memory.
 template <class T>
 struct EncodePlan {
+  // Only where the range is scanned, and then 0 before the run.
   std::uint64_t high_key;         ///< of the largest finite value; 0: there is none
   std::uint64_t low_key_flipped;  ///< all bits of the smallest one's key turned over
   Layout layout;                  ///< no stripes when there is nothing to do
@@ -102,9 +103,10 @@ struct EncodeRun {
   std::uint64_t indices_capacity;
   StageRecord* record;
   // Scratch
-  void* plan;            ///< an EncodePlan
-  std::uint32_t* flags;  ///< per segment: lanes that have list entries
-  /// Per chunk, behind the plan: entries, range ones in the low 16 bits, exact ones in the high.
+  void* plan;              ///< an EncodePlan
+  std::uint32_t* flags;    ///< per segment: lanes that have list entries
+  std::uint64_t n_chunks;  ///< at most
+  /// Per chunk: entries, range ones in the low 16 bits, exact ones in the high.
   std::uint32_t* counts;
   EntryPlace* firsts;  ///< per chunk
 };
@@ -143,14 +145,8 @@ struct DecodeRun {
   /// A bit per value: has a range entry, whose value stands in `out` until the sums are done. Null
   /// when there can be no entries.
   std::uint32_t* marks;
+  std::uint64_t n_mark_words;  ///< a multiple of 4
 };
-
-/// Words of marks: those of the segments, then those of the values beyond the layout.
-template <class T>
-FZ_HD std::uint64_t markWords(const Layout& layout, std::uint64_t n_values) {
-  return layout.n_segments * kLaneValues<T> +
-         bits::ceilDiv<std::uint64_t>(n_values - layout.n_values, 32);
-}
 
 /// `entry_limit` is the largest number of list entries.
 template <class T, class TCode>

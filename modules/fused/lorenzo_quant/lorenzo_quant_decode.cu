@@ -1,11 +1,13 @@
 // Values from codes and marked range entries, in one pass: sums along x across the lanes, along y
 // and z down the rows of a stripe.
 
+#include <algorithm>
 #include <cstdint>
 
 #include "backends/cuda/launch.h"
 #include "fused/lorenzo_quant/lorenzo_quant_decode.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_device.cuh"
+#include "fused/lorenzo_quant/lorenzo_quant_wide.cuh"
 
 namespace fz::lorenzo_quant::device {
 
@@ -138,6 +140,46 @@ __device__ __forceinline__ void loadRows(const Stripe<T, kDim>& stripe,
   }
 }
 
+/// The range entries of a row that this lane has: a bit each, and their values.
+template <class T>
+struct RowEntries {
+  unsigned bits = 0;
+  cuda::Vec16<T> values;
+
+  /// All lanes. Entries wait in the output, at the places that this lane will write.
+  template <int kDim>
+  __device__ __forceinline__ void fetch(const Stripe<T, kDim>& stripe,
+                                        const BatchMarks<kLaneValues<T>>& marks,
+                                        unsigned row,
+                                        const T* first) {
+    bits = 0;
+    if (!marks.isMarked(row)) {
+      return;
+    }
+    bits = marks.bitsOf(row);
+    if (bits != 0 && stripe.whole_lanes) {
+      values.raw = *reinterpret_cast<const uint4*>(first);
+    } else {
+#pragma unroll
+      for (unsigned j = 0; j < kLaneValues<T>; ++j) {
+        if ((bits >> j & 1u) != 0) {
+          values.v[j] = first[j];
+        }
+      }
+    }
+  }
+};
+
+/// Values beyond the layout, which only streams of the original system have.
+template <class T>
+__device__ __forceinline__ void clearBeyond(const DecodePlan<T>& plan, T* out) {
+  const std::uint64_t thread = std::uint64_t{blockIdx.x} * kStripeThreads + threadIdx.x;
+  for (std::uint64_t i = plan.layout.n_values + thread; i < plan.n_values;
+       i += std::uint64_t{gridDim.x} * kStripeThreads) {
+    out[i] = T{0};
+  }
+}
+
 template <class T, int kDim>
 __device__ __forceinline__ void storeRow(const Stripe<T, kDim>& stripe,
                                          std::uint64_t first,
@@ -159,20 +201,30 @@ __device__ __forceinline__ void storeRow(const Stripe<T, kDim>& stripe,
 }
 
 template <class T, class TCode, int kDim>
-__global__ void __launch_bounds__(kStripeThreads) decodeStripes(const DecodeRun run) {
+__global__ void __launch_bounds__(kStripeThreads, kStripeBlocks<kDim>)
+    decodeStripes(const DecodeRun run) {
   using S = Stripe<T, kDim>;
   using Int = IntOf<T>;
   using Word = typename Number<T>::Word;
   constexpr unsigned kV = S::kV;
   const auto& plan = *static_cast<const DecodePlan<T>*>(run.plan);
+  T* out = static_cast<T*>(run.out);
+  clearBeyond(plan, out);
+  if (plan.is_wide != 0) {
+    __shared__ double sums[kMaxTileValues];
+    if (cuda::warpId() == 0) {
+      decodeWideTiles<T, TCode>({static_cast<const TCode*>(run.codes), run.marks, out, run.zigzag},
+                                &plan, sums);
+    }
+    return;
+  }
   const std::uint64_t index = std::uint64_t{blockIdx.x} * kStripeWarps + cuda::warpId();
-  if (index >= plan.layout.n_stripes || plan.is_wide != 0) {
+  if (index >= plan.layout.n_stripes) {
     return;
   }
   const T step = plan.step;
   const bool has_marks = plan.n_range != 0;
   const S stripe(plan.layout, index);
-  T* out = static_cast<T*>(run.out);
   Summer<T, kDim> summer;
   summer.start();
   std::uint64_t at = stripe.at;
@@ -181,10 +233,18 @@ __global__ void __launch_bounds__(kStripeThreads) decodeStripes(const DecodeRun 
     const unsigned n_rows = stripe.rowsIn(batch);
     CodePack<TCode, kV> rows[kBatchRows];
     loadRows<T, TCode, kDim>(stripe, static_cast<const TCode*>(run.codes), at, n_rows, rows);
+    if (batch + 1 < stripe.n_batches) {
+      prefetchRows(stripe, static_cast<const TCode*>(run.codes), at + stripe.batch_step,
+                   stripe.rowsIn(batch + 1));
+    }
     BatchMarks<kV> marks{};
     if (has_marks) {
       marks.load(run.marks + (segment + laneId() * stripe.segment_row_step) * kV,
                  laneId() < n_rows);
+    }
+    RowEntries<T> entries;
+    if (has_marks) {
+      entries.fetch(stripe, marks, 0, out + at);
     }
     summer.startBatch();
 #pragma unroll
@@ -196,13 +256,15 @@ __global__ void __launch_bounds__(kStripeThreads) decodeStripes(const DecodeRun 
         for (unsigned j = 0; j < kV; ++j) {
           values[j] = static_cast<Word>(fromCode<Int>(rows[r].get(j), run.zigzag));
         }
-        if (has_marks && marks.isMarked(r)) {
-          const unsigned bits = marks.bitsOf(r);
+        if (has_marks) {
 #pragma unroll
           for (unsigned j = 0; j < kV; ++j) {
-            if ((bits >> j & 1u) != 0) {
-              values[j] += static_cast<Word>(static_cast<Int>(out[first + j]));
+            if ((entries.bits >> j & 1u) != 0) {
+              values[j] += static_cast<Word>(static_cast<Int>(entries.values.v[j]));
             }
+          }
+          if (r + 1 < n_rows) {  // on their way while this row is summed up
+            entries.fetch(stripe, marks, r + 1, out + first + stripe.row_step);
           }
         }
         summer.apply(r, values);
@@ -228,9 +290,11 @@ void launchDecode(const DecodeRun& run,
                   cudaStream_t stream) {
   launchDecodeSetup<T>(run, sizeof(TCode), stream);
   if (entry_limit != 0) {
-    launchRangeEntries<T>(run, limit, entry_limit, stream);
+    launchRangeEntries<T>(run, entry_limit, stream);
   }
-  const unsigned grid = cuda::gridFor(limit.n_stripes, kStripeWarps);
+  const std::uint64_t n_limit = run.codes_size.n_bytes / sizeof(TCode);
+  const std::uint64_t beyond_warps = (n_limit - limit.n_values) / kMaxTileValues;
+  const unsigned grid = cuda::gridFor(std::max(limit.n_stripes, beyond_warps), kStripeWarps);
   switch (limit.grid.ndim) {
     case 1:
       decodeStripes<T, TCode, 1><<<grid, kStripeThreads, 0, stream>>>(run);
@@ -242,10 +306,6 @@ void launchDecode(const DecodeRun& run,
       decodeStripes<T, TCode, 3><<<grid, kStripeThreads, 0, stream>>>(run);
   }
   cuda::checkLaunch("lorenzo_quant decode");
-  // Without entries no sum is wide, and in one dimension the layout holds all values.
-  if (entry_limit != 0 || limit.grid.ndim > 1) {
-    launchOldStreams<T, TCode>(run, stream);
-  }
   if (entry_limit != 0 && run.has_exact_values) {
     launchExactEntries<T>(run, entry_limit, stream);
   }

@@ -12,6 +12,9 @@ namespace fz::lorenzo_quant::device {
 inline constexpr unsigned kStripeWarps = 4;
 inline constexpr unsigned kStripeThreads = kStripeWarps * cuda::kWarp;
 inline constexpr unsigned kBatchRows = 8;
+/// Blocks that a multiprocessor should hold: what the registers allow without spilling.
+template <int kDim>
+inline constexpr unsigned kStripeBlocks = kDim == 3 ? 5 : 7;
 
 template <class T, int kDim>
 struct Stripe {
@@ -53,10 +56,13 @@ struct Stripe {
       whole_lanes = left >= kTile;
     } else {
       constexpr std::uint64_t kEdge = kDim == 2 ? 32 : 8;
-      const std::uint64_t column = index % layout.row_segments;
-      const std::uint64_t rest = index / layout.row_segments;
-      const std::uint64_t y = (kDim == 2 ? rest : rest % layout.tiles_y) * kEdge;
-      const std::uint64_t z = kDim == 2 ? 0 : rest / layout.tiles_y * kEdge;
+      // A field has fewer than 2^32 values, so 32-bit divisions do.
+      const auto row_segments = static_cast<std::uint32_t>(layout.row_segments);
+      const auto tiles_y = static_cast<std::uint32_t>(layout.tiles_y);
+      const std::uint32_t rest = static_cast<std::uint32_t>(index) / row_segments;
+      const std::uint64_t column = static_cast<std::uint32_t>(index) - rest * row_segments;
+      const std::uint64_t y = (kDim == 2 ? rest : rest % tiles_y) * kEdge;
+      const std::uint64_t z = kDim == 2 ? 0 : rest / tiles_y * kEdge;
       const std::uint64_t x = column * kSegment<T> + cuda::laneId() * kV;
       const std::uint64_t row = z * grid.ny + y;
       at = row * grid.nx + x;
@@ -96,6 +102,22 @@ struct Stripe {
     return static_cast<unsigned>(n < limit ? n : limit);
   }
 };
+
+/// Brings the lane's share of the rows of a batch into the second-level cache, so that the warp
+/// waits less when it comes to them: it has no registers to hold two batches.
+template <class T, int kDim, class Element>
+__device__ __forceinline__ void prefetchRows(const Stripe<T, kDim>& stripe,
+                                             const Element* from,
+                                             std::uint64_t at,
+                                             unsigned n_rows) {
+#pragma unroll
+  for (unsigned r = 0; r < kBatchRows; ++r) {
+    const std::uint64_t first = at + r * stripe.row_step;
+    if (r < n_rows && stripe.maskAt(first) != 0) {
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(from + first));
+    }
+  }
+}
 
 /// The codes of a lane's share of a row, in one or two words.
 template <class TCode, unsigned kV>

@@ -120,8 +120,49 @@ __device__ __forceinline__ unsigned countEntries(unsigned range_bits,
   return lanes;
 }
 
+/// Bins of a lane's share of a row; those that are not usable are 0 and have a bit set.
+template <int kDim, class T>
+__device__ __forceinline__ void findBins(const cuda::Vec16<T>& values,
+                                         const Step<T>& step,
+                                         IntOf<T> (&bins)[kLaneValues<T>],
+                                         unsigned& exact_bits) {
+  bool all_quick = true;
+#pragma unroll
+  for (unsigned j = 0; j < kLaneValues<T>; ++j) {
+    all_quick = all_quick & quickBin<kDim>(values.v[j], step, bins[j]);
+  }
+  if (!all_quick) {
+#pragma unroll
+    for (unsigned j = 0; j < kLaneValues<T>; ++j) {
+      const Bin<T> bin = quantize(values.v[j], step);
+      bins[j] = bin.value;
+      exact_bits |= bin.usable != 0 ? 0u : 1u << j;
+    }
+  }
+}
+
 template <class T, class TCode, int kDim>
-__global__ void __launch_bounds__(kStripeThreads) encodeStripes(const EncodeRun run) {
+__device__ __forceinline__ void storeCodes(const Stripe<T, kDim>& stripe,
+                                           unsigned mask,
+                                           const CodePack<TCode, kLaneValues<T>>& pack,
+                                           TCode* codes) {
+  if (stripe.whole_lanes) {
+    if (mask != 0) {
+      pack.store(codes);
+    }
+    return;
+  }
+#pragma unroll
+  for (unsigned j = 0; j < stripe.kV; ++j) {
+    if ((mask >> j & 1u) != 0) {
+      codes[j] = pack.get(j);
+    }
+  }
+}
+
+template <class T, class TCode, int kDim>
+__global__ void __launch_bounds__(kStripeThreads, kStripeBlocks<kDim>)
+    encodeStripes(const EncodeRun run) {
   using S = Stripe<T, kDim>;
   using Int = IntOf<T>;
   constexpr unsigned kV = S::kV;
@@ -142,56 +183,46 @@ __global__ void __launch_bounds__(kStripeThreads) encodeStripes(const EncodeRun 
     cuda::Vec16<T> rows[kBatchRows];
     loadRows(stripe, static_cast<const T*>(run.in), at, n_rows, rows);
     predictor.startBatch();
+    if (batch + 1 < stripe.n_batches) {
+      prefetchRows(stripe, static_cast<const T*>(run.in), at + stripe.batch_step,
+                   stripe.rowsIn(batch + 1));
+    }
     unsigned own_flags = 0;  // of row laneId()
 #pragma unroll
     for (unsigned r = 0; r < kBatchRows; ++r) {
       if (r < n_rows) {
-        Int deltas[kV];
-        bool usable[kV];
-        bool coded[kV];
-#pragma unroll
-        for (unsigned j = 0; j < kV; ++j) {
-          const Bin<T> bin = quantize(rows[r].v[j], step);
-          deltas[j] = bin.value;
-          usable[j] = bin.usable != 0;
-        }
-        predictor.apply(r, deltas);
-        CodePack<TCode, kV> pack;
-        bool all_fine = true;
-        pack.set([&](unsigned j) {
-          coded[j] = hasCode(deltas[j], radius);
-          all_fine = all_fine && coded[j] && usable[j];
-          return toCode<TCode>(coded[j] ? deltas[j] : Int{0}, run.zigzag);
-        });
         const std::uint64_t first = at + r * stripe.row_step;
         const unsigned mask = stripe.maskAt(first);
-        TCode* codes = static_cast<TCode*>(run.codes) + first;
-        if (stripe.whole_lanes) {
-          if (mask != 0) {
-            pack.store(codes);
-          }
-        } else {
+        Int deltas[kV];
+        unsigned exact_bits = 0;
+        findBins<kDim>(rows[r], step, deltas, exact_bits);
+        predictor.apply(r, deltas);
+        bool all_coded = true;
 #pragma unroll
-          for (unsigned j = 0; j < kV; ++j) {
-            if ((mask >> j & 1u) != 0) {
-              codes[j] = pack.get(j);
-            }
-          }
+        for (unsigned j = 0; j < kV; ++j) {
+          all_coded = all_coded & hasCode(deltas[j], radius);
         }
         // Beyond the field the deltas mean nothing; the mask takes them out where it matters.
-        if (__any_sync(kAllLanes, !all_fine)) {
+        if (__any_sync(kAllLanes, !all_coded || exact_bits != 0)) {
           unsigned range_bits = 0;
-          unsigned exact_bits = 0;
 #pragma unroll
           for (unsigned j = 0; j < kV; ++j) {
-            range_bits |= coded[j] ? 0u : 1u << j;
-            exact_bits |= usable[j] ? 0u : 1u << j;
+            const bool coded = hasCode(deltas[j], radius);
+            range_bits |= coded ? 0u : 1u << j;
+            deltas[j] = coded ? deltas[j] : Int{0};
           }
           const std::uint64_t chunk = (segment + r * stripe.segment_row_step) / kChunkSegments;
           const unsigned lanes =
               countEntries(range_bits & mask, exact_bits & mask, run.counts + chunk);
           own_flags = laneId() == r ? lanes : own_flags;
         }
+        CodePack<TCode, kV> pack;
+        if (run.zigzag) {
+          pack.set([&](unsigned j) { return toCode<TCode>(deltas[j], true); });
+        } else {
+          pack.set([&](unsigned j) { return toCode<TCode>(deltas[j], false); });
+        }
+        storeCodes(stripe, mask, pack, static_cast<TCode*>(run.codes) + first);
       }
     }
     if (laneId() < n_rows) {

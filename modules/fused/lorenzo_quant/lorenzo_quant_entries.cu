@@ -84,11 +84,15 @@ struct Share {
     constexpr std::uint64_t kEdge = kDim == 1 ? 1024 : (kDim == 2 ? 32 : 8);
     const Grid& grid = plan.layout.grid;
     const T* in = static_cast<const T*>(run.in);
-    const std::uint64_t row = kDim == 1 ? 0 : segment / plan.layout.row_segments;
-    const std::uint64_t column = kDim == 1 ? segment : segment % plan.layout.row_segments;
+    // A field has fewer than 2^32 values, so 32-bit divisions do.
+    const auto row_segments = static_cast<std::uint32_t>(plan.layout.row_segments);
+    const auto ny = static_cast<std::uint32_t>(grid.ny);
+    const std::uint32_t row = kDim == 1 ? 0 : static_cast<std::uint32_t>(segment) / row_segments;
+    const std::uint64_t column = segment - std::uint64_t{row} * row_segments;
     const std::uint64_t x = column * kSegment<T> + lane * kV;
-    const bool has_up = kDim > 1 && row % grid.ny % kEdge != 0;
-    const bool has_back = kDim == 3 && row / grid.ny % kEdge != 0;
+    const std::uint32_t z = kDim == 3 ? row / ny : 0;
+    const bool has_up = kDim > 1 && (row - z * ny) % kEdge != 0;
+    const bool has_back = kDim == 3 && z % kEdge != 0;
     at = row * grid.nx + x;
     const auto binAt = [&](std::uint64_t i) { return quantize(in[i], plan.step).value; };
     // Difference in y and z, as the prediction takes it before that in x.

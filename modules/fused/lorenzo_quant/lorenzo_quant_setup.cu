@@ -1,5 +1,6 @@
 // What precedes a pass over a field: the range of its values, and the plans that kernels read.
 
+#include <algorithm>
 #include <cstdint>
 
 #include "backends/cuda/device.cuh"
@@ -11,6 +12,7 @@ namespace fz::lorenzo_quant::device {
 
 namespace {
 
+constexpr unsigned kSetupThreads = 256;
 constexpr unsigned kRangeThreads = 256;
 constexpr unsigned kRangeLoads = 4;                // in flight per thread
 constexpr std::uint64_t kMaxValues = 0xffffffffu;  // u32 in the config
@@ -133,9 +135,11 @@ __device__ __forceinline__ bool resolveDims(const Dims& dims, std::uint64_t n, G
   return n % n_rows == 0 && n / n_rows == nx;
 }
 
+/// An empty layout where there is nothing to do.
 template <class T>
-__global__ void setUpEncode(const EncodeRun run, unsigned code_bytes) {
+__device__ void planEncode(const EncodeRun& run, unsigned code_bytes) {
   auto& plan = *static_cast<EncodePlan<T>*>(run.plan);
+  plan.layout = {};
   const std::uint64_t n_bytes = cuda::load(run.size);
   const std::uint64_t n = n_bytes / sizeof(T);
   Grid grid;
@@ -155,6 +159,18 @@ __global__ void setUpEncode(const EncodeRun run, unsigned code_bytes) {
   plan.step = makeStep<T>(resolved.bound, run.dims.ndim);
   if (n * code_bytes <= run.codes_capacity) {
     plan.layout = makeLayout<T>(grid);
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kSetupThreads)
+    setUpEncode(const EncodeRun run, unsigned code_bytes) {
+  const std::uint64_t thread = std::uint64_t{blockIdx.x} * kSetupThreads + threadIdx.x;
+  for (std::uint64_t i = thread; i < run.n_chunks; i += std::uint64_t{gridDim.x} * kSetupThreads) {
+    run.counts[i] = 0;
+  }
+  if (thread == 0) {
+    planEncode<T>(run, code_bytes);
   }
 }
 
@@ -193,7 +209,7 @@ __device__ bool planOf(const DecodeRun& run, unsigned code_bytes, DecodePlan<T>&
 }
 
 template <class T>
-__global__ void setUpDecode(const DecodeRun run, unsigned code_bytes) {
+__device__ void planDecode(const DecodeRun& run, unsigned code_bytes) {
   DecodePlan<T> plan{};
   if (!planOf(run, code_bytes, plan)) {
     cuda::noteError(run.record, DeviceError::kCorrupt, ~std::uint64_t{0});
@@ -203,6 +219,25 @@ __global__ void setUpDecode(const DecodeRun run, unsigned code_bytes) {
     cuda::publishSize(run.record, 0, n_bytes, run.out_capacity);
   }
   *static_cast<DecodePlan<T>*>(run.plan) = n_bytes <= run.out_capacity ? plan : DecodePlan<T>{};
+}
+
+template <class T>
+__global__ void __launch_bounds__(kSetupThreads)
+    setUpDecode(const DecodeRun run, unsigned code_bytes) {
+  const std::uint64_t thread = std::uint64_t{blockIdx.x} * kSetupThreads + threadIdx.x;
+  if (run.marks != nullptr && run.record->value[kRangeSlot] != 0) {
+    for (std::uint64_t i = thread; i < run.n_mark_words / 4;
+         i += std::uint64_t{gridDim.x} * kSetupThreads) {
+      reinterpret_cast<uint4*>(run.marks)[i] = make_uint4(0, 0, 0, 0);
+    }
+  }
+  if (thread == 0) {
+    planDecode<T>(run, code_bytes);
+  }
+}
+
+unsigned setupGrid(std::uint64_t n_stores) {
+  return std::min(8 * cuda::multiprocessorCount(), cuda::gridFor(n_stores, 4 * kSetupThreads));
 }
 
 }  // namespace
@@ -216,13 +251,16 @@ void launchEncodeSetup(const EncodeRun& run, std::size_t code_bytes, cudaStream_
     scanRange<T><<<grid, kRangeThreads, 0, stream>>>(run);
     cuda::checkLaunch("lorenzo_quant range");
   }
-  setUpEncode<T><<<1, 1, 0, stream>>>(run, static_cast<unsigned>(code_bytes));
+  setUpEncode<T><<<setupGrid(run.n_chunks), kSetupThreads, 0, stream>>>(
+      run, static_cast<unsigned>(code_bytes));
   cuda::checkLaunch("lorenzo_quant encode setup");
 }
 
 template <class T>
 void launchDecodeSetup(const DecodeRun& run, std::size_t code_bytes, cudaStream_t stream) {
-  setUpDecode<T><<<1, 1, 0, stream>>>(run, static_cast<unsigned>(code_bytes));
+  const std::uint64_t n_pieces = run.marks != nullptr ? run.n_mark_words / 4 : 0;
+  setUpDecode<T>
+      <<<setupGrid(n_pieces), kSetupThreads, 0, stream>>>(run, static_cast<unsigned>(code_bytes));
   cuda::checkLaunch("lorenzo_quant decode setup");
 }
 
