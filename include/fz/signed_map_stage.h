@@ -17,6 +17,10 @@ struct SignedMap {
   using Loop = void (*)(const void* in, std::size_t n_values, std::size_t value_bytes, void* out);
   Loop encode;
   Loop decode;
+  /// The same on a device; null in a build without CUDA.
+  using Launch = void (*)(const CudaRun& run, std::size_t value_bytes);
+  Launch encode_cuda = nullptr;
+  Launch decode_cuda = nullptr;
 };
 
 /// A lossless map between signed integers and unsigned ones of the same width, value by value.
@@ -32,10 +36,14 @@ class SignedMapStage : public SimpleStage {
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
+  bool hasFixedEncodedBytes(std::size_t /*port*/) const override { return true; }
+  void encodeCuda(const CudaRun& run) override;
+  void decodeCuda(const CudaRun& run) override;
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 
  public:
+  bool hasCuda() const override { return map_.encode_cuda != nullptr; }
   std::vector<DataType> elementTypes() const override { return {signed_type_, unsigned_type_}; }
 
  private:

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -61,6 +62,10 @@ std::span<const StageDescriptor* const> allStages();
 const StageDescriptor* findStage(std::uint16_t id);
 /// By name or alias, case-insensitively.
 const StageDescriptor* findStage(std::string_view name);
+/// Element types that a configuration file means when it names none, one per type key.
+std::vector<DataType> defaultTypes(const StageDescriptor& descriptor);
+/// Names of the output ports of a new stage; settings can leave some of them out.
+std::vector<std::string> defaultPorts(const StageDescriptor& descriptor);
 /// Makes a stage outside this library known to archives and configurations of this process.
 /// The descriptor must live as long as the process. Throws InvalidArgument on a taken id or name.
 void registerStage(const StageDescriptor& descriptor);

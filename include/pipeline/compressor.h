@@ -74,13 +74,17 @@ class Pipeline {
   void setDevice(int device);
   /// -1 while none is chosen.
   int getDevice() const;
-  /// Threads of this pipeline's CPU stages; 0: all that the process may use. Any time.
+  /// Threads of this pipeline's CPU stages; 0: all that the process may use. At most
+  /// kMaxThreads, and fewer when the system gives no more: getThreads() tells. Any time.
   void setThreads(std::size_t n_threads);
   std::size_t getThreads() const;
   void setNumStreams(int n_streams);
   int getNumStreams() const;
-  /// x is the fastest axis. Before or after addStage; a stage's own dims win for that stage. The
-  /// frame states these dims or, where none were set, those of the first stage that has own ones.
+  /// x is the fastest axis; x = 0: as many as the data leave. Before or after addStage; a stage's
+  /// own dims win for that stage. The frame states these dims or, where none were set, those of the
+  /// first stage that has own ones. Dims other than {0, 1, 1} must hold exactly the values of each
+  /// compress(), also in one dimension and for stages that do not look at them; else
+  /// Error(kBadSize).
   void setDims(std::size_t x, std::size_t y = 1, std::size_t z = 1);
   void setDims(const std::array<std::size_t, 3>& dims);
   std::array<std::size_t, 3> getDims() const;
@@ -122,8 +126,8 @@ class Pipeline {
   /// stages at fault.
   void finalize();
   bool isFinalized() const;
-  /// Runs one compress and decompress of zeros of the hint's size, so that the next call finds all
-  /// memory in place. Does nothing without a hint.
+  /// Runs one compress and decompress of zeros, as many as the dims or else the hint say, so that
+  /// the next call finds all memory in place. Does nothing without a hint.
   void warmup(cudaStream_t stream = nullptr);
   /// Stages in the order in which they were added.
   std::vector<Stage*> getStages() const;

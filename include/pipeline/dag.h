@@ -44,6 +44,12 @@ struct BufferInfo {
   int color = -1;              ///< region shared with other buffers; -1: none
   bool size_exact = false;     ///< on a device: `size` is the size, not only its limit
   std::size_t grown_size = 0;  ///< on a device: what an earlier run turned out to need
+  /// On a device, for data from outside: where the exact size stands, `size` being its limit.
+  const std::uint64_t* size_on_device = nullptr;
+  /// On a device: the size is known beforehand, whatever the producer would estimate.
+  bool has_planned_size = false;
+  bool planned_exact = false;
+  std::size_t planned_size = 0;
 };
 
 /// One stage in the graph.
@@ -113,6 +119,9 @@ class CompressionDAG {
   /// next time, enqueue again. Throws what a stage throws.
   bool finishCuda(cudaStream_t stream);
   cuda::RunBlock& runBlock();
+  /// Called when records are cleared and no stage has begun; empty: nothing.
+  void setBeforeStages(std::function<void(cudaStream_t)> f) { before_stages_ = std::move(f); }
+  BufferInfo& editBuffer(int buffer_id) { return bufferAt(buffer_id); }
   /// Estimates every buffer for these external inputs and allocates (PREALLOCATE only).
   void preallocateBuffers(cudaStream_t stream = nullptr);
   /// Frees what is not persistent and forgets the last run.
@@ -220,6 +229,7 @@ class CompressionDAG {
   SizeWork size_work_;
   std::function<void*(int, std::size_t)> grow_external_;
   const ExecContext* exec_context_ = nullptr;
+  std::function<void(cudaStream_t)> before_stages_;
   std::shared_ptr<CudaState> cuda_;  // shared only because the type is hidden here
   std::size_t memory_limit_bytes_ = 0;
   std::size_t current_bytes_ = 0;

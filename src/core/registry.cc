@@ -6,6 +6,7 @@
 #include "core/require.h"
 #include "fz/stage_descriptor.h"
 #include "fzm_format.h"
+#include "stage/stage.h"
 #include "stage/stage_factory.h"
 
 namespace fz {
@@ -72,6 +73,21 @@ const StageDescriptor* findStage(std::string_view name) {
            std::any_of(stage.aliases.begin(), stage.aliases.end(),
                        [name](std::string_view alias) { return equalsIgnoringCase(alias, name); });
   });
+}
+
+std::vector<DataType> defaultTypes(const StageDescriptor& descriptor) {
+  std::vector<DataType> types;
+  for (const TypeKey& key : descriptor.type_keys) {
+    const bool as_first = key.default_type == DataType::UNKNOWN && !types.empty();
+    types.push_back(as_first ? types.front() : key.default_type);
+  }
+  return types;
+}
+
+std::vector<std::string> defaultPorts(const StageDescriptor& descriptor) {
+  const std::unique_ptr<Stage> stage = descriptor.make(defaultTypes(descriptor));
+  FZ_ASSERT(stage != nullptr);
+  return stage->getOutputNames();
 }
 
 void registerStage(const StageDescriptor& descriptor) {

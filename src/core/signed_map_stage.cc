@@ -49,6 +49,27 @@ void SignedMapStage::decodeCpu(const CpuRun& run) {
   setActualBytes(0, n_bytes);
 }
 
+void SignedMapStage::encodeCuda(const CudaRun& run) {
+  if (map_.encode_cuda == nullptr) {
+    SimpleStage::encodeCuda(run);
+    return;
+  }
+  const std::size_t value_bytes = getDataTypeSize(signed_type_);
+  const DeviceSize& size = run.inputs[0].size;
+  FZ_REQUIRE(!size.isExact() || size.n_bytes % value_bytes == 0, ErrorCode::kBadSize,
+             "{}: input of {} bytes is no whole number of {}-byte values", getName(), size.n_bytes,
+             value_bytes);
+  map_.encode_cuda(run, value_bytes);
+}
+
+void SignedMapStage::decodeCuda(const CudaRun& run) {
+  if (map_.decode_cuda == nullptr) {
+    SimpleStage::decodeCuda(run);
+    return;
+  }
+  map_.decode_cuda(run, getDataTypeSize(signed_type_));
+}
+
 void SignedMapStage::writeConfig(ByteWriter& out) const {
   out.u8(static_cast<std::uint8_t>(signed_type_)).u8(static_cast<std::uint8_t>(unsigned_type_));
 }

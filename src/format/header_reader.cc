@@ -82,6 +82,29 @@ FZMBufferEntry getBuffer(ByteReader& in) {
   return buffer;
 }
 
+/// The shape is the caller's to trust: it must describe exactly the bytes that decoding gives.
+void checkShape(const FrameDescription& description) {
+  const auto& dims = description.dims;
+  std::uint64_t n_values = 0;
+  const bool overflows = __builtin_mul_overflow(dims[0], dims[1], &n_values) ||
+                         __builtin_mul_overflow(n_values, dims[2], &n_values);
+  const std::uint64_t value_bytes =
+      isKnown(description.type) ? getDataTypeSize(description.type) : 1;
+  FZ_REQUIRE(!overflows && n_values == description.original_bytes / value_bytes,
+             ErrorCode::kCorrupt, "frame: dims {} x {} x {} of {}-byte values, but {} bytes",
+             dims[0], dims[1], dims[2], value_bytes, description.original_bytes);
+  const int needed = dims[2] != 1 ? 3 : dims[1] != 1 ? 2 : 1;
+  FZ_REQUIRE(description.ndim <= 3 && description.ndim >= needed, ErrorCode::kCorrupt,
+             "frame: {} dimensions, but dims {} x {} x {}", description.ndim, dims[0], dims[1],
+             dims[2]);
+}
+
+void checkBound(const BoundInfo& bound) {
+  FZ_REQUIRE(std::isfinite(bound.requested) && bound.requested >= 0.0 &&
+                 std::isfinite(bound.absolute) && bound.absolute >= 0.0,
+             ErrorCode::kCorrupt, "frame: bound {}, absolute {}", bound.requested, bound.absolute);
+}
+
 FrameDescription getDescription(const FrameHeader& header) {
   FrameDescription description;
   if (header.minor() < 2) {
@@ -103,14 +126,14 @@ FrameDescription getDescription(const FrameHeader& header) {
   const double absolute = in.f64();
   FZ_REQUIRE(isKnown(description.type) || description.type == DataType::UNKNOWN,
              ErrorCode::kCorrupt, "frame: unknown element type");
-  FZ_REQUIRE(description.ndim >= 1 && description.ndim <= 3, ErrorCode::kCorrupt,
-             "frame: {} dimensions", description.ndim);
   FZ_REQUIRE(mode == kNoBound || mode <= 2, ErrorCode::kCorrupt, "frame: bound mode {}", mode);
   FZ_REQUIRE(description.original_bytes <= header.core.uncompressed_size, ErrorCode::kCorrupt,
              "frame: original length {} exceeds the decoded length {}", description.original_bytes,
              header.core.uncompressed_size);
+  checkShape(description);
   if (mode != kNoBound) {
     description.bound = BoundInfo{static_cast<ErrorBoundMode>(mode), requested, absolute};
+    checkBound(*description.bound);
   }
   return description;
 }

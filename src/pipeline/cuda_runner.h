@@ -34,6 +34,8 @@ class DeviceImage {
   cudaEvent_t uploaded_ = nullptr;
 };
 
+class AsyncDecoder;
+
 /// The part of a pipeline that works on a device: runs, frames, graphs. One per pipeline.
 class CudaRunner {
  public:
@@ -51,6 +53,13 @@ class CudaRunner {
                      std::size_t capacity_bytes,
                      std::uint64_t* d_frame_bytes,
                      cudaStream_t stream);
+  /// Enqueues the decoding of a frame like the last one that decompress() met.
+  void decompressAsync(const void* d_frame,
+                       std::size_t capacity_bytes,
+                       void* d_out,
+                       std::size_t original_bytes,
+                       std::uint64_t* d_out_bytes,
+                       cudaStream_t stream);
   /// Waits for the last compressAsync or decompressAsync and throws what it found.
   std::size_t finishAsync(cudaStream_t stream);
 
@@ -63,12 +72,11 @@ class CudaRunner {
   /// Work on the pipeline's memory goes on on another stream: that one waits for the last.
   void enter(cudaStream_t stream);
   void leave(cudaStream_t stream);
+  void leaveUnlessCapturing(cudaStream_t stream);
 
   void clear(void* memory, std::size_t n_bytes, cudaStream_t stream);
   /// Copies between any two places and waits.
   void copyAndWait(void* to, const void* from, std::size_t n_bytes, cudaStream_t stream);
-  /// Memory that the caller frees with cudaFree.
-  void* allocateForCaller(std::size_t n_bytes) const;
   /// Throws Error(kInvalidArgument) when a kernel cannot read the memory at `data`.
   void requireDevicePointer(const void* data, const char* what) const;
   /// Host memory is copied up into the pipeline's own buffer; device memory is taken as it is.
@@ -98,7 +106,7 @@ class CudaRunner {
   std::uint32_t n_fields_ = 0;
   PoolBuffer aligned_input_;
   PoolBuffer uploaded_frame_;
-  std::uint8_t* pinned_header_ = nullptr;
+  std::uint8_t* pinned_header_ = nullptr;  // of the last frame that was opened
 
   cudaEvent_t last_work_ = nullptr;
   cudaStream_t last_stream_ = nullptr;
@@ -109,7 +117,8 @@ class CudaRunner {
   Attempt captured_ = {};
   std::size_t scratch_bytes_ = 0;  // input size that all memory is in place for
   const std::uint8_t* scratch_frame_ = nullptr;
-  enum class Pending { kNone, kCompress } pending_ = Pending::kNone;
+  std::shared_ptr<AsyncDecoder> async_decoder_;
+  enum class Pending { kNone, kCompress, kDecompress } pending_ = Pending::kNone;
   Attempt pending_attempt_ = {};
 };
 

@@ -7,6 +7,7 @@
 #include "cuda_check.h"
 #include "format/frame_layout.h"
 #include "fz/simple_stage.h"
+#include "pipeline/async_decoder.h"
 #include "pipeline/cuda_runner.h"
 #include "shared/bits.h"
 
@@ -114,6 +115,14 @@ void CudaRunner::leave(cudaStream_t stream) {
   FZ_CUDA_CHECK(cudaEventRecord(last_work_, stream));
 }
 
+void CudaRunner::leaveUnlessCapturing(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  FZ_CUDA_CHECK(cudaStreamIsCapturing(stream, &status));
+  if (status == cudaStreamCaptureStatusNone) {
+    leave(stream);
+  }
+}
+
 void CudaRunner::copyAndWait(void* to, const void* from, std::size_t n_bytes, cudaStream_t stream) {
   if (n_bytes > 0) {
     FZ_CUDA_CHECK(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDefault, stream));
@@ -125,13 +134,6 @@ void CudaRunner::clear(void* memory, std::size_t n_bytes, cudaStream_t stream) {
   const cuda::DeviceGuard guard(p_.device);
   enter(stream);
   FZ_CUDA_CHECK(cudaMemsetAsync(memory, 0, n_bytes, stream));
-}
-
-void* CudaRunner::allocateForCaller(std::size_t n_bytes) const {
-  const cuda::DeviceGuard guard(p_.device);
-  void* memory = nullptr;
-  FZ_CUDA_CHECK(cudaMalloc(&memory, std::max<std::size_t>(1, n_bytes)));
-  return memory;
 }
 
 void CudaRunner::requireDevicePointer(const void* data, const char* what) const {
@@ -388,12 +390,53 @@ void CudaRunner::compressAsync(const void* input,
   pending_ = Pending::kCompress;
 }
 
+void CudaRunner::decompressAsync(const void* d_frame,
+                                 std::size_t capacity_bytes,
+                                 void* d_out,
+                                 std::size_t original_bytes,
+                                 std::uint64_t* d_out_bytes,
+                                 cudaStream_t stream) {
+  const NvtxRange range("fz::decompressAsync");
+  const cuda::DeviceGuard guard(p_.device);
+  requireDevicePointer(d_frame, "frame");
+  FZ_REQUIRE(isAligned(d_frame) && isAligned(d_out), ErrorCode::kInvalidArgument,
+             "Pipeline::decompressAsync: frame and result must be {}-byte aligned",
+             kPointerAlignment);
+  const bool primed = p_.decoder != nullptr && p_.decoder->plan() != nullptr &&
+                      p_.read_header.description.original_bytes == original_bytes;
+  if (async_decoder_ == nullptr || !async_decoder_->isFor(original_bytes)) {
+    FZ_REQUIRE(primed, ErrorCode::kInvalidState,
+               "Pipeline::decompressAsync: decompress() one frame of {} bytes of data first (or "
+               "warmup()), so that its kind is known",
+               original_bytes);
+    async_decoder_ = std::make_shared<AsyncDecoder>(
+        p_.read_header, ByteView(pinned_header_, p_.read_header.core.header_size),
+        p_.decoder->customStages(), p_.pool);
+  }
+  if (original_bytes > 0) {
+    requireDevicePointer(d_out, "result");
+  }
+  enter(stream);
+  async_decoder_->enqueue(static_cast<const std::uint8_t*>(d_frame), capacity_bytes,
+                          static_cast<std::uint8_t*>(d_out), p_.context, stream);
+  if (d_out_bytes != nullptr) {
+    // Zero when the header was refused; later findings are finishAsync()'s to tell.
+    FZ_CUDA_CHECK(cudaMemcpyAsync(d_out_bytes, async_decoder_->lengthOnDevice(),
+                                  sizeof(std::uint64_t), cudaMemcpyDeviceToDevice, stream));
+  }
+  leaveUnlessCapturing(stream);
+  pending_ = Pending::kDecompress;
+}
+
 std::size_t CudaRunner::finishAsync(cudaStream_t stream) {
   const cuda::DeviceGuard guard(p_.device);
   FZ_REQUIRE(pending_ != Pending::kNone, ErrorCode::kInvalidState,
              "Pipeline::finishAsync: nothing was started");
-  pending_ = Pending::kNone;
+  const Pending what = std::exchange(pending_, Pending::kNone);
   FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
+  if (what == Pending::kDecompress) {
+    return async_decoder_->finish(stream);
+  }
   const bool done = p_.dag->finishCuda(stream);
   if (!done) {
     dropGraph();

@@ -52,13 +52,23 @@ void CompressionDAG::planSizesCuda() {
     const bool exact = std::all_of(node->input_buffer_ids.begin(), node->input_buffer_ids.end(),
                                    [&](int id) { return bufferAt(id).size_exact; });
     const SimpleStage* native = nativeStage(*node);
-    std::vector<std::size_t> estimates = node->stage->estimateOutputSizes(node->exec_sizes);
+    std::vector<std::size_t> estimates;
+    const bool planned = std::all_of(node->output_buffer_ids.begin(), node->output_buffer_ids.end(),
+                                     [&](int id) { return bufferAt(id).has_planned_size; });
+    if (planned) {
+      estimates.resize(node->output_buffer_ids.size());
+    } else {
+      node->stage->estimateOutputSizesInto(node->exec_sizes, estimates);
+    }
     StageRecord& record = state.block.initial(static_cast<std::size_t>(node->id));
     for (const int id : node->output_buffer_ids) {
       BufferInfo& buffer = bufferAt(id);
       const auto port = static_cast<std::size_t>(buffer.producer_output_index);
       buffer.size_exact = exact && native != nullptr && native->isOutputSizeFixed(port);
-      if (!buffer.size_exact) {
+      if (buffer.has_planned_size) {
+        buffer.size_exact = buffer.planned_exact;
+        estimates[port] = buffer.planned_size;
+      } else if (!buffer.size_exact) {
         estimates[port] = std::max(estimates[port], buffer.grown_size);
       }
       buffer.size = estimates[port];
@@ -73,7 +83,9 @@ void CompressionDAG::enqueueCuda(cudaStream_t stream) {
   CudaState& state = cudaState();
   for (BufferInfo& buffer : buffers_) {
     buffer.remaining_consumers = static_cast<int>(buffer.consumer_stage_ids.size());
-    buffer.size_exact = buffer.size_exact || buffer.producer_stage_id < 0;
+    if (buffer.producer_stage_id < 0) {
+      buffer.size_exact = buffer.size_on_device == nullptr;
+    }
   }
   planSizesCuda();
   if (strategy_ == MemoryStrategy::PREALLOCATE) {
@@ -87,6 +99,9 @@ void CompressionDAG::enqueueCuda(cudaStream_t stream) {
     }
   }
   state.block.enqueueInit(stream);
+  if (before_stages_) {
+    before_stages_(stream);
+  }
   state.timed = profiling_ && !capture_mode_;
   state.begin_events.resize(nodes_.size());
   state.end_events.resize(nodes_.size());
@@ -160,7 +175,9 @@ void CompressionDAG::enqueueNodeCuda(DAGNode& node, cudaStream_t stream) {
   for (std::size_t k = 0; k < node.input_buffer_ids.size(); ++k) {
     const BufferInfo& buffer = bufferAt(node.input_buffer_ids[k]);
     DeviceSize size{buffer.size, nullptr};
-    if (!buffer.size_exact) {
+    if (buffer.size_on_device != nullptr) {
+      size.on_device = buffer.size_on_device;
+    } else if (!buffer.size_exact) {
       size.on_device = &state.block.onDevice(static_cast<std::size_t>(buffer.producer_stage_id))
                             ->n_bytes[buffer.producer_output_index];
     }
@@ -179,6 +196,7 @@ void CompressionDAG::enqueueNodeCuda(DAGNode& node, cudaStream_t stream) {
     stage->enqueueCuda({inputs, outputs, state.block.onDevice(i), stream, pool_});
     const bool is_settled =
         !stage->isInverse() || node.dependents.empty() ||
+        bufferAt(node.output_buffer_ids.front()).has_planned_size ||
         std::all_of(node.output_buffer_ids.begin(), node.output_buffer_ids.end(),
                     [&](int id) { return bufferAt(id).size_exact; });
     if (is_settled) {

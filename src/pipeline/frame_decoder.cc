@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 
 #include "backends/cpu/exec_context.h"
 #include "core/require.h"
-#include "fz/stage_descriptor.h"
 #include "mem/mempool.h"
 #include "mem/scratch.h"
+#include "pipeline/decode_plan.h"
 #include "stage/stage.h"
-#include "stage/stage_factory.h"
 
 #if FZ_HAVE_CUDA
 #include <cuda_runtime_api.h>
@@ -29,77 +27,12 @@ namespace {
 // Segments stand back to back in a frame; stages get them aligned for any element type.
 constexpr std::size_t kSegmentAlignment = 16;
 
-/// What must be equal for a plan to serve another frame: the graph and the element types. Versions
-/// and configs, which may change from frame to frame, are set for every one.
-void putKey(const FrameHeader& header, std::vector<std::uint16_t>& key) {
-  key.clear();
-  for (const FZMStageInfo& stage : header.stages) {
-    key.insert(key.end(), {stage.stage_type, stage.num_inputs, stage.num_outputs});
-    key.insert(key.end(), stage.input_buffer_ids.begin(), stage.input_buffer_ids.end());
-    key.insert(key.end(), stage.output_buffer_ids.begin(), stage.output_buffer_ids.end());
-    if (const StageDescriptor* descriptor = findStage(stage.stage_type)) {
-      for (const DataType type :
-           descriptor->types_from_config(ByteView(stage.stage_config.data(), stage.config_size))) {
-        key.push_back(static_cast<std::uint16_t>(type));
-      }
-    }
-  }
-  for (const FZMBufferEntry& buffer : header.buffers) {
-    key.push_back(buffer.dag_buffer_id);
-  }
-}
-
-bool contains(std::span<const std::uint16_t> ids, std::uint16_t id) {
-  return std::find(ids.begin(), ids.end(), id) != ids.end();
-}
-
-std::span<const std::uint16_t> inputsOf(const FZMStageInfo& stage) {
-  return {stage.input_buffer_ids.data(), stage.num_inputs};
-}
-std::span<const std::uint16_t> outputsOf(const FZMStageInfo& stage) {
-  return {stage.output_buffer_ids.data(), stage.num_outputs};
-}
-
-/// The stage that reads the pipeline's input: none of its inputs is another stage's output.
-std::size_t sourceOf(const FrameHeader& header) {
-  std::size_t found = header.stages.size();
-  for (std::size_t i = 0; i < header.stages.size(); ++i) {
-    const auto inputs = inputsOf(header.stages[i]);
-    const bool is_source = std::all_of(inputs.begin(), inputs.end(), [&](std::uint16_t id) {
-      return std::none_of(header.stages.begin(), header.stages.end(),
-                          [&](const FZMStageInfo& s) { return contains(outputsOf(s), id); });
-    });
-    if (is_source) {
-      FZ_REQUIRE(found == header.stages.size(), ErrorCode::kUnsupported,
-                 "frame: more than one source stage");
-      found = i;
-    }
-  }
-  FZ_REQUIRE(found < header.stages.size() && header.stages[found].num_inputs == 1,
-             ErrorCode::kCorrupt, "frame: no stage reads the input");
-  return found;
-}
-
 }  // namespace
-
-struct FrameDecoder::Plan {
-  Plan(MemoryPool* pool, MemoryStrategy strategy) : dag(pool, strategy) {}
-
-  std::vector<std::uint16_t> key;
-  std::vector<std::unique_ptr<Stage>> owned;
-  std::vector<Stage*> stages;  // by record; null where the inverse does not need the stage
-  std::vector<bool> is_custom;
-  std::vector<DAGNode*> nodes;  // by record, as stages
-  CompressionDAG dag;
-  std::map<std::uint16_t, int> segment_buffers;  // frame buffer id -> graph buffer
-  std::vector<Scratch> aligned_segments{FZM_MAX_BUFFERS};
-  int result_buffer = -1;
-};
 
 /// Puts borrowed stages into inverse mode and back, also when decoding throws.
 class FrameDecoder::InverseMode {
  public:
-  explicit InverseMode(Plan& plan) : plan_(plan) {
+  explicit InverseMode(DecodePlan& plan) : plan_(plan) {
     each([](Stage& stage) {
       stage.saveState();
       stage.setInverse(true);
@@ -123,105 +56,13 @@ class FrameDecoder::InverseMode {
       }
     }
   }
-  Plan& plan_;
+  DecodePlan& plan_;
 };
 
 FrameDecoder::FrameDecoder(MemoryPool* pool, MemoryStrategy strategy)
     : pool_(pool), strategy_(strategy) {
 }
 FrameDecoder::~FrameDecoder() = default;
-
-std::unique_ptr<FrameDecoder::Plan> FrameDecoder::makePlan(const FrameHeader& header) const {
-  auto plan = std::make_unique<Plan>(pool_, strategy_);
-  const std::size_t n = header.stages.size();
-  plan->key = key_;
-  plan->stages.resize(n, nullptr);
-  plan->is_custom.resize(n, false);
-
-  // The last listed consumer of a buffer regenerates it; the others are not needed.
-  const auto regeneratorOf = [&](std::uint16_t id) {
-    std::size_t found = n;
-    for (std::size_t i = 0; i < n; ++i) {
-      found = contains(inputsOf(header.stages[i]), id) ? i : found;
-    }
-    return found;
-  };
-  std::vector<std::size_t> todo = {sourceOf(header)};
-  std::vector<bool> needed(n, false);
-  needed[todo.front()] = true;
-  for (std::size_t k = 0; k < todo.size(); ++k) {
-    for (const std::uint16_t id : outputsOf(header.stages[todo[k]])) {
-      const std::size_t from = regeneratorOf(id);
-      if (from < n && !needed[from]) {
-        needed[from] = true;
-        todo.push_back(from);
-      }
-    }
-  }
-
-  std::vector<DAGNode*> nodes(n, nullptr);
-  for (std::size_t i = 0; i < n; ++i) {
-    if (!needed[i]) {
-      continue;
-    }
-    const FZMStageInfo& record = header.stages[i];
-    if (findStage(record.stage_type) == nullptr && i < custom_stages_.size() &&
-        custom_stages_[i] != nullptr && custom_stages_[i]->getStageTypeId() == record.stage_type) {
-      plan->stages[i] = custom_stages_[i];
-      plan->is_custom[i] = true;
-    } else {
-      plan->owned.push_back(makeStage(record.stage_type, record.stage_config.data(),
-                                      record.config_size, record.stage_version));
-      plan->stages[i] = plan->owned.back().get();
-      plan->stages[i]->setInverse(true);
-    }
-    nodes[i] = plan->dag.addStage(plan->stages[i]);
-    for (std::size_t port = 0; port < record.num_inputs; ++port) {
-      plan->dag.addUnconnectedOutput(nodes[i], 0, static_cast<int>(port), nodes[i]->name);
-    }
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    if (!needed[i]) {
-      continue;
-    }
-    for (const std::uint16_t id : outputsOf(header.stages[i])) {
-      const std::size_t from = regeneratorOf(id);
-      if (from < n) {
-        const auto inputs = inputsOf(header.stages[from]);
-        const auto port = std::find(inputs.begin(), inputs.end(), id) - inputs.begin();
-        plan->dag.connectExistingOutput(nodes[from], nodes[i], static_cast<int>(port));
-        continue;
-      }
-      const bool stored = std::any_of(header.buffers.begin(), header.buffers.end(),
-                                      [id](const auto& b) { return b.dag_buffer_id == id; });
-      FZ_REQUIRE(stored, ErrorCode::kCorrupt, "frame: buffer {} has neither a segment nor a reader",
-                 id);
-      plan->segment_buffers[id] = plan->dag.setInputBuffer(nodes[i], 0, nodes[i]->name);
-    }
-  }
-  plan->dag.finalize();
-  plan->nodes = nodes;
-  plan->result_buffer = nodes[todo.front()]->output_buffer_ids.front();
-  return plan;
-}
-
-void FrameDecoder::configureStages(const FrameHeader& header) {
-  for (std::size_t i = 0; i < header.stages.size(); ++i) {
-    Stage* stage = plan_->stages[i];
-    if (stage == nullptr) {
-      continue;
-    }
-    const FZMStageInfo& record = header.stages[i];
-    stage->setStageVersion(record.stage_version);
-    stage->deserializeHeader(record.stage_config.data(), record.config_size);
-    FZ_REQUIRE(stage->getNumInputs() <= record.num_outputs, ErrorCode::kCorrupt,
-               "{}: the frame stores {} outputs, {} are needed", stage->getName(),
-               record.num_outputs, stage->getNumInputs());
-    FZ_REQUIRE(stage->getNumOutputs() == record.num_inputs, ErrorCode::kCorrupt,
-               "{}: the frame has {} inputs, the stage {}", stage->getName(), record.num_inputs,
-               stage->getNumOutputs());
-  }
-}
 
 void FrameDecoder::bindSegments(const FrameHeader& header,
                                 ByteView payload,
@@ -265,12 +106,12 @@ void FrameDecoder::decode(const FrameHeader& header,
   if (on_cpu) {
     verifyPayload(header, payload);  // a device does it on the way
   }
-  putKey(header, key_);
+  putPlanKey(header, key_);
   if (plan_ == nullptr || plan_->key != key_) {
-    plan_ = makePlan(header);
+    plan_ = makeDecodePlan(header, custom_stages_, pool_, strategy_);
   }
   const InverseMode inverse_mode(*plan_);
-  configureStages(header);
+  plan_->configure(header);
   CompressionDAG& dag = plan_->dag;
   dag.reset(stream);
   bindSegments(header, payload, stream);

@@ -13,6 +13,7 @@
 namespace fz {
 
 class MemoryPool;
+struct DecodePlan;
 class Stage;
 struct ExecContext;
 
@@ -41,15 +42,15 @@ class FrameDecoder {
   /// Rows of the last decode.
   std::vector<StageTimingResult> collectTimings() const;
   std::size_t peakMemoryUsage() const;
+  /// The plan of the last decode; null before.
+  const DecodePlan* plan() const { return plan_.get(); }
+  const std::vector<Stage*>& customStages() const { return custom_stages_; }
   void enableProfiling(bool on) { profiling_ = on; }
   bool isFor(MemoryStrategy strategy) const { return strategy_ == strategy; }
 
  private:
-  struct Plan;
   class InverseMode;
 
-  std::unique_ptr<Plan> makePlan(const FrameHeader& header) const;
-  void configureStages(const FrameHeader& header);
   /// Runs the plan on a device until every size is settled.
   void runCuda(const FrameHeader& header, ByteView payload, cudaStream_t stream);
   void bindSegments(const FrameHeader& header, ByteView payload, cudaStream_t stream);
@@ -57,7 +58,7 @@ class FrameDecoder {
   MemoryPool* pool_;
   MemoryStrategy strategy_;
   std::vector<Stage*> custom_stages_;
-  std::unique_ptr<Plan> plan_;
+  std::unique_ptr<DecodePlan> plan_;
   bool profiling_ = false;
   std::vector<std::uint16_t> key_;  // of the frame at hand
 };

@@ -6,6 +6,7 @@
 
 #include "core/require.h"
 #include "format/crc32.h"
+#include "fz/stage_dims.h"
 #include "pipeline/compressor.h"
 #include "pipeline/pipeline_impl.h"
 #include "shared/bits.h"
@@ -192,6 +193,30 @@ void Pipeline::Impl::fillPerf(PipelinePerfResult& result,
   }
 }
 
+/// Stages that look at neighbours check their dims themselves; the others would let wrong ones
+/// pass.
+void Pipeline::Impl::requireDims(std::size_t n_bytes, const char* who) const {
+  const auto type = static_cast<DataType>(dag->getOrder().front()->stage->getInputDataType(0));
+  if (dims == std::array<std::size_t, 3>{0, 1, 1} || !isKnown(type)) {
+    return;
+  }
+  StageDims shape;
+  shape.setOwn(dims);
+  shape.resolve(n_bytes / getDataTypeSize(type), who);
+}
+
+/// The hint is an upper limit; dims that were set say how long the data really are.
+std::size_t Pipeline::Impl::warmupBytes() const {
+  const auto type = static_cast<DataType>(dag->getOrder().front()->stage->getInputDataType(0));
+  if (dims == std::array<std::size_t, 3>{0, 1, 1} || !isKnown(type)) {
+    return hint_bytes;
+  }
+  const std::size_t n_most = hint_bytes / getDataTypeSize(type);
+  const std::size_t n_rows = dims[1] > n_most / dims[2] ? n_most + 1 : dims[1] * dims[2];
+  const std::size_t n_columns = std::min(dims[0] == 0 ? n_most : dims[0], n_most / n_rows);
+  return n_columns * n_rows * getDataTypeSize(type);
+}
+
 void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStream_t stream) {
   requireFinalized("compress");
   FZ_REQUIRE(input != nullptr || n_bytes == 0, ErrorCode::kInvalidArgument,
@@ -199,6 +224,7 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
   FZ_REQUIRE(hint_bytes == 0 || n_bytes <= hint_bytes, ErrorCode::kBadSize,
              "Pipeline::compress: input of {} bytes, the pipeline was made for at most {}", n_bytes,
              hint_bytes);
+  requireDims(n_bytes, "Pipeline::compress");
   const auto start = std::chrono::steady_clock::now();
   frame_bytes = 0;
   dag->reset(stream);
@@ -285,11 +311,28 @@ void Pipeline::compressAsync([[maybe_unused]] const void* d_in,
     FZ_REQUIRE(impl_->hint_bytes == 0 || n_bytes <= impl_->hint_bytes, ErrorCode::kBadSize,
                "Pipeline::compressAsync: input of {} bytes, the pipeline was made for at most {}",
                n_bytes, impl_->hint_bytes);
+    impl_->requireDims(n_bytes, "Pipeline::compressAsync");
     impl_->cuda->compressAsync(d_in, n_bytes, d_frame, capacity_bytes, d_frame_bytes, stream);
     return;
   }
 #endif
   detail::throwError(ErrorCode::kUnsupported, "Pipeline::compressAsync: needs the CUDA backend");
+}
+
+void Pipeline::decompressAsync([[maybe_unused]] const void* d_frame,
+                               [[maybe_unused]] std::size_t capacity_bytes,
+                               [[maybe_unused]] void* d_out,
+                               [[maybe_unused]] std::size_t original_bytes,
+                               [[maybe_unused]] std::uint64_t* d_out_bytes,
+                               [[maybe_unused]] cudaStream_t stream) {
+#if FZ_HAVE_CUDA
+  if (impl_->cuda != nullptr) {
+    impl_->cuda->decompressAsync(d_frame, capacity_bytes, d_out, original_bytes, d_out_bytes,
+                                 stream);
+    return;
+  }
+#endif
+  detail::throwError(ErrorCode::kUnsupported, "Pipeline::decompressAsync: needs the CUDA backend");
 }
 
 std::size_t Pipeline::finishAsync([[maybe_unused]] cudaStream_t stream) {
@@ -342,18 +385,19 @@ void Pipeline::warmup(cudaStream_t stream) {
     impl_->last_uncompressed_bytes = last;
   };
   PoolBuffer& zeros = impl_->padded_input;
-  zeros.reserve(impl_->hint_bytes, 0, "zeros");
+  const std::size_t n_bytes = impl_->warmupBytes();
+  zeros.reserve(n_bytes, 0, "zeros");
 #if FZ_HAVE_CUDA
   if (impl_->cuda != nullptr) {
-    impl_->cuda->clear(zeros.data(), impl_->hint_bytes, stream);
+    impl_->cuda->clear(zeros.data(), n_bytes, stream);
   } else {
-    std::memset(zeros.data(), 0, impl_->hint_bytes);
+    std::memset(zeros.data(), 0, n_bytes);
   }
 #else
-  std::memset(zeros.data(), 0, impl_->hint_bytes);
+  std::memset(zeros.data(), 0, n_bytes);
 #endif
   try {
-    impl_->runCompress(zeros.data(), impl_->hint_bytes, stream);
+    impl_->runCompress(zeros.data(), n_bytes, stream);
     void* out = nullptr;
     std::size_t n_out = 0;
     decompress(nullptr, 0, &out, &n_out, stream);

@@ -62,6 +62,10 @@ struct Pipeline::Impl {
   void checkGraphMode() const;
   void placeSinks();
 
+  /// Throws Error(kBadSize) when dims were set that do not hold exactly these bytes.
+  void requireDims(std::size_t n_bytes, const char* who) const;
+  /// Length of the zeros that warmup() runs.
+  std::size_t warmupBytes() const;
   /// Runs the stages and assembles the frame; the frame is in frame_ afterwards.
   void runCompress(const void* input, std::size_t n_bytes, cudaStream_t stream);
   void noteCompressed(std::size_t n_bytes, float host_ms);

@@ -69,13 +69,11 @@ TEST(FrameDims, AnOpenFirstExtentIsFilledIn) {
   EXPECT_EQ(described(by_pipeline).dims, (Dims{32, 8, 4}));
 }
 
-TEST(FrameDims, ThatDoNotHoldTheDataAreNotWritten) {
+TEST(FrameDims, ThatDoNotHoldTheDataAreRefusedAlsoByStagesThatNeedNone) {
   Pipeline pipeline;
   pipeline.setDims(10, 10);
   pipeline.addStage<ZigzagStage<std::int32_t>>();
-  const FrameInfo info = described(pipeline);
-  EXPECT_EQ(info.dims, (Dims{kIntegers.size(), 1, 1}));
-  EXPECT_EQ(info.ndim, 1);
+  EXPECT_EQ(codeOf([&] { described(pipeline); }), ErrorCode::kBadSize);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "shared/bits.h"
+#include "transforms/negabinary/negabinary_cuda.h"
 #include "transforms/negabinary/negabinary_stage.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -32,12 +33,17 @@ HWY_EXPORT(encode);
 HWY_EXPORT(decode);
 
 SignedMap map() {
-  return {[](const void* in, std::size_t n_values, std::size_t value_bytes, void* out) {
-            HWY_DYNAMIC_DISPATCH(encode)(in, n_values, value_bytes, out);
-          },
-          [](const void* in, std::size_t n_values, std::size_t value_bytes, void* out) {
-            HWY_DYNAMIC_DISPATCH(decode)(in, n_values, value_bytes, out);
-          }};
+  return {
+    [](const void* in, std::size_t n_values, std::size_t value_bytes, void* out) {
+      HWY_DYNAMIC_DISPATCH(encode)(in, n_values, value_bytes, out);
+    },
+        [](const void* in, std::size_t n_values, std::size_t value_bytes, void* out) {
+          HWY_DYNAMIC_DISPATCH(decode)(in, n_values, value_bytes, out);
+        },
+#if FZ_HAVE_CUDA
+        &enqueueEncode, &enqueueDecode
+#endif
+  };
 }
 
 }  // namespace fz::negabinary

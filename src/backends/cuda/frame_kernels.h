@@ -53,6 +53,38 @@ void enqueueHeader(const std::uint8_t* header_template,
 /// Decoding: finishes the payload's checksum and compares it with state->expected_crc.
 void enqueueCrcCheck(const std::uint8_t* payload, FrameState* state, cudaStream_t stream);
 
+/// A header field that may differ between frames of one kind, and where it is wanted (may be null).
+struct FieldTarget {
+  std::uint64_t* target;
+  std::uint32_t offset;
+  std::uint32_t n_bytes;
+};
+
+struct SegmentLimits {
+  std::uint64_t max_bytes[FZM_MAX_BUFFERS];
+  std::uint32_t n_segments;
+};
+
+/// Checks a frame's header against a template (in which fields and checksums are zero), against its
+/// own checksum and against the memory there is, and hands the fields out. A frame that does not
+/// pass sets state->mismatch to 2 and has no bytes in any segment.
+void enqueueOpen(const std::uint8_t* frame,
+                 std::uint64_t capacity_bytes,
+                 const std::uint8_t* header_template,
+                 std::uint32_t header_bytes,
+                 const FieldTarget* fields,
+                 std::uint32_t n_fields,
+                 const SegmentLimits& limits,
+                 FrameState* state,
+                 cudaStream_t stream);
+/// Copies segment `index` to `to`, which is aligned and holds 16 bytes more than max_bytes.
+void enqueueExtract(const std::uint8_t* payload,
+                    std::uint8_t* to,
+                    std::uint64_t max_bytes,
+                    const FrameState* state,
+                    std::uint32_t index,
+                    cudaStream_t stream);
+
 /// Offsets in the header that these kernels write.
 struct HeaderOffsets {
   static constexpr std::uint32_t kPayloadCrc = 72;
