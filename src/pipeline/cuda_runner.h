@@ -77,8 +77,6 @@ class CudaRunner {
   void clear(void* memory, std::size_t n_bytes, cudaStream_t stream);
   /// Copies between any two places and waits.
   void copyAndWait(void* to, const void* from, std::size_t n_bytes, cudaStream_t stream);
-  /// Memory that the caller frees with cudaFree.
-  void* allocateForCaller(std::size_t n_bytes) const;
   /// Throws Error(kInvalidArgument) when a kernel cannot read the memory at `data`.
   void requireDevicePointer(const void* data, const char* what) const;
   /// Host memory is copied up into the pipeline's own buffer; device memory is taken as it is.

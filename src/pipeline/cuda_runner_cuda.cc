@@ -136,13 +136,6 @@ void CudaRunner::clear(void* memory, std::size_t n_bytes, cudaStream_t stream) {
   FZ_CUDA_CHECK(cudaMemsetAsync(memory, 0, n_bytes, stream));
 }
 
-void* CudaRunner::allocateForCaller(std::size_t n_bytes) const {
-  const cuda::DeviceGuard guard(p_.device);
-  void* memory = nullptr;
-  FZ_CUDA_CHECK(cudaMalloc(&memory, std::max<std::size_t>(1, n_bytes)));
-  return memory;
-}
-
 void CudaRunner::requireDevicePointer(const void* data, const char* what) const {
   cudaPointerAttributes attributes = {};
   FZ_CUDA_CHECK(cudaPointerGetAttributes(&attributes, data));

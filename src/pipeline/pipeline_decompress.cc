@@ -11,6 +11,7 @@
 #include "pipeline/pipeline_impl.h"
 
 #if FZ_HAVE_CUDA
+#include "backends/cuda/cuda_memory.h"
 #include "backends/cuda/device_guard.h"
 #include "cuda_check.h"
 #include "pipeline/cuda_runner.h"
@@ -36,11 +37,11 @@ struct CallerMemory {
       release(memory);
     }
   }
-  void allocate(std::size_t n_bytes, [[maybe_unused]] CudaRunner* cuda) {
+  void allocate(std::size_t n_bytes, [[maybe_unused]] bool on_device, [[maybe_unused]] int device) {
 #if FZ_HAVE_CUDA
-    if (cuda != nullptr) {
-      release = [](void* p) { FZ_CUDA_CHECK_WARN(cudaFree(p)); };
-      memory = cuda->allocateForCaller(n_bytes);
+    if (on_device) {
+      release = &cuda::freeForCaller;
+      memory = cuda::allocateForCaller(n_bytes, device);
       return;
     }
 #endif
@@ -158,12 +159,12 @@ void Pipeline::Impl::decompressTo(ByteView bytes,
         if (result.memory != nullptr) {
           result.release(result.give());
         }
-        result.allocate(n, cuda.get());
+        result.allocate(n, cuda != nullptr, device);
         return result.memory;
       },
       stream);
   if (result.memory == nullptr) {
-    result.allocate(0, cuda.get());
+    result.allocate(0, cuda != nullptr, device);
   }
   *d_out = result.give();
 }

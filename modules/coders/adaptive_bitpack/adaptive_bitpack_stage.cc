@@ -173,7 +173,7 @@ const StageDescriptor& descriptor() {
       .params = &params,
       .adjust_config_defaults = nullptr,
       .graph_compatible_forward = true,
-      .graph_compatible_inverse = false,
+      .graph_compatible_inverse = true,
   };
   return kDescriptor;
 }

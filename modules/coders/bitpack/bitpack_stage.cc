@@ -49,11 +49,6 @@ void BitpackStage<T>::restoreState() {
 }
 
 template <class T>
-bool BitpackStage<T>::isGraphCompatible() const {
-  return !auto_detect_ && SimpleStage::isGraphCompatible();
-}
-
-template <class T>
 const ParamTable& BitpackStage<T>::params() {
   using Self = BitpackStage<T>;
   static const ParamTable kTable = [] {

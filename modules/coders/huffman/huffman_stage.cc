@@ -7,6 +7,7 @@
 #include "coders/huffman/huffman_blob_impl.h"
 #include "coders/huffman/huffman_book_impl.h"
 #include "coders/huffman/huffman_cpu.h"
+#include "coders/huffman/huffman_workspace_impl.h"
 #include "core/require.h"
 #include "shared/bits.h"
 #include "shared/byte_io.h"
@@ -14,16 +15,6 @@
 namespace fz {
 
 namespace huffman {
-
-/// What a stage keeps between calls.
-struct Workspace {
-  Scratch sub_histograms;
-  Scratch counts;
-  BookScratch book;
-  Scratch partition_bits;
-  Scratch partition_offsets;
-  DecodeTable table;
-};
 
 namespace {
 
@@ -304,6 +295,11 @@ void HuffmanStage<T>::readConfig(ByteReader& in) {
 }
 
 template <class T>
+std::vector<DeviceField> HuffmanStage<T>::deviceFields() const {
+  return {{.config_offset = 3, .n_bytes = 8, .slot = kCountSlot}};
+}
+
+template <class T>
 const ParamTable& HuffmanStage<T>::paramTable() const {
   static const ParamTable kTable({
       intParam<HuffmanStage>(
@@ -361,8 +357,7 @@ const StageDescriptor& descriptor() {
       .types_from_config = &typesFromConfig,
       .params = &params,
       .adjust_config_defaults = nullptr,
-      .graph_compatible_forward = false,
-      .graph_compatible_inverse = false,
+      .graph_compatible_forward = false,  // the host builds the book
   };
   return kDescriptor;
 }

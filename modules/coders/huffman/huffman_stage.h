@@ -44,6 +44,7 @@ class HuffmanStage final : public SimpleStage {
   std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
   const ParamTable& paramTable() const override;
   const StageDescriptor& descriptor() const override { return huffman::descriptor(); }
+  std::vector<DeviceField> deviceFields() const override;
 
   /// Keeps and brings back what deserializeHeader overwrites: book length and value count.
   void saveState() override {
@@ -65,6 +66,18 @@ class HuffmanStage final : public SimpleStage {
   void decodeCpu(const CpuRun& run) override;
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
+#if FZ_HAVE_CUDA
+  /// Waits once for the stream: the histogram is read back and the host builds the book from it.
+  void encodeCuda(const CudaRun& run) override;
+  void decodeCuda(const CudaRun& run) override;
+  void finishEncodeCuda(const StageRecord& record) override;
+  void throwDeviceError(const StageRecord& record) const override;
+
+ public:
+  bool hasCuda() const override {
+    return true;
+  }
+#endif
 
  private:
   static constexpr std::uint32_t kDefaultBklen = sizeof(T) == 1 ? 256 : 1024;

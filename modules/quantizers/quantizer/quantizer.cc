@@ -190,10 +190,9 @@ void QuantizerBase::checkResult() const {
              dataTypeToString(outputPorts()[0].type), first_violation_, first_violating_value_);
 }
 
-void QuantizerBase::encodeCpu(const CpuRun& run) {
-  requireValidCombination();
+std::uint32_t QuantizerBase::checkedValues(std::size_t n_bytes,
+                                           std::size_t codes_capacity_bytes) const {
   const std::size_t value_bytes = getDataTypeSize(value_type_);
-  const std::size_t n_bytes = run.inputs[0].size();
   FZ_REQUIRE(n_bytes % value_bytes == 0, ErrorCode::kBadSize,
              "Quantizer: input of {} bytes is no whole number of {}-byte values", n_bytes,
              value_bytes);
@@ -201,10 +200,16 @@ void QuantizerBase::encodeCpu(const CpuRun& run) {
   FZ_REQUIRE(n <= kMaxValues, ErrorCode::kBadSize,
              "Quantizer: at most {} values in one call, {} came", kMaxValues, n);
   const std::size_t code_bytes = n * getDataTypeSize(code_type_);
-  FZ_REQUIRE(run.outputs[0].size() >= code_bytes, ErrorCode::kBufferTooSmall,
-             "Quantizer: {} bytes needed for the codes, {} came", code_bytes,
-             run.outputs[0].size());
-  n_values_ = static_cast<std::uint32_t>(n);
+  FZ_REQUIRE(codes_capacity_bytes >= code_bytes, ErrorCode::kBufferTooSmall,
+             "Quantizer: {} bytes needed for the codes, {} came", code_bytes, codes_capacity_bytes);
+  return static_cast<std::uint32_t>(n);
+}
+
+void QuantizerBase::encodeCpu(const CpuRun& run) {
+  requireValidCombination();
+  const std::size_t value_bytes = getDataTypeSize(value_type_);
+  n_values_ = checkedValues(run.inputs[0].size(), run.outputs[0].size());
+  const std::size_t code_bytes = n_values_ * getDataTypeSize(code_type_);
   n_outliers_ = 0;
   n_violations_ = 0;
   wants_rerun_ = false;

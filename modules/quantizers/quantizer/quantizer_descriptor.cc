@@ -3,7 +3,7 @@
 
 #include "core/require.h"
 #include "quantizers/quantizer/quantizer.h"
-#include "quantizers/quantizer/quantizer_codec.h"
+#include "quantizers/quantizer/quantizer_bound_codec.h"
 #include "shared/byte_io.h"
 
 namespace fz::quantizer {
@@ -14,13 +14,6 @@ constexpr std::size_t kShortestConfig = 28;
 constexpr std::size_t kThresholdEnd = 36;
 constexpr std::size_t kDitherEnd = 56;
 constexpr std::size_t kFullConfig = 72;
-
-float nearestFloat(double v) {
-  // Beyond the f32 range the conversion of v itself would be undefined.
-  constexpr double kMax = 0x1.fffffep127;
-  return std::isinf(v) ? std::numeric_limits<float>::infinity()
-                       : static_cast<float>(std::min(v, kMax));
-}
 
 using ValueTypes = TypeList<float, double>;
 using CodeTypes = TypeList<std::uint16_t, std::uint32_t, std::int16_t, std::int32_t>;
