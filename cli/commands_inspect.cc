@@ -178,7 +178,8 @@ ExitCode runPresets(const InspectArguments& arguments) {
     return ExitCode::kOk;
   }
   for (const Preset& preset : allPresets()) {
-    fmt::print("{:<27}{:<15}{}\n", preset.name, fmt::join(boundsOf(preset), " "), preset.summary);
+    fmt::print("{:<27}{:<15}{}\n", preset.name, fmt::format("{}", fmt::join(boundsOf(preset), " ")),
+               preset.summary);
   }
   return ExitCode::kOk;
 }

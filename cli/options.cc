@@ -61,11 +61,11 @@ void addRunning(CLI::App& app, CommonOptions& options) {
 void addLimits(CLI::App& app, CommonOptions& options) {
   app.add_option("--max-output", options.limits.max_output_bytes,
                  "refuse archives that decode to more bytes (as in 500M or 4G)")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(CLI::AsSizeValue(false).description(""))
       ->type_name("BYTES");
   app.add_option("--max-memory", options.limits.max_memory_bytes,
                  "refuse archives that need more working memory than this")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(CLI::AsSizeValue(false).description(""))
       ->type_name("BYTES");
 }
 
