@@ -160,7 +160,8 @@ class StageRunner {
     if (stage_.isInverse()) {
       std::array<std::uint8_t, FZM_STAGE_CONFIG_SIZE> config{};
       const std::size_t n = stage_.serializeHeader(0, config.data(), config.size());
-      cuda::loadFields(stage_.deviceFields(), {config.data(), n}, block_.initial(0));
+      cuda::loadFields(stage_.deviceFields(), {config.data(), n}, stage_.getStageVersion(),
+                       block_.initial(0));
     }
   }
 
