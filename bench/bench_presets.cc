@@ -19,6 +19,7 @@ Row measure(const Preset& preset, DataType type, const Options& options) {
                                            std::max<std::size_t>(1, n_values / (edge * edge))};
   const Bytes field = makeField(type, dims);
   Pipeline pipeline;
+  pipeline.setBackend(Backend::CPU);
   pipeline.setThreads(options.threads);
   ConfigOverrides overrides;
   overrides.input_type = type;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "bench_common.h"
+#include "bench_stage_runs.h"
 #include "fz/stage_descriptor.h"
 #include "mem/mempool.h"
 #include "stage/stage.h"
@@ -10,63 +11,6 @@
 namespace fz::bench {
 
 namespace {
-
-/// A stage alone, with a setting and data as in the pipelines that use it.
-struct StageRun {
-  std::string stage;
-  std::vector<DataType> types = {};
-  std::vector<std::pair<std::string, std::string>> params = {};
-  std::array<std::size_t, 3> dims = {0, 1, 1};
-  /// Stages whose output is this stage's input, so that coders see what they see in use.
-  std::vector<std::string> before = {};
-};
-
-constexpr DataType kF32 = DataType::FLOAT32;
-constexpr DataType kF64 = DataType::FLOAT64;
-constexpr DataType kU16 = DataType::UINT16;
-constexpr DataType kU32 = DataType::UINT32;
-constexpr DataType kI32 = DataType::INT32;
-
-std::vector<StageRun> stageRuns() {
-  return {
-      {"Quantizer", {kF32, kU16}, {{"error_bound", "0.01"}}},
-      {"Quantizer", {kF32, kU32}, {{"error_bound", "0.01"}}},
-      {"Quantizer",
-       {kF32, kU32},
-       {{"error_bound", "0.01"}, {"linear_mode", "true"}, {"linear_policy", "Guarantee"}}},
-      {"Quantizer", {kF64, kU32}, {{"error_bound", "0.01"}}},
-      {"Quantizer", {kF32, kU32}, {{"error_bound", "0.001"}, {"error_bound_mode", "REL"}}},
-      {"Quantizer", {kF32, kU32}, {{"error_bound", "0.0001"}, {"error_bound_mode", "NOA"}}},
-      {"Lorenzo", {kI32}, {{"block_size", "32"}}},
-      {"Lorenzo", {kI32}, {}, {4096, 4096, 1}},
-      {"Lorenzo", {kI32}, {}, {256, 256, 256}},
-      {"TiledLorenzo", {kI32}, {}, {4096, 4096, 1}},
-      {"TiledLorenzo", {kI32}, {}, {256, 256, 256}},
-      {"Difference", {kI32, kU32}, {{"chunk_size", "16384"}}},
-      {"Difference", {kI32, kI32}, {}},
-      {"Zigzag", {kI32, kU32}, {}},
-      {"Negabinary", {kI32, kU32}, {}},
-      {"LorenzoQuant", {kF32, kU16}, {{"error_bound", "0.01"}}},
-      {"LorenzoQuant", {kF32, kU16}, {{"error_bound", "0.01"}}, {4096, 4096, 1}},
-      {"LorenzoQuant", {kF32, kU16}, {{"error_bound", "0.01"}}, {256, 256, 256}},
-      {"Bitshuffle", {}, {{"element_width", "4"}}, {0, 1, 1}, {"Zigzag:int32,uint32"}},
-      {"Bitshuffle", {}, {{"element_width", "2"}}, {0, 1, 1}, {"Zigzag:int16,uint16"}},
-      {"AdaptiveBitpack", {kI32}, {{"block_size", "32"}}},
-      {"AdaptiveBitpack", {kI32}, {{"block_size", "32"}, {"outlier_selection", "true"}}},
-      {"AdaptiveBitpack", {DataType::INT16}, {{"block_size", "64"}}},
-      {"Bitpack", {kU16}, {{"nbits", "8"}}, {0, 1, 1}, {"Zigzag:int16,uint16"}},
-      {"Bitpack", {kU32}, {{"auto_detect", "true"}}, {0, 1, 1}, {"Zigzag:int32,uint32"}},
-      {"RZE", {}, {}, {0, 1, 1}, {"Zigzag:int32,uint32", "Bitshuffle"}},
-      {"BitplaneRZE", {}, {}, {0, 1, 1}, {"Zigzag:int16,uint16"}},
-      {"RLE", {kU16}, {}, {0, 1, 1}, {"Zigzag:int16,uint16"}},
-      {"Huffman", {kU16}, {}, {0, 1, 1}, {"Zigzag:int16,uint16"}},
-  };
-}
-
-std::unique_ptr<Stage> makeStage(const std::string& name, std::vector<DataType> types) {
-  const StageDescriptor* descriptor = findStage(std::string_view(name));
-  return descriptor == nullptr ? nullptr : descriptor->make(types);
-}
 
 using Buffers = std::vector<Bytes>;
 
@@ -113,19 +57,9 @@ std::vector<std::size_t> actualSizes(const Stage& stage, std::size_t n_outputs) 
   return sizes;
 }
 
-std::vector<DataType> parseTypes(const std::string& text) {
-  std::vector<DataType> types;
-  for (std::size_t at = text.find(':'); at != std::string::npos;) {
-    const std::size_t end = text.find(',', at + 1);
-    types.push_back(dataTypeFromString(text.substr(at + 1, end - at - 1)).value());
-    at = end;
-  }
-  return types;
-}
-
 /// The input of a run: generated values, sent through the stages before it.
 Bytes inputOf(const StageRun& run, std::size_t n_bytes) {
-  const DataType first = run.before.empty() ? (run.types.empty() ? kU16 : run.types[0])
+  const DataType first = run.before.empty() ? (run.types.empty() ? DataType::UINT16 : run.types[0])
                                             : parseTypes(run.before[0]).at(0);
   Buffers data = {makeValues(first, n_bytes)};
   MemoryPool pool;
@@ -137,20 +71,6 @@ Bytes inputOf(const StageRun& run, std::size_t n_bytes) {
     data = {std::move(out[0])};
   }
   return data[0];
-}
-
-std::string labelOf(const StageRun& run) {
-  std::string label = run.stage;
-  for (std::size_t i = 0; i < run.types.size(); ++i) {
-    label += fmt::format("{}{}", i == 0 ? " " : "/", dataTypeToString(run.types[i]));
-  }
-  for (const auto& [key, value] : run.params) {
-    label += fmt::format(" {}={}", key, value);
-  }
-  if (run.dims[0] > 0) {
-    label += fmt::format(" {}x{}x{}", run.dims[0], run.dims[1], run.dims[2]);
-  }
-  return label;
 }
 
 Row measure(const StageRun& run, const Options& options) {

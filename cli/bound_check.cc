@@ -100,19 +100,20 @@ double rangeOf(ByteView bytes) {
       largest = std::max(largest, static_cast<double>(values[i]));
     }
   }
-  return largest >= smallest ? largest - smallest : 0.0;
+  return largest >= smallest ? std::min(largest - smallest, std::numeric_limits<double>::max())
+                             : 0.0;
 }
 
 }  // namespace
 
-BoundRule ruleOfFrame(const FrameInfo& info) {
+std::optional<BoundRule> ruleOfFrame(const FrameInfo& info) {
   if (!info.bound) {
-    return {};
+    return info.lossless ? std::optional(BoundRule{}) : std::nullopt;
   }
   if (info.bound->mode == ErrorBoundMode::REL && info.bound->absolute == 0.0) {
-    return {BoundRule::Kind::kPointwise, info.bound->requested};
+    return BoundRule{BoundRule::Kind::kPointwise, info.bound->requested};
   }
-  return {BoundRule::Kind::kAbsolute, info.bound->absolute};
+  return BoundRule{BoundRule::Kind::kAbsolute, info.bound->absolute};
 }
 
 BoundRule ruleOfRequest(const BoundRequest& request, DataType type, ByteView original) {
@@ -125,7 +126,9 @@ BoundRule ruleOfRequest(const BoundRequest& request, DataType type, ByteView ori
       const double range =
           type == DataType::FLOAT64 ? rangeOf<double>(original) : rangeOf<float>(original);
       // A constant field has no range; then the number itself is the bound.
-      return {BoundRule::Kind::kAbsolute, range > 0.0 ? request.value * range : request.value};
+      const double bound = range > 0.0 ? request.value * range : request.value;
+      // Within an infinite bound every finite value would be.
+      return {BoundRule::Kind::kAbsolute, std::min(bound, std::numeric_limits<double>::max())};
     }
   }
   return {BoundRule::Kind::kAbsolute, request.value};

@@ -46,9 +46,10 @@ struct CheckReport {
   bool passed() const { return n_violations == 0; }
 };
 
-/// The rule that a frame promises to meet.
-BoundRule ruleOfFrame(const FrameInfo& info);
-/// The rule that a request means for these values; range takes max - min of the finite ones.
+/// The rule that a frame promises to meet; nothing when it is lossy and promises none.
+std::optional<BoundRule> ruleOfFrame(const FrameInfo& info);
+/// The rule that a request means for these values; range takes max - min of the finite ones. Its
+/// number is always finite.
 BoundRule ruleOfRequest(const BoundRequest& request, DataType type, ByteView original);
 
 /// Compares without any rounding. NaN and infinities must be equal bit for bit. Types other than

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "fz/presets.h"
 #include "options.h"
 #include "suggest.h"
+#include "warnings.h"
 
 namespace fz::cli {
 
@@ -128,13 +130,34 @@ void checkBoundKind(const CompressJob& job, const FrameInfo& info) {
 
 std::string boundText(const FrameInfo& info) {
   if (!info.bound) {
-    return "lossless";
+    return info.lossless ? "none (lossless)" : "none (values may miss it)";
   }
   std::string text = fmt::format("{}:{}", boundModeOption(info.bound->mode), info.bound->requested);
-  if (info.bound->mode != ErrorBoundMode::ABS && info.bound->absolute != 0.0) {
+  if (info.bound->mode != ErrorBoundMode::ABS && info.bound->absolute != 0.0 &&
+      info.original_bytes > 0) {
     text += fmt::format(" = {} absolute", info.bound->absolute);
   }
   return text;
+}
+
+/// What --verify holds an archive to: all that it promises, and no less than was asked for.
+BoundRule ruleToVerify(const CompressJob& job, const Field& field, const FrameInfo& info) {
+  const std::optional<BoundRule> promised = ruleOfFrame(info);
+  if (!job.bound || (promised && promised->kind == BoundRule::Kind::kBits)) {
+    if (!promised) {
+      throw Failure(ExitCode::kUsage,
+                    "verify: this pipeline promises no bound (linear_policy Wrap); give the one to "
+                    "check with -b");
+    }
+    return *promised;
+  }
+  BoundRule rule = ruleOfRequest(*job.bound, field.type, field.bytes);
+  if (promised) {
+    // A range that was given (value_base) counts, not the one of these data.
+    const bool has_range = job.bound->mode == ErrorBoundMode::NOA;
+    rule.value = has_range ? promised->value : std::min(rule.value, promised->value);
+  }
+  return rule;
 }
 
 CheckReport verifyFrame(const CompressJob& job,
@@ -149,9 +172,8 @@ CheckReport verifyFrame(const CompressJob& job,
                               "this",
                               field.bytes.size(), decoded.bytes().size()));
   }
-  const BoundRule rule =
-      job.bound ? ruleOfRequest(*job.bound, field.type, field.bytes) : ruleOfFrame(info);
-  CheckReport report = checkValues(field.type, field.bytes, decoded.bytes(), rule);
+  CheckReport report =
+      checkValues(field.type, field.bytes, decoded.bytes(), ruleToVerify(job, field, info));
   if (!report.passed()) {
     throw Failure(ExitCode::kBound,
                   fmt::format("verify: {}; nothing was written, use another preset or bound",
@@ -189,7 +211,9 @@ void compressFile(const CompressJob& job, const std::string& input) {
   checkOutput(output, input, job.common.force);
   const Field field = readField(input, job.request);
   if (!job.common.quiet) {
-    fmt::print(stderr, "{}: {}\n", field.name, describeField(field));
+    const bool has_config = !job.options.config_toml.empty();
+    fmt::print(stderr, "{}: {}\n", field.name,
+               describeField(field, has_config ? job.options.preset : ""));
   }
   CompressOptions options = job.options;
   options.dims = field.dims;
@@ -211,9 +235,15 @@ void compressFile(const CompressJob& job, const std::string& input) {
     return;
   }
   report(job, input, output, info, seconds);
+  if (!field.has_shape && info.ndim > 1) {
+    fmt::print(stderr, "  shape {} ({})\n", dimsText(info.dims), job.options.preset);
+  }
   if (checked) {
     fmt::print(stderr, "  verified: all {} values meet {}, largest error {}\n", checked->n_values,
                ruleText(checked->rule), checked->stats.max_error);
+  }
+  for (const std::string& warning : warningsFor(field, info)) {
+    printWarning(field.name, warning);
   }
 }
 

@@ -15,7 +15,8 @@ namespace {
 constexpr std::string_view kArchiveSuffix = ".fzm";
 
 DecompressOptions decodeOptions(const CommonOptions& common) {
-  return {.limits = {}, .backend = parseBackend(common.backend), .threads = common.threads};
+  return {
+      .limits = common.limits, .backend = parseBackend(common.backend), .threads = common.threads};
 }
 
 /// The name without .fzm; without -o there must be one.
@@ -83,6 +84,7 @@ Command addDecompress(CLI::App& root) {
   addOutput(*app, *options, "result; .npy by its name, a folder for several files, - for stdout");
   addQuietAndVerbose(*app, *options);
   addRunning(*app, *options);
+  addLimits(*app, *options);
   app->footer(
       "The result is the plain little-endian array, or a .npy file if its name ends so.\n"
       "\n"
@@ -108,6 +110,7 @@ Command addTest(CLI::App& root) {
   addFiles(*app, *options, "archives; - or none: stdin");
   addQuietAndVerbose(*app, *options);
   addRunning(*app, *options);
+  addLimits(*app, *options);
   app->footer(
       "Examples:\n"
       "  fz test *.fzm\n"

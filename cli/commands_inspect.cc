@@ -1,5 +1,5 @@
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <memory>
 
 #include "commands.h"
@@ -9,6 +9,7 @@
 #include "fz/stage_descriptor.h"
 #include "json_report.h"
 #include "options.h"
+#include "preset_bounds.h"
 #include "suggest.h"
 
 namespace fz::cli {
@@ -29,9 +30,10 @@ std::string joinTypes(const std::vector<DataType>& types) {
   return text;
 }
 
-std::string boundLine(const std::optional<BoundInfo>& bound) {
+std::string boundLine(const FrameInfo& info) {
+  const std::optional<BoundInfo>& bound = info.bound;
   if (!bound) {
-    return "none (lossless)";
+    return info.lossless ? "none (lossless)" : "none stated (lossy)";
   }
   std::string text = fmt::format("{}:{}", boundModeOption(bound->mode), bound->requested);
   if (bound->mode == ErrorBoundMode::REL && bound->absolute == 0.0) {
@@ -52,7 +54,7 @@ void printInfo(const std::string& name, const FrameInfo& info) {
   line("compressed:", fmt::format("{} bytes (header {}, payload {})", info.frameBytes(),
                                   info.header_bytes, info.payload_bytes));
   line("ratio:", fmt::format("{:.4f}", info.ratio()));
-  line("bound:", boundLine(info.bound));
+  line("bound:", boundLine(info));
   line("checksums:", info.has_checksums ? fmt::format("header {:08x}, payload {:08x}",
                                                       info.header_checksum, info.payload_checksum)
                                         : "none");
@@ -76,7 +78,8 @@ ExitCode runInfo(const InspectArguments& arguments) {
   bool is_first = true;
   const ExitCode code = forEachFile(
       filesOrStandardInput(arguments.files), Task::kDecode, [&](const std::string& file) {
-        FrameInfo info = file == "-" ? inspect(readBytes(file)) : inspectFile(file);
+        FrameInfo info =
+            file == "-" ? inspect(readBytes(file)) : reading([&] { return inspectFile(file); });
         if (arguments.json) {
           frames.emplace_back(file, std::move(info));
           return;
@@ -85,8 +88,9 @@ ExitCode runInfo(const InspectArguments& arguments) {
         is_first = false;
         printInfo(inputName(file), info);
       });
-  if (!frames.empty()) {
-    fmt::print("{}", framesToJson(frames));
+  const bool several = arguments.files.size() > 1;
+  if (arguments.json && (several || !frames.empty())) {
+    fmt::print("{}", several ? framesToJson(frames) : frameToJson(frames.front()));
   }
   return code;
 }
@@ -97,11 +101,21 @@ void printStage(const StageDescriptor& stage) {
   for (const std::vector<DataType>& combination : stage.type_combinations) {
     types += fmt::format("{}{}", types.empty() ? "" : ", ", joinTypes(combination));
   }
-  fmt::print("types: {}\n", types.empty() ? "bytes of any type" : types);
+  std::string keys;
+  for (const TypeKey& key : stage.type_keys) {
+    keys += fmt::format("{}{}", keys.empty() ? "" : ", ", key.key);
+  }
+  fmt::print("types: {}\n", types.empty() ? "bytes of any type"
+                                          : fmt::format("{} ({}; in a file without them {})", types,
+                                                        keys, joinTypes(defaultTypes(stage))));
+  fmt::print("ports: {}\n", fmt::join(defaultPorts(stage), ", "));
   const std::vector<Param>& rows = stage.params().rows();
   fmt::print("settings:{}\n", rows.empty() ? " none" : "");
   for (const Param& param : rows) {
-    fmt::print("  {} = {}\n      {}\n", param.key, toTomlText(param.default_value), param.help);
+    const std::string in_file = toTomlText(param.config_default.value_or(param.default_value));
+    const std::string in_code = toTomlText(param.default_value);
+    fmt::print("  {} = {}{}\n      {}\n", param.key, in_code,
+               in_file == in_code ? "" : fmt::format(" (in a file: {})", in_file), param.help);
     std::string choices;
     for (const std::string_view choice : param.choices) {
       choices += fmt::format("{}{}", choices.empty() ? "" : ", ", choice);
@@ -164,7 +178,8 @@ ExitCode runPresets(const InspectArguments& arguments) {
     return ExitCode::kOk;
   }
   for (const Preset& preset : allPresets()) {
-    fmt::print("{:<28}{}\n", preset.name, preset.summary);
+    fmt::print("{:<27}{:<15}{}\n", preset.name, fmt::format("{}", fmt::join(boundsOf(preset), " ")),
+               preset.summary);
   }
   return ExitCode::kOk;
 }
@@ -201,6 +216,8 @@ Command addPresets(CLI::App& root) {
       ->type_name("NAME");
   app->add_flag("--json", arguments->json, "for machines");
   app->footer(
+      "The words after the name are the kinds of bound (-b) that the preset takes.\n"
+      "\n"
       "Example, a configuration of your own:\n"
       "  fz presets --show cusz > mine.toml\n"
       "  fz compress -c mine.toml field.f32");

@@ -72,7 +72,7 @@ ExitCode runVerify(const VerifyArguments& arguments) {
   if (!arguments.bound.empty()) {
     request = parseBound(arguments.bound);
   }
-  const DecompressOptions options{.limits = {},
+  const DecompressOptions options{.limits = arguments.common.limits,
                                   .backend = parseBackend(arguments.common.backend),
                                   .threads = arguments.common.threads};
   if (arguments.archive == kStandardStream && arguments.original == kStandardStream) {
@@ -90,8 +90,13 @@ ExitCode runVerify(const VerifyArguments& arguments) {
     return read;
   }
   const std::vector<std::uint8_t> original = readOriginal(arguments.original, info);
-  const BoundRule rule = request ? ruleOfRequest(*request, info.type, original) : ruleOfFrame(info);
-  const CheckReport report = checkValues(info.type, original, decoded.bytes(), rule);
+  const std::optional<BoundRule> rule =
+      request ? ruleOfRequest(*request, info.type, original) : ruleOfFrame(info);
+  if (!rule) {
+    throw Failure(ExitCode::kUsage, fmt::format("{}: the archive states no bound; give one with -b",
+                                                arguments.archive));
+  }
+  const CheckReport report = checkValues(info.type, original, decoded.bytes(), *rule);
   if (arguments.json) {
     fmt::print("{}", checkToJson(arguments.archive, arguments.original, report));
   } else if (!arguments.common.quiet) {
@@ -122,6 +127,7 @@ Command addVerify(CLI::App& root) {
   app->add_flag("--json", arguments->json, "print the report for machines");
   app->add_flag("-q,--quiet", arguments->common.quiet, "say nothing but errors");
   addRunning(*app, arguments->common);
+  addLimits(*app, arguments->common);
   app->footer(
       "Exit code 4 means that a value is outside the bound or the files do not belong together.\n"
       "\n"

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <new>
+#include <string_view>
 #include <system_error>
 
 #include "fz/error.h"
@@ -40,36 +41,45 @@ ExitCode exitCodeOf(ErrorCode code, Task task) {
   return task == Task::kDecode ? ExitCode::kCorrupt : ExitCode::kUsage;
 }
 
-const char* adviceFor(ErrorCode code, Task task) {
+/// Empty where the message says all there is to say.
+std::string_view adviceFor(ErrorCode code, Task task) {
   switch (code) {
     case ErrorCode::kIo:
-      return "check the path, the permissions and the free space";
+      return "check the folder, the permissions and the free space";
     case ErrorCode::kBoundViolation:
-      return "use a larger -b, or a preset that stores such values exactly (-p pfpl)";
+      return "use a preset that stores such values exactly (-p pfpl); for finite values a larger "
+             "-b helps too";
     case ErrorCode::kOutOfMemory:
-    case ErrorCode::kLimit:
       return "free some memory or split the data";
+    case ErrorCode::kLimit:
+      return "if you trust the archive, raise --max-output or --max-memory";
     case ErrorCode::kNoDevice:
     case ErrorCode::kCuda:
       return "run on the processor with --backend cpu";
     case ErrorCode::kInternal:
       return "this is a bug in fz, please report it";
-    case ErrorCode::kUnsupported:
-      if (task == Task::kDecode) {
-        return "use a newer fz; 'fz --version' shows what this one reads";
-      }
-      break;
     default:
       break;
   }
   if (task == Task::kDecode) {
-    return "the file is damaged or no fz archive; fetch it again or restore it";
+    return code == ErrorCode::kUnsupported
+               ? "use a newer fz; 'fz --version' shows what this one reads"
+               : "the file is damaged or no fz archive; fetch it again or restore it";
   }
-  return "'fz presets' and 'fz stages' list what there is";
+  switch (code) {
+    case ErrorCode::kBadSize:
+      return "check -t and -d, and dims and input_size of the configuration";
+    case ErrorCode::kInvalidArgument:
+    case ErrorCode::kTypeMismatch:
+      return "'fz stages NAME' lists the types and settings of a stage";
+    default:
+      return "";
+  }
 }
 
 Failure fromLibrary(ErrorCode code, const char* what, Task task) {
-  return {exitCodeOf(code, task), fmt::format("{}; {}", what, adviceFor(code, task))};
+  const std::string_view advice = adviceFor(code, task);
+  return {exitCodeOf(code, task), fmt::format("{}{}{}", what, advice.empty() ? "" : "; ", advice)};
 }
 
 }  // namespace
@@ -92,6 +102,10 @@ Failure currentFailure(Task task) {
   } catch (const std::exception& e) {
     return fromLibrary(ErrorCode::kInternal, e.what(), task);
   }
+}
+
+void printWarning(const std::string& subject, const std::string& message) {
+  fmt::print(stderr, "fz: warning: {}: {}\n", subject, message);
 }
 
 void printFailure(const std::string& subject, const std::string& message) {

@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "fz/error.h"
+
 namespace fz::cli {
 
 /// What the process returns. Scripts depend on these numbers.
@@ -34,6 +36,21 @@ enum class Task { kEncode, kDecode };
 /// inside a catch block only.
 Failure currentFailure(Task task);
 
+/// Runs `read`; what goes wrong with the file gets advice for a reader.
+template <class F>
+auto reading(F&& read) {
+  try {
+    return read();
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::kIo) {
+      throw;
+    }
+    throw Failure(ExitCode::kIo, std::string(e.what()) + "; check the path and the permissions");
+  }
+}
+
+/// "fz: warning: subject: message" on standard error.
+void printWarning(const std::string& subject, const std::string& message);
 /// "fz: subject: message" on standard error; an empty subject is left out.
 void printFailure(const std::string& subject, const std::string& message);
 

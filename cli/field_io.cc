@@ -39,20 +39,6 @@ std::vector<std::uint8_t> readStream(std::FILE* stream, const std::string& name)
   return bytes;
 }
 
-std::optional<DataType> typeFromName(std::string_view path) {
-  if (path.ends_with(".f32")) {
-    return DataType::FLOAT32;
-  }
-  if (path.ends_with(".f64") || path.ends_with(".d64")) {
-    return DataType::FLOAT64;
-  }
-  return std::nullopt;
-}
-
-std::string_view shortName(DataType type) {
-  return type == DataType::FLOAT64 ? "f64" : "f32";
-}
-
 /// What to try when the length does not fit: the other width, if that would do.
 std::string sizeAdvice(const Field& field, std::size_t n_wanted) {
   const DataType other = field.type == DataType::FLOAT32 ? DataType::FLOAT64 : DataType::FLOAT32;
@@ -133,6 +119,20 @@ void writeAll(std::FILE* stream, const std::string& name, std::string_view heade
 
 }  // namespace
 
+std::optional<DataType> typeFromName(std::string_view path) {
+  if (path.ends_with(".f32")) {
+    return DataType::FLOAT32;
+  }
+  if (path.ends_with(".f64") || path.ends_with(".d64")) {
+    return DataType::FLOAT64;
+  }
+  return std::nullopt;
+}
+
+std::string_view shortName(DataType type) {
+  return type == DataType::FLOAT64 ? "f64" : "f32";
+}
+
 std::vector<std::uint8_t> readBytes(const std::string& path) {
   if (isStandard(path)) {
     if (::isatty(STDIN_FILENO) != 0) {
@@ -144,10 +144,10 @@ std::vector<std::uint8_t> readBytes(const std::string& path) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
   if (fs::is_directory(status)) {
-    throw Failure(ExitCode::kIo, "is a folder; name the files in it");
+    throw Failure(ExitCode::kIo, fmt::format("'{}' is a folder; name a file in it", path));
   }
   if (!fs::exists(status) || fs::is_regular_file(status)) {
-    return readFile(path);
+    return reading([&] { return readFile(path); });
   }
   std::FILE* stream = std::fopen(path.c_str(), "rb");
   if (stream == nullptr) {
@@ -182,13 +182,17 @@ std::string dimsText(const std::array<std::size_t, 3>& dims) {
   return text;
 }
 
-std::string describeField(const Field& field) {
+std::string describeField(const Field& field, const std::string& config) {
+  if (!field.has_shape && !config.empty()) {
+    return fmt::format("{} ({}), {} values, {} bytes, shape as {} says", shortName(field.type),
+                       field.how, field.valueCount(), field.bytes.size(), config);
+  }
   const bool one_axis = field.dims[1] == 1 && field.dims[2] == 1;
   const std::string axes = one_axis ? "one axis" : field.dims[2] == 1 ? "x y" : "x y z";
-  return fmt::format("{} ({}), {} ({}{}{}) = {} values, {} bytes: size matches",
-                     shortName(field.type), field.how, dimsText(field.dims), axes,
-                     one_axis ? "" : ", x fastest", field.has_shape ? "" : ", no -d given",
-                     field.valueCount(), field.bytes.size());
+  return fmt::format("{} ({}), {} ({}{}{}) = {} values, {} bytes{}", shortName(field.type),
+                     field.how, dimsText(field.dims), axes, one_axis ? "" : ", x fastest",
+                     field.has_shape ? "" : ", no -d given", field.valueCount(), field.bytes.size(),
+                     field.has_shape ? ": size matches" : "");
 }
 
 std::string inputName(const std::string& path) {

@@ -35,13 +35,19 @@ struct Field {
   std::size_t valueCount() const { return bytes.size() / getDataTypeSize(type); }
 };
 
+/// The type that the end of a name stands for, such as .f32.
+std::optional<DataType> typeFromName(std::string_view path);
+/// "f32" or "f64".
+std::string_view shortName(DataType type);
+
 /// All bytes of a file, a pipe or, for "-", standard input. Throws Failure or Error(kIo).
 std::vector<std::uint8_t> readBytes(const std::string& path);
 
 /// Reads and checks the size against type and dims. Throws Failure, Error(kIo).
 Field readField(const std::string& path, const FieldRequest& request);
-/// One line that reads the interpretation back: type, axes, counts.
-std::string describeField(const Field& field);
+/// One line that reads the interpretation back: type, axes, counts. `config` is the file that has
+/// the shape when the field has none; it may be empty.
+std::string describeField(const Field& field, const std::string& config);
 /// "3600 x 1800", the axes that the array has.
 std::string dimsText(const std::array<std::size_t, 3>& dims);
 

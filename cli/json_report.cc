@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "options.h"
+#include "preset_bounds.h"
 
 namespace fz::cli {
 
@@ -53,6 +54,7 @@ Json frameJson(const std::string& file, const FrameInfo& info) {
                {"payload_bytes", info.payload_bytes},
                {"ratio", info.ratio()},
                {"bound", boundJson(info.bound)},
+               {"lossless", info.lossless},
                {"checksums", nullptr},
                {"stages", Json::array()},
                {"segments", Json::array()}};
@@ -97,7 +99,8 @@ std::string_view kindName(ParamKind kind) {
 Json paramJson(const Param& param) {
   Json json = {{"key", textJson(param.key)},
                {"kind", textJson(kindName(param.kind))},
-               {"default", valueJson(param.default_value)}};
+               {"default", valueJson(param.default_value)},
+               {"config_default", valueJson(param.config_default.value_or(param.default_value))}};
   if (param.kind == ParamKind::kInt || param.kind == ParamKind::kReal) {
     json["min"] = param.min;
     json["max"] = param.max;
@@ -116,12 +119,16 @@ Json keptJson(const KeptCount& count) {
 
 }  // namespace
 
+std::string frameToJson(const NamedFrame& frame) {
+  return dump(frameJson(frame.first, frame.second));
+}
+
 std::string framesToJson(const std::vector<NamedFrame>& frames) {
   Json list = Json::array();
   for (const auto& [file, info] : frames) {
     list.push_back(frameJson(file, info));
   }
-  return dump(list.size() == 1 ? list[0] : list);
+  return dump(list);
 }
 
 std::string stagesToJson(std::span<const StageDescriptor* const> stages) {
@@ -134,6 +141,8 @@ std::string stagesToJson(std::span<const StageDescriptor* const> stages) {
                  {"aliases", Json::array()},
                  {"type_keys", Json::array()},
                  {"types", Json::array()},
+                 {"default_types", typesJson(defaultTypes(*stage))},
+                 {"ports", defaultPorts(*stage)},
                  {"params", Json::array()}};
     for (const std::string_view alias : stage->aliases) {
       json["aliases"].push_back(textJson(alias));
@@ -157,6 +166,7 @@ std::string presetsToJson(std::span<const Preset> presets) {
   for (const Preset& preset : presets) {
     list.push_back({{"name", textJson(preset.name)},
                     {"summary", textJson(preset.summary)},
+                    {"bounds", boundsOf(preset)},
                     {"toml", textJson(preset.toml)}});
   }
   return dump(list);

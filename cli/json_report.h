@@ -15,7 +15,8 @@ namespace fz::cli {
 
 using NamedFrame = std::pair<std::string, FrameInfo>;
 
-/// An object for one file, an array for several.
+std::string frameToJson(const NamedFrame& frame);
+/// An array, however many there are.
 std::string framesToJson(const std::vector<NamedFrame>& frames);
 std::string stagesToJson(std::span<const StageDescriptor* const> stages);
 std::string presetsToJson(std::span<const Preset> presets);

@@ -7,13 +7,12 @@
 #include <limits>
 
 #include "failure.h"
+#include "fz/limits.h"
 #include "suggest.h"
 
 namespace fz::cli {
 
 namespace {
-
-constexpr std::size_t kMaxThreads = 1024;
 
 constexpr std::pair<std::string_view, ErrorBoundMode> kBoundModes[] = {
     {"abs", ErrorBoundMode::ABS},
@@ -57,6 +56,17 @@ void addRunning(CLI::App& app, CommonOptions& options) {
   app.add_option("--backend", options.backend, "where to run: auto, cpu or cuda")
       ->type_name("NAME")
       ->capture_default_str();
+}
+
+void addLimits(CLI::App& app, CommonOptions& options) {
+  app.add_option("--max-output", options.limits.max_output_bytes,
+                 "refuse archives that decode to more bytes (as in 500M or 4G)")
+      ->transform(CLI::AsSizeValue(false).description(""))
+      ->type_name("BYTES");
+  app.add_option("--max-memory", options.limits.max_memory_bytes,
+                 "refuse archives that need more working memory than this")
+      ->transform(CLI::AsSizeValue(false).description(""))
+      ->type_name("BYTES");
 }
 
 void checkCommon(const CommonOptions& options) {

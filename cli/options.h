@@ -11,6 +11,7 @@
 #include "fz/backend.h"
 #include "fz/bound.h"
 #include "fz/data_type.h"
+#include "fz/limits.h"
 
 namespace CLI {
 class App;
@@ -27,12 +28,15 @@ struct CommonOptions {
   bool verbose = false;
   std::size_t threads = 0;
   std::string backend = "auto";
+  DecodeLimits limits;
 };
 
 void addFiles(CLI::App& app, CommonOptions& options, const char* help);
 void addOutput(CLI::App& app, CommonOptions& options, const char* help);
 void addQuietAndVerbose(CLI::App& app, CommonOptions& options);
 void addRunning(CLI::App& app, CommonOptions& options);
+/// What decoding may cost.
+void addLimits(CLI::App& app, CommonOptions& options);
 /// Throws Failure(kUsage) for options that contradict each other and for an unknown backend.
 void checkCommon(const CommonOptions& options);
 

@@ -99,6 +99,7 @@ void compare(const Field& field, const void* decoded, double bound, Row& row) {
 Row runPreset(const fz::Preset& preset, const Field& field, double bound, std::size_t threads) {
   Row row{.preset = std::string(preset.name)};
   fz::Pipeline pipeline;
+  pipeline.setBackend(fz::Backend::CPU);
   pipeline.setThreads(threads);
   fz::ConfigOverrides overrides;
   overrides.input_type = field.type;

@@ -11,6 +11,7 @@ int main() {
     field[i] = std::sin(0.001f * static_cast<float>(i));
   }
   fz::Pipeline p;
+  p.setBackend(fz::Backend::CPU);  // the default, Auto, takes a GPU and device pointers
   auto* quant = p.addStage<fz::QuantizerStage<float, std::uint32_t>>();
   quant->setErrorBound(1e-3);
   quant->setLinearMode(true);

@@ -9,6 +9,8 @@ start, so every step after that is checked.
 
 import argparse
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -35,6 +37,24 @@ TYPES = {
     "float64": "double",
 }
 
+FIRST_ID = 16384  # those below belong to the file format that this library follows
+LAST_ID = 65535
+
+# What cannot be the name of a namespace inside fz: C++ keywords, and names that fz uses already.
+RESERVED = set(
+    """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
+    char32_t class compl concept const consteval constexpr constinit const_cast continue co_await
+    co_return co_yield decltype default delete do double dynamic_cast else enum explicit export
+    extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
+    nullptr operator or or_eq private protected public register reinterpret_cast requires return
+    short signed sizeof static static_assert static_cast struct switch template this thread_local
+    throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while
+    xor xor_eq
+    std fz bits fp detail device test cli
+    """.split()
+)
+
 STAGE_H = """\
 #pragma once
 
@@ -60,10 +80,8 @@ class @Name@Stage final : public SimpleStage {
 
  protected:
   DataType inputType() const override { return kDataTypeOf<T>; }
-  std::vector<Port> outputPorts() const override { return {{"output", kDataTypeOf<T>}}; }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override {
-    return {input_bytes};
-  }
+  Ports outputPorts() const override { return {{"output", kDataTypeOf<T>}}; }
+  PortBytes encodedBytes(std::size_t input_bytes) const override { return {input_bytes}; }
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
@@ -106,6 +124,7 @@ STAGE_CC = """\
 #include "@path@/@stage@_stage.h"
 
 #include <algorithm>
+#include <array>
 
 #include "backends/cpu/parallel_for.h"
 #include "core/require.h"
@@ -153,7 +172,8 @@ void @Name@Stage<T>::encodeCpu(const CpuRun& run) {
 
 template <class T>
 void @Name@Stage<T>::decodeCpu(const CpuRun& run) {
-  const std::size_t n_bytes = decodedBytes(std::vector<std::size_t>{run.inputs[0].size()});
+  const std::array<std::size_t, 1> encoded_bytes = {run.inputs[0].size()};
+  const std::size_t n_bytes = decodedBytes(encoded_bytes);
   const T* in = reinterpret_cast<const T*>(run.inputs[0].data());
   T* out = reinterpret_cast<T*>(run.outputs[0].data());
   forEachTile(run, n_bytes / sizeof(T), [&](std::size_t first, std::uint32_t n) {
@@ -183,9 +203,8 @@ std::unique_ptr<Stage> make(std::span<const DataType> types) {
   return makeFor<@Name@Stage>(types, @Name@Types{});
 }
 
-std::vector<DataType> typesFromConfig(ByteView config) {
-  return config.empty() ? std::vector<DataType>{}
-                        : std::vector<DataType>{static_cast<DataType>(config[0])};
+StageTypes typesFromConfig(ByteView config) {
+  return config.empty() ? StageTypes{} : StageTypes{static_cast<DataType>(config[0])};
 }
 
 const ParamTable& params() {
@@ -221,8 +240,8 @@ TEST_CC = """\
 
 #include <gtest/gtest.h>
 
-#include "fz/error.h"
 #include "@path@/@stage@_codec.h"
+#include "fz/error.h"
 #include "support/stage_case.h"
 
 namespace fz::test {
@@ -232,14 +251,17 @@ FZ_STAGE_CASE(@Name@,
               {.stage = "@Name@",
                .tile_values = @stage@::kTileValues,
                .inputs = {smallNoise(), fullNoise(), extremes(), zeros(), ramp()}});
+@own_tests@
+}  // namespace
+}  // namespace fz::test
+"""
+
+WHOLE_VALUES_TEST = """\
 
 TEST(@Name@, RefusesAnInputThatIsNoWholeNumberOfValues) {
   @Name@Stage<@wide_type@> stage;
   EXPECT_THROW(encode(stage, Bytes(sizeof(@wide_type@) + 1)), Error);
 }
-
-}  // namespace
-}  // namespace fz::test
 """
 
 SPEC_MD = """\
@@ -281,30 +303,81 @@ def fill(template: str, words: dict[str, str]) -> str:
     return re.sub(r"@(\w+)@", lambda match: words[match.group(1)], template)
 
 
+def width(cpp_type: str) -> int:
+    """Bits of a type of TYPES."""
+    digits = re.search(r"\d+", cpp_type)
+    return int(digits[0]) if digits else {"float": 32, "double": 64}[cpp_type]
+
+
+def stage_id(text: str) -> int:
+    """Decimal or, as in the documents, hexadecimal."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number such as 16384 or 0x4000") from None
+
+
+def known_stages(root: Path) -> dict[int, str]:
+    """Ids and names, from the title lines that every SPEC.md has."""
+    known = {}
+    for spec in sorted(root.glob("modules/*/*/SPEC.md")):
+        title = re.match(r"# (\w+), stage id (\d+)", spec.read_text(encoding="utf-8"))
+        if title:
+            known[int(title.group(2))] = title.group(1)
+    return known
+
+
+def problem_with(category: str, stage: str, name: str, number: int, types: list[str], root: Path) -> str:
+    """Why there can be no such stage; empty when there can."""
+    if category not in CATEGORIES or not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", stage):
+        return f"path must be <category>/<snake_case>, category one of {', '.join(CATEGORIES)}"
+    if stage in RESERVED:
+        return f"'{stage}' is a word of C++ or of fz, and the stage needs a namespace of its name"
+    if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name):
+        return f"the name must be CamelCase, not '{name}'"
+    for text in types:
+        if text not in TYPES:
+            return f"unknown type {text}; known: {', '.join(TYPES)}"
+        if types.count(text) > 1:
+            return f"{text} stands twice in --types"
+    if not FIRST_ID <= number <= LAST_ID:
+        return f"the id of a new stage is from {FIRST_ID} (0x4000) to {LAST_ID}, not {number}"
+    known = known_stages(root)
+    if number in known:
+        return f"id {number} is that of {known[number]}"
+    if name.lower() in {other.lower() for other in known.values()}:
+        return f"there is a stage {name} already"
+    if list(root.glob(f"modules/*/{stage}")):
+        return f"there is a folder {stage} already"
+    return ""
+
+
+def format_sources(folder: Path) -> None:
+    """Long names break lines; nothing happens where the tool is missing."""
+    tool = shutil.which("clang-format")
+    if tool:
+        files = sorted(str(file) for file in folder.iterdir() if file.suffix in (".h", ".cc"))
+        subprocess.run([tool, f"--style=file:{ROOT}/.clang-format", "-i", *files], check=True)
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("path", help="category/stage, such as coders/my_coder")
-    parser.add_argument("--id", type=int, required=True,
-                        help="stage id in files; 16384 and up are free for new stages")
+    parser.add_argument("--id", type=stage_id, required=True,
+                        help=f"stage id in files, {FIRST_ID} (0x4000) or above, used by no other stage")
     parser.add_argument("--types", default="int32", help="element types, comma-separated")
     parser.add_argument("--name", help="name in configuration files (default: from the path)")
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
 
     category, _, stage = options.path.partition("/")
-    if category not in CATEGORIES or not re.fullmatch(r"[a-z][a-z0-9_]*", stage):
-        parser.error(f"path must be <category>/<snake_case>, category one of {', '.join(CATEGORIES)}")
     types = options.types.split(",")
-    unknown = [name for name in types if name not in TYPES]
-    if unknown:
-        parser.error(f"unknown type {unknown[0]}; known: {', '.join(TYPES)}")
-    if not 0 < options.id < 65536:
-        parser.error("the id must fit into 16 bits")
-    folder = options.root / "modules" / category / stage
-    if folder.exists():
-        parser.error(f"modules/{category}/{stage} is there already")
-
     name = options.name or camel(stage)
+    problem = problem_with(category, stage, name, options.id, types, options.root)
+    if problem:
+        parser.error(problem)
+
+    folder = options.root / "modules" / category / stage
     cpp_types = [TYPES[t] for t in types]
     words = {
         "path": options.path,
@@ -314,19 +387,24 @@ def main(arguments: list[str]) -> int:
         "id": str(options.id),
         "type_list": ", ".join(cpp_types),
         "first_type": cpp_types[0],
-        "wide_type": max(cpp_types, key=lambda t: int(re.sub(r"\D", "", t) or {"float": 32}.get(t, 64))),
+        "wide_type": max(cpp_types, key=width),
         "externs": "".join(f"extern template class {name}Stage<{t}>;\n" for t in cpp_types),
         "instantiations": "".join(f"template class {name}Stage<{t}>;\n" for t in cpp_types),
     }
+    # Of bytes there is no broken number.
+    has_wide_type = width(words["wide_type"]) > 8
+    words["own_tests"] = fill(WHOLE_VALUES_TEST, words) if has_wide_type else ""
     folder.mkdir(parents=True)
     for pattern, template in FILES.items():
         (folder / pattern.format(stage)).write_text(fill(template, words), encoding="ascii")
+    format_sources(folder)
 
     print(f"Written: modules/{category}/{stage}/")
     print("Add this line to modules/CMakeLists.txt:")
     print(f"  {category}/{stage}")
-    print("Then write the codec and SPEC.md, run make format, and make the golden files:")
-    print("  make build && FZ_UPDATE_GOLDEN=1 build/cpu/bin/fz_stage_tests --gtest_filter='Golden.*'")
+    print("Then write the codec and SPEC.md, run make format, and make the golden files and the page:")
+    print("  make build")
+    print("  FZ_UPDATE_GOLDEN=1 FZ_UPDATE_DOCS=1 build/cpu/bin/fz_stage_tests --gtest_filter='Golden.*:Docs.*'")
     return 0
 
 

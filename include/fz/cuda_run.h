@@ -39,6 +39,11 @@ static_assert(sizeof(StageRecord) == 256);
 /// know for decoding: `n_bytes` bytes at `config_offset`, kept in value[slot] (little-endian, zero
 /// extended). The pipeline moves it both ways.
 struct DeviceField {
+  /// Instead of an offset: the stage's version, or the absolute bound (a double) that the frame's
+  /// description names.
+  static constexpr std::uint32_t kStageVersion = 0xfffffffe;
+  static constexpr std::uint32_t kAbsoluteBound = 0xffffffff;
+
   std::uint32_t config_offset;
   std::uint32_t n_bytes;
   std::uint32_t slot;

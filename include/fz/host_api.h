@@ -110,7 +110,10 @@ struct FrameInfo {
   std::uint64_t original_bytes = 0;
   std::uint64_t header_bytes = 0;
   std::uint64_t payload_bytes = 0;
+  /// What the frame promises for every value. Absent for lossless frames, for those whose encoder
+  /// was told to let values miss (LinearPolicy::Wrap), and in formats before 3.2.
   std::optional<BoundInfo> bound;
+  bool lossless = false;  ///< no stage changes values
   bool has_checksums = false;
   std::uint32_t payload_checksum = 0;
   std::uint32_t header_checksum = 0;

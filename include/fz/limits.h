@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace fz {
+
+/// Most threads that a pipeline takes; a larger request gets these.
+inline constexpr std::size_t kMaxThreads = 1024;
 
 /// What decoding a frame from somewhere may cost; 0 means no limit. Exceeding one throws
 /// Error(kLimit) before the memory is taken.

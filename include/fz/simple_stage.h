@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "fz/cuda_run.h"
+#include "fz/small_list.h"
 #include "fz/span.h"
 #include "fz/stage_descriptor.h"
+#include "fzm_format.h"
 #include "stage/stage.h"
 
 namespace fz {
@@ -46,8 +49,10 @@ class SimpleStage : public Stage {
   std::uint8_t getOutputDataType(std::size_t output_index) const final;
   std::vector<std::size_t> estimateOutputSizes(
       const std::vector<std::size_t>& input_sizes) const final;
+  void estimateOutputSizesInto(const std::vector<std::size_t>& input_sizes,
+                               std::vector<std::size_t>& n_bytes) const final;
   std::vector<std::size_t> maxOutputSizes(const std::vector<std::size_t>& input_sizes) const final;
-  std::vector<std::size_t> neededOutputSizes() const final { return needed_bytes_; }
+  const std::vector<std::size_t>& neededOutputSizes() const final { return needed_bytes_; }
   void setOutputCapacities(const std::vector<std::size_t>& n_bytes) final;
   std::unordered_map<std::string, std::size_t> getActualOutputSizesByName() const final;
   std::size_t getActualOutputSize(int output_index) const final;
@@ -83,23 +88,25 @@ class SimpleStage : public Stage {
   virtual std::vector<DeviceField> deviceFields() const { return {}; }
 
  protected:
-  /// A forward port.
+  /// A forward port; the name must outlive the stage.
   struct Port {
-    std::string name;
+    std::string_view name;
     DataType type;
   };
+  using Ports = SmallList<Port, FZM_MAX_PORTS>;
+  using PortBytes = SmallList<std::size_t, FZM_MAX_PORTS>;
 
   /// Type of the forward input, which is the type of the decoded output.
   virtual DataType inputType() const = 0;
   /// Forward outputs, in order.
-  virtual std::vector<Port> outputPorts() const = 0;
+  virtual Ports outputPorts() const = 0;
   /// Name of the port on the inverse side.
   virtual std::string decodedPortName() const { return "output"; }
 
   /// Bytes to reserve per output for an input of this size.
-  virtual std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const = 0;
+  virtual PortBytes encodedBytes(std::size_t input_bytes) const = 0;
   /// What no input of this size can exceed; differs where a reserve may be outgrown.
-  virtual std::vector<std::size_t> maxEncodedBytes(std::size_t input_bytes) const {
+  virtual PortBytes maxEncodedBytes(std::size_t input_bytes) const {
     return encodedBytes(input_bytes);
   }
   /// Exact size of the decoded output, from the config and the sizes of the encoded parts, all

@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "fz/data_type.h"
 #include "fz/params.h"
+#include "fz/small_list.h"
 #include "fz/span.h"
 
 namespace fz {
@@ -19,6 +21,9 @@ struct TypeKey {
   std::string_view key;
   DataType default_type;  ///< UNKNOWN: the type of the first key
 };
+
+/// Element types that select an instantiation, one per type key.
+using StageTypes = SmallList<DataType, 4>;
 
 /// Everything the rest of the library knows about a stage. Configuration files, archives, the
 /// command line, bindings, tests and reference pages read this; none of them names a stage class.
@@ -38,7 +43,7 @@ struct StageDescriptor {
   /// A new stage for one of the combinations; null for any other.
   std::unique_ptr<Stage> (*make)(std::span<const DataType> types);
   /// Element types that a stored config asks for. Untrusted bytes; an empty result means "none".
-  std::vector<DataType> (*types_from_config)(ByteView config);
+  StageTypes (*types_from_config)(ByteView config);
   /// Settings, for an arbitrary instantiation.
   const ParamTable& (*params)();
   /// Adjusts defaults that depend on other keys of a configuration file; may be null. `has_key`
@@ -57,6 +62,10 @@ std::span<const StageDescriptor* const> allStages();
 const StageDescriptor* findStage(std::uint16_t id);
 /// By name or alias, case-insensitively.
 const StageDescriptor* findStage(std::string_view name);
+/// Element types that a configuration file means when it names none, one per type key.
+std::vector<DataType> defaultTypes(const StageDescriptor& descriptor);
+/// Names of the output ports of a new stage; settings can leave some of them out.
+std::vector<std::string> defaultPorts(const StageDescriptor& descriptor);
 /// Makes a stage outside this library known to archives and configurations of this process.
 /// The descriptor must live as long as the process. Throws InvalidArgument on a taken id or name.
 void registerStage(const StageDescriptor& descriptor);

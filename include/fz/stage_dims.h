@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 #include "fz/error.h"
@@ -19,11 +20,17 @@ class StageDims {
   const std::array<std::size_t, 3>& get() const { return dims_; }
   /// Whether they were set on the stage itself.
   bool areOwn() const { return own_; }
+  std::optional<std::array<std::size_t, 3>> own() const {
+    return own_ ? std::optional(dims_) : std::nullopt;
+  }
   /// 1, 2 or 3: the last axis with more than one value counts.
   int ndim() const;
 
-  /// The dims with x filled in. Throws Error when they do not hold exactly n_values: kBadSize, or
-  /// `code` where the count comes from a stream. `stage` begins the message.
+  /// The dims with x filled in, or nothing when they do not hold exactly n_values.
+  std::optional<std::array<std::size_t, 3>> fitted(std::size_t n_values) const;
+
+  /// The same, but throws Error when they do not: kBadSize, or `code` where the count comes from
+  /// a stream. `stage` begins the message.
   std::array<std::size_t, 3> resolve(std::size_t n_values,
                                      std::string_view stage,
                                      ErrorCode code = ErrorCode::kBadSize) const;

@@ -63,23 +63,35 @@ class Pipeline {
 
   void setMemoryStrategy(MemoryStrategy strategy);
   MemoryStrategy getMemoryStrategy() const;
-  /// Default Auto. Throws Error(kNoDevice) for a backend that cannot be used.
+  /// Default Auto: CUDA if this build has it and a device answers, else the CPU; the environment
+  /// variable FZ_BACKEND (cpu, cuda) decides for Auto where it is set. Throws Error(kNoDevice) for
+  /// a backend that cannot be used.
   void setBackend(Backend backend);
-  /// The backend in use.
+  /// The backend in use; Auto until the first call that has to know.
   Backend getBackend() const;
-  /// Threads of this pipeline's CPU stages; 0: all that the process may use. Any time.
+  /// Device of the CUDA backend; default: the one that is current at finalize(). The caller's
+  /// current device is never changed. Throws Error(kNoDevice).
+  void setDevice(int device);
+  /// -1 while none is chosen.
+  int getDevice() const;
+  /// Threads of this pipeline's CPU stages; 0: all that the process may use. At most
+  /// kMaxThreads, and fewer when the system gives no more: getThreads() tells. Any time.
   void setThreads(std::size_t n_threads);
   std::size_t getThreads() const;
   void setNumStreams(int n_streams);
   int getNumStreams() const;
-  /// x is the fastest axis. Before or after addStage; a stage's own dims win.
+  /// x is the fastest axis; x = 0: as many as the data leave. Before or after addStage; a stage's
+  /// own dims win for that stage. The frame states these dims or, where none were set, those of the
+  /// first stage that has own ones. Dims other than {0, 1, 1} must hold exactly the values of each
+  /// compress(), also in one dimension and for stages that do not look at them; else
+  /// Error(kBadSize).
   void setDims(std::size_t x, std::size_t y = 1, std::size_t z = 1);
   void setDims(const std::array<std::size_t, 3>& dims);
   std::array<std::size_t, 3> getDims() const;
   void setWarmupOnFinalize(bool on);
   bool isWarmupOnFinalizeEnabled() const;
   /// Who owns what decompress(..., void**, ...) returns: the pipeline (default) or the caller, who
-  /// frees it with std::free (CPU). Any time.
+  /// frees it with std::free (CPU) or cudaFree (CUDA). Any time.
   void setPoolManagedDecompOutput(bool on);
   bool isPoolManagedDecompOutput() const;
   void setDecodeLimits(const DecodeLimits& limits);
@@ -114,8 +126,8 @@ class Pipeline {
   /// stages at fault.
   void finalize();
   bool isFinalized() const;
-  /// Runs one compress and decompress of zeros of the hint's size, so that the next call finds all
-  /// memory in place. Does nothing without a hint.
+  /// Runs one compress and decompress of zeros, as many as the dims or else the hint say, so that
+  /// the next call finds all memory in place. Does nothing without a hint.
   void warmup(cudaStream_t stream = nullptr);
   /// Stages in the order in which they were added.
   std::vector<Stage*> getStages() const;
@@ -137,6 +149,30 @@ class Pipeline {
                 std::size_t capacity_bytes,
                 std::size_t* actual_bytes,
                 cudaStream_t stream = nullptr);
+
+  /// CUDA only: enqueues a compression into the caller's buffer (16-byte aligned, large enough for
+  /// getMaxCompressedSize() or what the error says) and returns without waiting. The frame's length
+  /// goes to d_frame_bytes, in device memory, unless that is null. One call at a time per pipeline;
+  /// finishAsync() waits and throws what went wrong. Until then, the frame must not be trusted.
+  void compressAsync(const void* d_in,
+                     std::size_t n_bytes,
+                     void* d_frame,
+                     std::size_t capacity_bytes,
+                     std::uint64_t* d_frame_bytes,
+                     cudaStream_t stream);
+  /// CUDA only: enqueues the decoding of a frame that this pipeline's settings could have written
+  /// for an input of original_bytes, without waiting and without reading it on the host. Works from
+  /// inside a stream capture. The bytes written go to d_out_bytes (device memory, may be null).
+  void decompressAsync(const void* d_frame,
+                       std::size_t capacity_bytes,
+                       void* d_out,
+                       std::size_t original_bytes,
+                       std::uint64_t* d_out_bytes,
+                       cudaStream_t stream);
+  /// Waits for the last compressAsync() or decompressAsync() and returns the length of its result.
+  /// Throws as compress() and decompress() do, and Error(kBufferTooSmall) when a buffer inside was
+  /// too small; it is larger from then on, so the call can be made again.
+  std::size_t finishAsync(cudaStream_t stream);
 
   /// Decodes any frame, also of other pipelines. A null d_in means this pipeline's last frame.
   void decompress(const void* d_in,
@@ -222,6 +258,7 @@ class Pipeline {
   std::string saveConfigText() const;
 
  private:
+  friend class CudaRunner;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -16,6 +16,9 @@ namespace fz {
 class MemoryPool;
 class Stage;
 struct ExecContext;
+namespace cuda {
+class RunBlock;
+}
 
 // NOLINTBEGIN(readability-identifier-naming)
 enum class MemoryStrategy {
@@ -39,6 +42,14 @@ struct BufferInfo {
   bool is_persistent = false;  ///< survives reset()
   bool is_external = false;    ///< memory belongs to somebody else
   int color = -1;              ///< region shared with other buffers; -1: none
+  bool size_exact = false;     ///< on a device: `size` is the size, not only its limit
+  std::size_t grown_size = 0;  ///< on a device: what an earlier run turned out to need
+  /// On a device, for data from outside: where the exact size stands, `size` being its limit.
+  const std::uint64_t* size_on_device = nullptr;
+  /// On a device: the size is known beforehand, whatever the producer would estimate.
+  bool has_planned_size = false;
+  bool planned_exact = false;
+  std::size_t planned_size = 0;
 };
 
 /// One stage in the graph.
@@ -60,6 +71,7 @@ struct DAGNode {
   std::vector<void*> exec_inputs;
   std::vector<void*> exec_outputs;
   std::vector<std::size_t> exec_sizes;
+  std::vector<std::size_t> exec_capacities;
 };
 
 /// Graph of stages with its buffers and its execution. Users normally need only Pipeline.
@@ -100,6 +112,16 @@ class CompressionDAG {
   void configureStreams(int n_streams);
   /// Runs all stages. Throws what a stage throws; the graph can be run again afterwards.
   void execute(cudaStream_t stream);
+  /// On a device, without waiting: enqueues all stages. The records of the run (see CudaRun) are in
+  /// runBlock(), which the caller reads back and hands to finishCuda() once the stream is through.
+  void enqueueCuda(cudaStream_t stream);
+  /// Takes the results over, in order. False: an output was too small, its buffer will be larger
+  /// next time, enqueue again. Throws what a stage throws.
+  bool finishCuda(cudaStream_t stream);
+  cuda::RunBlock& runBlock();
+  /// Called when records are cleared and no stage has begun; empty: nothing.
+  void setBeforeStages(std::function<void(cudaStream_t)> f) { before_stages_ = std::move(f); }
+  BufferInfo& editBuffer(int buffer_id) { return bufferAt(buffer_id); }
   /// Estimates every buffer for these external inputs and allocates (PREALLOCATE only).
   void preallocateBuffers(cudaStream_t stream = nullptr);
   /// Frees what is not persistent and forgets the last run.
@@ -160,6 +182,13 @@ class CompressionDAG {
     std::size_t capacity_bytes = 0;
   };
 
+  /// Storage of a size estimate, kept so that the next one allocates nothing.
+  struct SizeWork {
+    std::vector<std::size_t> buffer_bytes;
+    std::vector<std::size_t> inputs;
+    std::vector<std::size_t> outputs;
+  };
+
   BufferInfo& bufferAt(int buffer_id);
   const BufferInfo& bufferAt(int buffer_id) const;
   void requireEditable(const char* what) const;
@@ -169,6 +198,16 @@ class CompressionDAG {
   std::vector<std::size_t> ranksInLevel() const;
   void sortLevels();
   void colorBuffers();
+  void propagateSizes(bool proven, SizeWork& work) const;
+
+  struct CudaState;
+  CudaState& cudaState();
+  void planSizesCuda();
+  void enqueueNodeCuda(DAGNode& node, cudaStream_t stream);
+  void runForeignCuda(DAGNode& node, cudaStream_t stream);
+  void settleInputsCuda(DAGNode& node, cudaStream_t stream);
+  bool takeResultCuda(DAGNode& node);
+  void planRegions();
 
   void runNode(DAGNode& node, cudaStream_t stream);
   void prepareInputs(DAGNode& node) const;
@@ -187,8 +226,11 @@ class CompressionDAG {
   std::vector<std::vector<DAGNode*>> levels_;
   std::vector<DAGNode*> order_;
   std::vector<Region> regions_;
+  SizeWork size_work_;
   std::function<void*(int, std::size_t)> grow_external_;
   const ExecContext* exec_context_ = nullptr;
+  std::function<void(cudaStream_t)> before_stages_;
+  std::shared_ptr<CudaState> cuda_;  // shared only because the type is hidden here
   std::size_t memory_limit_bytes_ = 0;
   std::size_t current_bytes_ = 0;
   std::size_t peak_bytes_ = 0;

@@ -82,6 +82,8 @@ class Stage {
   virtual void setDims(const std::array<std::size_t, 3>& /*dims*/) {}
   /// Dims of the pipeline; a stage whose own dims were set keeps those. Called by the pipeline.
   virtual void setPipelineDims(const std::array<std::size_t, 3>& dims) { setDims(dims); }
+  /// Dims that were set on the stage itself, for the description of the frame.
+  virtual std::optional<std::array<std::size_t, 3>> ownDims() const { return std::nullopt; }
 
   virtual void onFinalize(std::size_t /*estimated_input_bytes*/, MemoryPool* /*pool*/) {}
   virtual std::size_t estimateDeviceFootprintBytes(std::size_t /*input_bytes*/) const { return 0; }
@@ -94,6 +96,11 @@ class Stage {
 
   // Additions of this library; all have defaults.
 
+  /// The same as estimateOutputSizes, into storage that the pipeline keeps from run to run.
+  virtual void estimateOutputSizesInto(const std::vector<std::size_t>& input_sizes,
+                                       std::vector<std::size_t>& n_bytes) const {
+    n_bytes = estimateOutputSizes(input_sizes);
+  }
   /// A proven upper limit of the output sizes: what no input of these sizes can exceed.
   virtual std::vector<std::size_t> maxOutputSizes(
       const std::vector<std::size_t>& input_sizes) const {
@@ -101,7 +108,7 @@ class Stage {
   }
   /// After execute: bytes that each output would have needed, when one was too small; empty when
   /// all fitted. The pipeline then grows those buffers and runs the stage again.
-  virtual std::vector<std::size_t> neededOutputSizes() const { return {}; }
+  virtual const std::vector<std::size_t>& neededOutputSizes() const;
   /// Bytes available at each output; called before execute.
   virtual void setOutputCapacities(const std::vector<std::size_t>& /*n_bytes*/) {}
   /// Before the first attempt of a compress() on new data.

@@ -8,6 +8,12 @@
 #include "pipeline/compressor.h"
 #include "stage/stage_factory.h"
 
+#if FZ_HAVE_CUDA
+#include <cuda_runtime_api.h>
+
+#include "cuda_check.h"
+#endif
+
 namespace fz {
 
 namespace {
@@ -44,6 +50,33 @@ void loadPipeline(Pipeline& pipeline, DataType type, const CompressOptions& opti
   pipeline.loadConfigText(std::string(preset->toml), options.preset, overrides);
 }
 
+#if FZ_HAVE_CUDA
+/// A copy of host memory on the device, from the pipeline's pool.
+class DeviceCopy {
+ public:
+  DeviceCopy(MemoryPool& pool, ByteView bytes)
+      : pool_(pool), memory_(pool.allocate(bytes.size(), nullptr, "input")) {
+    FZ_REQUIRE(memory_ != nullptr || bytes.empty(), ErrorCode::kOutOfMemory,
+               "{} bytes of device memory for the input", bytes.size());
+    FZ_CUDA_CHECK(cudaMemcpy(memory_, bytes.data(), bytes.size(), cudaMemcpyDefault));
+  }
+  DeviceCopy(const DeviceCopy&) = delete;
+  DeviceCopy& operator=(const DeviceCopy&) = delete;
+  ~DeviceCopy() { pool_.free(memory_, nullptr); }
+  const void* data() const { return memory_; }
+
+ private:
+  MemoryPool& pool_;
+  void* memory_;
+};
+
+std::vector<std::uint8_t> toHost(const void* memory, std::size_t n_bytes) {
+  std::vector<std::uint8_t> bytes(n_bytes);
+  FZ_CUDA_CHECK(cudaMemcpy(bytes.data(), memory, n_bytes, cudaMemcpyDefault));
+  return bytes;
+}
+#endif
+
 }  // namespace
 
 void Frame::writeToFile(const std::string& path) const {
@@ -67,6 +100,13 @@ Frame compress(DataType type, ByteView bytes, const CompressOptions& options) {
   pipeline.setBackend(options.backend);
   pipeline.setThreads(options.threads);
   loadPipeline(pipeline, type, options);
+#if FZ_HAVE_CUDA
+  if (pipeline.getBackend() == Backend::CUDA) {
+    const DeviceCopy input(pipeline.getMemoryPool(), bytes);
+    const CompressedView on_device = pipeline.compress(input.data(), bytes.size());
+    return Frame(toHost(on_device.data, on_device.n_bytes));
+  }
+#endif
   const CompressedView view = pipeline.compress(bytes.data(), bytes.size());
   const auto* begin = static_cast<const std::uint8_t*>(view.data);
   return Frame(std::vector<std::uint8_t>(begin, begin + view.n_bytes));
@@ -97,6 +137,11 @@ Array decompress(ByteView frame, const DecompressOptions& options) {
   void* data = nullptr;
   std::size_t n_bytes = 0;
   pipeline.decompressFrame(frame, &data, &n_bytes);
+#if FZ_HAVE_CUDA
+  if (pipeline.getBackend() == Backend::CUDA) {
+    return Array(info.type, info.dims, toHost(data, n_bytes));
+  }
+#endif
   const auto* begin = static_cast<const std::uint8_t*>(data);
   return Array(info.type, info.dims, std::vector<std::uint8_t>(begin, begin + n_bytes));
 }
@@ -122,6 +167,7 @@ FrameInfo describe(const FrameHeader& header) {
   info.header_bytes = header.core.header_size;
   info.payload_bytes = header.core.compressed_size;
   info.bound = header.description.bound;
+  info.lossless = true;
   info.has_checksums = header.minor() > 0;
   info.payload_checksum = header.core.data_checksum;
   info.header_checksum = header.core.header_checksum;
@@ -134,6 +180,7 @@ FrameInfo describe(const FrameHeader& header) {
       row.params.emplace_back(param.key, param.get(*stage));
     }
     restoreBound(header.description, row);
+    info.lossless = info.lossless && !stage->boundInfo().has_value();
     if (info.stages.empty()) {
       // Older frames name neither type nor shape; the first stage knows the type.
       info.type = static_cast<DataType>(stage->getInputDataType(0));

@@ -6,6 +6,7 @@
 #include "core/require.h"
 #include "fz/stage_descriptor.h"
 #include "fzm_format.h"
+#include "stage/stage.h"
 #include "stage/stage_factory.h"
 
 namespace fz {
@@ -74,6 +75,21 @@ const StageDescriptor* findStage(std::string_view name) {
   });
 }
 
+std::vector<DataType> defaultTypes(const StageDescriptor& descriptor) {
+  std::vector<DataType> types;
+  for (const TypeKey& key : descriptor.type_keys) {
+    const bool as_first = key.default_type == DataType::UNKNOWN && !types.empty();
+    types.push_back(as_first ? types.front() : key.default_type);
+  }
+  return types;
+}
+
+std::vector<std::string> defaultPorts(const StageDescriptor& descriptor) {
+  const std::unique_ptr<Stage> stage = descriptor.make(defaultTypes(descriptor));
+  FZ_ASSERT(stage != nullptr);
+  return stage->getOutputNames();
+}
+
 void registerStage(const StageDescriptor& descriptor) {
   FZ_REQUIRE_ARG(findStage(descriptor.id) == nullptr, "registerStage: id {} of '{}' is taken",
                  descriptor.id, descriptor.name);
@@ -92,7 +108,7 @@ std::unique_ptr<Stage> makeStage(std::uint16_t type_id,
   FZ_REQUIRE(descriptor != nullptr, ErrorCode::kUnsupported, "archive: unknown stage type {}",
              type_id);
   const ByteView bytes(config, config_bytes);
-  const std::vector<DataType> types = descriptor->types_from_config(bytes);
+  const StageTypes types = descriptor->types_from_config(bytes);
   std::unique_ptr<Stage> stage = descriptor->make(types);
   if (stage == nullptr) {
     std::string text;

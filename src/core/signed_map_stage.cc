@@ -11,14 +11,13 @@ namespace {
 
 constexpr std::size_t kTileBytes = 64u << 10;  // work per task only; not part of the format
 
-template <class Map>
-void mapTiles(const CpuRun& run, std::size_t value_bytes, Map map) {
+void mapTiles(const CpuRun& run, std::size_t value_bytes, SignedMap::Loop map) {
   const ByteView in = run.inputs[0];
   const MutableByteView out = run.outputs[0];
   parallelFor(run.executor, bits::ceilDiv(in.size(), kTileBytes), [&](std::size_t tile) {
     const std::size_t begin = tile * kTileBytes;
     const std::size_t n_bytes = std::min(kTileBytes, in.size() - begin);
-    map(in.data() + begin, n_bytes / value_bytes, out.data() + begin);
+    map(in.data() + begin, n_bytes / value_bytes, value_bytes, out.data() + begin);
   });
 }
 
@@ -37,8 +36,7 @@ void SignedMapStage::encodeCpu(const CpuRun& run) {
   FZ_REQUIRE(run.inputs[0].size() % value_bytes == 0, ErrorCode::kBadSize,
              "{}: input of {} bytes is no whole number of {}-byte values", getName(),
              run.inputs[0].size(), value_bytes);
-  mapTiles(run, value_bytes,
-           [this](const void* in, std::size_t n, void* out) { encodeValues(in, n, out); });
+  mapTiles(run, value_bytes, map_.encode);
   setActualBytes(0, run.inputs[0].size());
 }
 
@@ -47,9 +45,29 @@ void SignedMapStage::decodeCpu(const CpuRun& run) {
   const std::size_t value_bytes = getDataTypeSize(signed_type_);
   FZ_REQUIRE(n_bytes % value_bytes == 0, ErrorCode::kCorrupt,
              "{}: {} bytes are no whole number of {}-byte values", getName(), n_bytes, value_bytes);
-  mapTiles(run, value_bytes,
-           [this](const void* in, std::size_t n, void* out) { decodeValues(in, n, out); });
+  mapTiles(run, value_bytes, map_.decode);
   setActualBytes(0, n_bytes);
+}
+
+void SignedMapStage::encodeCuda(const CudaRun& run) {
+  if (map_.encode_cuda == nullptr) {
+    SimpleStage::encodeCuda(run);
+    return;
+  }
+  const std::size_t value_bytes = getDataTypeSize(signed_type_);
+  const DeviceSize& size = run.inputs[0].size;
+  FZ_REQUIRE(!size.isExact() || size.n_bytes % value_bytes == 0, ErrorCode::kBadSize,
+             "{}: input of {} bytes is no whole number of {}-byte values", getName(), size.n_bytes,
+             value_bytes);
+  map_.encode_cuda(run, value_bytes);
+}
+
+void SignedMapStage::decodeCuda(const CudaRun& run) {
+  if (map_.decode_cuda == nullptr) {
+    SimpleStage::decodeCuda(run);
+    return;
+  }
+  map_.decode_cuda(run, getDataTypeSize(signed_type_));
 }
 
 void SignedMapStage::writeConfig(ByteWriter& out) const {
@@ -68,18 +86,40 @@ void SignedMapStage::readConfig(ByteReader& in) {
              unsigned_type);
 }
 
-std::vector<std::vector<DataType>> signedMapCombinations() {
-  return {{DataType::INT8, DataType::UINT8},
-          {DataType::INT16, DataType::UINT16},
-          {DataType::INT32, DataType::UINT32},
-          {DataType::INT64, DataType::UINT64}};
-}
+namespace {
 
-std::vector<DataType> signedMapTypesFromConfig(ByteView config) {
+StageTypes typesFromConfig(ByteView config) {
   if (config.size() < 2) {
     return {DataType::INT32, DataType::UINT32};
   }
   return {static_cast<DataType>(config[0]), static_cast<DataType>(config[1])};
+}
+
+const ParamTable& noParams() {
+  static const ParamTable kNone;
+  return kNone;
+}
+
+}  // namespace
+
+StageDescriptor detail::signedMapDescriptor(
+    std::unique_ptr<Stage> (*make)(std::span<const DataType>)) {
+  return {
+      .id = 0,
+      .name = {},
+      .category = "transform",
+      .summary = {},
+      .type_keys = {{"input_type", DataType::INT32}, {"output_type", DataType::UINT32}},
+      .type_combinations = {{DataType::INT8, DataType::UINT8},
+                            {DataType::INT16, DataType::UINT16},
+                            {DataType::INT32, DataType::UINT32},
+                            {DataType::INT64, DataType::UINT64}},
+      .aliases = {},
+      .make = make,
+      .types_from_config = &typesFromConfig,
+      .params = &noParams,
+      .adjust_config_defaults = nullptr,
+  };
 }
 
 }  // namespace fz

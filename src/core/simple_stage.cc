@@ -3,7 +3,6 @@
 #include "backends/cpu/exec_context.h"
 #include "backends/cpu/parallel_for.h"
 #include "core/require.h"
-#include "fzm_format.h"
 #include "shared/byte_io.h"
 
 namespace fz {
@@ -136,7 +135,7 @@ std::vector<std::string> SimpleStage::getOutputNames() const {
   }
   std::vector<std::string> names;
   for (const Port& port : outputPorts()) {
-    names.push_back(port.name);
+    names.emplace_back(port.name);
   }
   return names;
 }
@@ -145,7 +144,7 @@ std::uint8_t SimpleStage::getInputDataType(std::size_t input_index) const {
   if (!inverse_) {
     return static_cast<std::uint8_t>(inputType());
   }
-  const std::vector<Port> ports = outputPorts();
+  const Ports ports = outputPorts();
   return static_cast<std::uint8_t>(input_index < ports.size() ? ports[input_index].type
                                                               : DataType::UNKNOWN);
 }
@@ -154,17 +153,26 @@ std::uint8_t SimpleStage::getOutputDataType(std::size_t output_index) const {
   if (inverse_) {
     return static_cast<std::uint8_t>(inputType());
   }
-  const std::vector<Port> ports = outputPorts();
+  const Ports ports = outputPorts();
   return static_cast<std::uint8_t>(output_index < ports.size() ? ports[output_index].type
                                                                : DataType::UNKNOWN);
 }
 
 std::vector<std::size_t> SimpleStage::estimateOutputSizes(
     const std::vector<std::size_t>& input_sizes) const {
+  std::vector<std::size_t> n_bytes;
+  estimateOutputSizesInto(input_sizes, n_bytes);
+  return n_bytes;
+}
+
+void SimpleStage::estimateOutputSizesInto(const std::vector<std::size_t>& input_sizes,
+                                          std::vector<std::size_t>& n_bytes) const {
   if (inverse_) {
-    return {decodedBytes(input_sizes)};
+    n_bytes.assign(1, decodedBytes(input_sizes));
+    return;
   }
-  return encodedBytes(input_sizes.empty() ? 0 : input_sizes[0]);
+  const PortBytes bytes = encodedBytes(input_sizes.empty() ? 0 : input_sizes[0]);
+  n_bytes.assign(bytes.begin(), bytes.end());
 }
 
 std::vector<std::size_t> SimpleStage::maxOutputSizes(
@@ -172,7 +180,8 @@ std::vector<std::size_t> SimpleStage::maxOutputSizes(
   if (inverse_) {
     return {decodedBytes(input_sizes)};
   }
-  return maxEncodedBytes(input_sizes.empty() ? 0 : input_sizes[0]);
+  const PortBytes bytes = maxEncodedBytes(input_sizes.empty() ? 0 : input_sizes[0]);
+  return {bytes.begin(), bytes.end()};
 }
 
 void SimpleStage::setOutputCapacities(const std::vector<std::size_t>& n_bytes) {

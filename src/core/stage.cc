@@ -22,6 +22,11 @@ std::size_t Stage::getActualOutputSize(int output_index) const {
   return found == sizes.end() ? 0 : found->second;
 }
 
+const std::vector<std::size_t>& Stage::neededOutputSizes() const {
+  static const std::vector<std::size_t> kNone;
+  return kNone;
+}
+
 const ParamTable& Stage::paramTable() const {
   static const ParamTable kNone;
   return kNone;

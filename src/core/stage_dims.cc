@@ -18,6 +18,16 @@ std::size_t saturatingProduct(std::size_t a, std::size_t b) {
   return __builtin_mul_overflow(a, b, &product) ? static_cast<std::size_t>(-1) : product;
 }
 
+std::size_t countOf(const std::array<std::size_t, 3>& dims) {
+  return saturatingProduct(dims[0], saturatingProduct(dims[1], dims[2]));
+}
+
+/// An open x becomes as many as n_values leave.
+std::array<std::size_t, 3> withX(const std::array<std::size_t, 3>& dims, std::size_t n_values) {
+  const std::size_t x = dims[0] == 0 ? n_values / saturatingProduct(dims[1], dims[2]) : dims[0];
+  return {x, dims[1], dims[2]};
+}
+
 }  // namespace
 
 void StageDims::setOwn(const std::array<std::size_t, 3>& dims) {
@@ -38,17 +48,18 @@ int StageDims::ndim() const {
   return dims_[1] > 1 ? 2 : 1;
 }
 
+std::optional<std::array<std::size_t, 3>> StageDims::fitted(std::size_t n_values) const {
+  const std::array<std::size_t, 3> dims = withX(dims_, n_values);
+  return countOf(dims) == n_values ? std::optional(dims) : std::nullopt;
+}
+
 std::array<std::size_t, 3> StageDims::resolve(std::size_t n_values,
                                               std::string_view stage,
                                               ErrorCode code) const {
-  std::array<std::size_t, 3> dims = dims_;
-  const std::size_t n_rows = saturatingProduct(dims[1], dims[2]);
-  if (dims[0] == 0) {
-    dims[0] = n_values / n_rows;
-  }
-  const std::size_t n_held = saturatingProduct(dims[0], n_rows);
-  FZ_REQUIRE(n_held == n_values, code, "{}: dims {} x {} x {} hold {} values, the input has {}",
-             stage, dims[0], dims[1], dims[2], n_held, n_values);
+  const std::array<std::size_t, 3> dims = withX(dims_, n_values);
+  FZ_REQUIRE(countOf(dims) == n_values, code,
+             "{}: dims {} x {} x {} hold {} values, the input has {}", stage, dims[0], dims[1],
+             dims[2], countOf(dims), n_values);
   return dims;
 }
 

@@ -45,6 +45,8 @@ void writeHeader(FrameHeader& header, MutableByteView out);
 /// each other and against total_bytes (the length of the whole frame), and the header checksum.
 /// `front` needs to hold the header only. Throws Error(kCorrupt) or Error(kUnsupported).
 FrameHeader readHeader(ByteView front, std::uint64_t total_bytes);
+/// The same, into a header whose storage is used again; undefined after a throw.
+void readHeader(ByteView front, std::uint64_t total_bytes, FrameHeader& header);
 
 /// Bytes of header that the core at the front announces; 0 when `front` is too short to tell.
 /// For readers that fetch a header in two steps; nothing else is checked.

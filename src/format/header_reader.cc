@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cmath>
-#include <set>
 
 #include "core/require.h"
 #include "format/crc32.h"
@@ -82,6 +82,29 @@ FZMBufferEntry getBuffer(ByteReader& in) {
   return buffer;
 }
 
+/// The shape is the caller's to trust: it must describe exactly the bytes that decoding gives.
+void checkShape(const FrameDescription& description) {
+  const auto& dims = description.dims;
+  std::uint64_t n_values = 0;
+  const bool overflows = __builtin_mul_overflow(dims[0], dims[1], &n_values) ||
+                         __builtin_mul_overflow(n_values, dims[2], &n_values);
+  const std::uint64_t value_bytes =
+      isKnown(description.type) ? getDataTypeSize(description.type) : 1;
+  FZ_REQUIRE(!overflows && n_values == description.original_bytes / value_bytes,
+             ErrorCode::kCorrupt, "frame: dims {} x {} x {} of {}-byte values, but {} bytes",
+             dims[0], dims[1], dims[2], value_bytes, description.original_bytes);
+  const int needed = dims[2] != 1 ? 3 : dims[1] != 1 ? 2 : 1;
+  FZ_REQUIRE(description.ndim <= 3 && description.ndim >= needed, ErrorCode::kCorrupt,
+             "frame: {} dimensions, but dims {} x {} x {}", description.ndim, dims[0], dims[1],
+             dims[2]);
+}
+
+void checkBound(const BoundInfo& bound) {
+  FZ_REQUIRE(std::isfinite(bound.requested) && bound.requested >= 0.0 &&
+                 std::isfinite(bound.absolute) && bound.absolute >= 0.0,
+             ErrorCode::kCorrupt, "frame: bound {}, absolute {}", bound.requested, bound.absolute);
+}
+
 FrameDescription getDescription(const FrameHeader& header) {
   FrameDescription description;
   if (header.minor() < 2) {
@@ -103,14 +126,14 @@ FrameDescription getDescription(const FrameHeader& header) {
   const double absolute = in.f64();
   FZ_REQUIRE(isKnown(description.type) || description.type == DataType::UNKNOWN,
              ErrorCode::kCorrupt, "frame: unknown element type");
-  FZ_REQUIRE(description.ndim >= 1 && description.ndim <= 3, ErrorCode::kCorrupt,
-             "frame: {} dimensions", description.ndim);
   FZ_REQUIRE(mode == kNoBound || mode <= 2, ErrorCode::kCorrupt, "frame: bound mode {}", mode);
   FZ_REQUIRE(description.original_bytes <= header.core.uncompressed_size, ErrorCode::kCorrupt,
              "frame: original length {} exceeds the decoded length {}", description.original_bytes,
              header.core.uncompressed_size);
+  checkShape(description);
   if (mode != kNoBound) {
     description.bound = BoundInfo{static_cast<ErrorBoundMode>(mode), requested, absolute};
+    checkBound(*description.bound);
   }
   return description;
 }
@@ -158,8 +181,22 @@ void checkChecksum(const FrameHeader& header, ByteView front) {
              "frame: header checksum {:08x}, computed {:08x}", header.core.header_checksum, crc);
 }
 
+/// Ids of 16 bits, without memory from the heap.
+class IdSet {
+ public:
+  /// False when it was there already.
+  bool insert(std::uint16_t id) {
+    const bool is_new = !has_[id];
+    has_.set(id);
+    return is_new;
+  }
+
+ private:
+  std::bitset<0x10000> has_;
+};
+
 void checkStages(const FrameHeader& header) {
-  std::set<std::uint16_t> produced;
+  IdSet produced;
   for (const FZMStageInfo& stage : header.stages) {
     FZ_REQUIRE(stage.num_inputs >= 1 && stage.num_inputs <= FZM_MAX_PORTS &&
                    stage.num_outputs >= 1 && stage.num_outputs <= FZM_MAX_PORTS,
@@ -170,14 +207,14 @@ void checkStages(const FrameHeader& header) {
                stage.config_size);
     for (std::size_t i = 0; i < stage.num_outputs; ++i) {
       const std::uint16_t id = stage.output_buffer_ids[i];
-      FZ_REQUIRE(id != FZM_UNUSED_BUFFER_ID && produced.insert(id).second, ErrorCode::kCorrupt,
+      FZ_REQUIRE(id != FZM_UNUSED_BUFFER_ID && produced.insert(id), ErrorCode::kCorrupt,
                  "frame: buffer {} is produced twice or has no id", id);
     }
   }
 }
 
 void checkSegments(const FrameHeader& header) {
-  std::set<std::uint16_t> seen;
+  IdSet seen;
   std::uint64_t offset = 0;
   for (const FZMBufferEntry& buffer : header.buffers) {
     FZ_REQUIRE(
@@ -185,7 +222,7 @@ void checkSegments(const FrameHeader& header) {
         ErrorCode::kCorrupt, "frame: segment at {} of {} bytes in a payload of {}",
         buffer.byte_offset, buffer.data_size, header.core.compressed_size);
     offset += buffer.data_size;
-    FZ_REQUIRE(seen.insert(buffer.dag_buffer_id).second, ErrorCode::kCorrupt,
+    FZ_REQUIRE(seen.insert(buffer.dag_buffer_id), ErrorCode::kCorrupt,
                "frame: two segments for buffer {}", buffer.dag_buffer_id);
     FZ_REQUIRE(buffer.name.back() == '\0', ErrorCode::kCorrupt, "frame: segment name without end");
     FZ_REQUIRE(buffer.config_size <= FZM_STAGE_CONFIG_SIZE, ErrorCode::kCorrupt,
@@ -214,13 +251,20 @@ std::uint64_t announcedHeaderBytes(ByteView front) {
 }
 
 FrameHeader readHeader(ByteView front, std::uint64_t total_bytes) {
+  FrameHeader header;
+  readHeader(front, total_bytes, header);
+  return header;
+}
+
+void readHeader(ByteView front, std::uint64_t total_bytes, FrameHeader& header) {
   FZ_REQUIRE(front.size() >= kFrontBytes, ErrorCode::kCorrupt,
              "frame: {} bytes are too few for a header", front.size());
   ByteReader peek(front);
   const std::uint32_t magic = peek.u32();
   checkVersion(magic, peek.u16());
 
-  FrameHeader header;
+  header.stages.clear();
+  header.buffers.clear();
   ByteReader in(front);
   header.core.version = loadLe<std::uint16_t>(front.data() + 4);
   const bool has_checksums = header.minor() > 0;
@@ -242,7 +286,6 @@ FrameHeader readHeader(ByteView front, std::uint64_t total_bytes) {
   checkStages(header);
   checkSegments(header);
   header.description = getDescription(header);
-  return header;
 }
 
 void verifyPayload(const FrameHeader& header, ByteView payload) {

@@ -113,7 +113,7 @@ void CompressionDAG::runUntilDone(DAGNode& node,
     }
     stage.setOutputCapacities(capacities);
     stage.execute(stream, pool_, node.exec_inputs, node.exec_outputs, node.exec_sizes);
-    const std::vector<std::size_t> needed = stage.neededOutputSizes();
+    const std::vector<std::size_t>& needed = stage.neededOutputSizes();
     if (!needed.empty()) {
       for (std::size_t port = 0; port < capacities.size(); ++port) {
         capacities[port] = std::max(capacities[port], needed[port]);
@@ -167,7 +167,8 @@ void CompressionDAG::runNode(DAGNode& node, cudaStream_t stream) {
   node.stage->setExecContext(exec_context_);
   node.stage->beginRun();
   const auto start = std::chrono::steady_clock::now();
-  std::vector<std::size_t> capacities = node.stage->estimateOutputSizes(node.exec_sizes);
+  std::vector<std::size_t>& capacities = node.exec_capacities;
+  node.stage->estimateOutputSizesInto(node.exec_sizes, capacities);
   runUntilDone(node, capacities, stream);
   node.elapsed_ms =
       std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - start).count();

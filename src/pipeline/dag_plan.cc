@@ -35,27 +35,38 @@ Lifetime lifetimeOf(const BufferInfo& buffer,
 }  // namespace
 
 std::vector<std::size_t> CompressionDAG::propagateSizes(bool proven) const {
-  std::vector<std::size_t> sizes(buffers_.size(), 0);
+  SizeWork work;
+  propagateSizes(proven, work);
+  return std::move(work.buffer_bytes);
+}
+
+void CompressionDAG::propagateSizes(bool proven, SizeWork& work) const {
+  std::vector<std::size_t>& sizes = work.buffer_bytes;
+  sizes.assign(buffers_.size(), 0);
   for (std::size_t id = 0; id < buffers_.size(); ++id) {
     if (buffers_[id].producer_stage_id < 0) {
       sizes[id] = buffers_[id].size;
     }
   }
   for (const DAGNode* node : order_) {
-    std::vector<std::size_t> inputs;
+    work.inputs.clear();
     for (const int id : node->input_buffer_ids) {
-      inputs.push_back(sizes[static_cast<std::size_t>(id)]);
+      work.inputs.push_back(sizes[static_cast<std::size_t>(id)]);
     }
-    const std::vector<std::size_t> outputs =
-        proven ? node->stage->maxOutputSizes(inputs) : node->stage->estimateOutputSizes(inputs);
+    std::vector<std::size_t>& outputs = work.outputs;
+    if (proven) {
+      outputs = node->stage->maxOutputSizes(work.inputs);
+    } else {
+      node->stage->estimateOutputSizesInto(work.inputs, outputs);
+    }
     for (const int id : node->output_buffer_ids) {
       const auto port = static_cast<std::size_t>(bufferAt(id).producer_output_index);
       FZ_REQUIRE(port < outputs.size(), ErrorCode::kInternal,
                  "{}: estimates {} outputs, port {} is wired", node->name, outputs.size(), port);
-      sizes[static_cast<std::size_t>(id)] = outputs[port];
+      sizes[static_cast<std::size_t>(id)] =
+          proven ? outputs[port] : std::max(outputs[port], bufferAt(id).grown_size);
     }
   }
-  return sizes;
 }
 
 void CompressionDAG::colorBuffers() {
@@ -89,14 +100,19 @@ void CompressionDAG::colorBuffers() {
   }
 }
 
+void CompressionDAG::planRegions() {
+  if (coloring_requested_ && regions_.empty()) {
+    colorBuffers();
+  }
+}
+
 void CompressionDAG::preallocateBuffers(cudaStream_t stream) {
   if (strategy_ != MemoryStrategy::PREALLOCATE) {
     return;
   }
-  if (coloring_requested_ && regions_.empty()) {
-    colorBuffers();
-  }
-  const std::vector<std::size_t> sizes = propagateSizes(false);
+  planRegions();
+  propagateSizes(false, size_work_);
+  const std::vector<std::size_t>& sizes = size_work_.buffer_bytes;
   for (std::size_t id = 0; id < buffers_.size(); ++id) {
     BufferInfo& buffer = buffers_[id];
     if (buffer.producer_stage_id < 0 || buffer.is_external) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -9,15 +8,17 @@
 #include "format/frame_header.h"
 #include "fz/limits.h"
 #include "pipeline/dag.h"
+#include "shared/function_ref.h"
 
 namespace fz {
 
 class MemoryPool;
+struct DecodePlan;
 class Stage;
 struct ExecContext;
 
 /// Where a decoded array goes: given its length, returns memory for it.
-using OutputProvider = std::function<void*(std::size_t n_bytes)>;
+using OutputProvider = FunctionRef<void*(std::size_t n_bytes)>;
 
 /// Runs the inverse of a frame's graph. Keeps the graph between calls, so frames of one pipeline
 /// decode without building anything again.
@@ -35,26 +36,31 @@ class FrameDecoder {
               ByteView payload,
               const DecodeLimits& limits,
               const ExecContext& context,
-              const OutputProvider& provide_output,
+              OutputProvider provide_output,
               cudaStream_t stream);
 
   /// Rows of the last decode.
   std::vector<StageTimingResult> collectTimings() const;
   std::size_t peakMemoryUsage() const;
+  /// The plan of the last decode; null before.
+  const DecodePlan* plan() const { return plan_.get(); }
+  const std::vector<Stage*>& customStages() const { return custom_stages_; }
+  void enableProfiling(bool on) { profiling_ = on; }
   bool isFor(MemoryStrategy strategy) const { return strategy_ == strategy; }
 
  private:
-  struct Plan;
   class InverseMode;
 
-  std::unique_ptr<Plan> makePlan(const FrameHeader& header) const;
-  void configureStages(const FrameHeader& header);
+  /// Runs the plan on a device until every size is settled.
+  void runCuda(const FrameHeader& header, ByteView payload, cudaStream_t stream);
   void bindSegments(const FrameHeader& header, ByteView payload, cudaStream_t stream);
 
   MemoryPool* pool_;
   MemoryStrategy strategy_;
   std::vector<Stage*> custom_stages_;
-  std::unique_ptr<Plan> plan_;
+  std::unique_ptr<DecodePlan> plan_;
+  bool profiling_ = false;
+  std::vector<std::uint16_t> key_;  // of the frame at hand
 };
 
 }  // namespace fz

@@ -29,6 +29,7 @@ Pipeline::Pipeline(const std::string& config_path) : Pipeline() {
 
 Pipeline::~Pipeline() {
   // Buffers and stage scratch go back to the pool before the pool goes.
+  impl_->cuda.reset();
   impl_->decoder.reset();
   impl_->dag.reset();
   impl_->entries.clear();
@@ -228,6 +229,7 @@ void Pipeline::Impl::placeSinks() {
   }
   frame_ids[static_cast<std::size_t>(source_buffer)] = next;
   sinks.clear();
+  sink_names.clear();
   const auto& order = dag->getOrder();
   for (auto node = order.rbegin(); node != order.rend(); ++node) {
     FZ_REQUIRE((*node)->output_buffer_ids.size() <= FZM_MAX_PORTS &&
@@ -237,6 +239,9 @@ void Pipeline::Impl::placeSinks() {
     for (const int id : (*node)->output_buffer_ids) {
       if (dag->getBufferInfo(id).consumer_stage_ids.empty()) {
         sinks.push_back(id);
+        const std::vector<std::string> names = (*node)->stage->getOutputNames();
+        const auto port = static_cast<std::size_t>(dag->getBufferInfo(id).producer_output_index);
+        sink_names.push_back(port < names.size() ? names[port] : std::string());
       }
     }
   }
@@ -251,6 +256,7 @@ void Pipeline::Impl::placeSinks() {
 void Pipeline::finalize() {
   Impl& p = *impl_;
   p.requireNotFinalized("finalize");
+  p.resolveBackend();
   FZ_REQUIRE(!p.entries.empty(), ErrorCode::kGraph, "Pipeline: no stages");
   for (Impl::Entry& entry : p.entries) {
     entry.stage->setPipelineDims(p.dims);

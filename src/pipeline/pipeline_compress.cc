@@ -6,9 +6,14 @@
 
 #include "core/require.h"
 #include "format/crc32.h"
+#include "fz/stage_dims.h"
 #include "pipeline/compressor.h"
 #include "pipeline/pipeline_impl.h"
 #include "shared/bits.h"
+
+#if FZ_HAVE_CUDA
+#include "pipeline/cuda_runner.h"
+#endif
 
 namespace fz {
 
@@ -16,13 +21,6 @@ namespace {
 
 float millisecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
-int dimensionsOf(const std::array<std::size_t, 3>& dims) {
-  if (dims[2] > 1) {
-    return 3;
-  }
-  return dims[1] > 1 ? 2 : 1;
 }
 
 void putName(const std::string& name, std::array<char, FZM_MAX_NAME_LEN>& out) {
@@ -80,8 +78,30 @@ const void* Pipeline::Impl::padInput(const void* input,
   return padded_input.data();
 }
 
-FrameHeader Pipeline::Impl::describeFrame(std::size_t n_bytes, std::size_t padded_bytes) const {
-  FrameHeader header;
+/// Dims set on the pipeline go before those of a stage; those that do not hold the data are no
+/// description of it.
+StageDims Pipeline::Impl::shapeOf(std::size_t n_values) const {
+  std::optional<std::array<std::size_t, 3>> wanted;
+  if (dims != std::array<std::size_t, 3>{0, 1, 1}) {
+    wanted = dims;
+  }
+  for (const DAGNode* node : dag->getOrder()) {
+    wanted = wanted ? wanted : node->stage->ownDims();
+  }
+  StageDims shape;
+  shape.setOwn(wanted.value_or(std::array<std::size_t, 3>{n_values, 1, 1}));
+  shape.setOwn(shape.fitted(n_values).value_or(std::array<std::size_t, 3>{n_values, 1, 1}));
+  return shape;
+}
+
+/// Into a header that is used again and again, so that nothing is allocated.
+void Pipeline::Impl::describeFrame(std::size_t n_bytes,
+                                   std::size_t padded_bytes,
+                                   FrameHeader& header) const {
+  header.core = {};
+  header.stages.clear();
+  header.buffers.clear();
+  header.description = {};
   header.core.uncompressed_size = padded_bytes;
   header.core.source_uncompressed_sizes[0] = padded_bytes;
   const auto idOf = [this](int id) { return frame_ids[static_cast<std::size_t>(id)]; };
@@ -101,7 +121,8 @@ FrameHeader Pipeline::Impl::describeFrame(std::size_t n_bytes, std::size_t padde
         node->stage->serializeHeader(0, record.stage_config.data(), record.stage_config.size()));
     header.stages.push_back(record);
   }
-  for (const int id : sinks) {
+  for (std::size_t i = 0; i < sinks.size(); ++i) {
+    const int id = sinks[i];
     const BufferInfo& buffer = dag->getBufferInfo(id);
     const DAGNode& node = *dag->getNodes()[static_cast<std::size_t>(buffer.producer_stage_id)];
     const FZMStageInfo& producer = header.stages[static_cast<std::size_t>(node.execution_order)];
@@ -112,7 +133,7 @@ FrameHeader Pipeline::Impl::describeFrame(std::size_t n_bytes, std::size_t padde
     record.data_type = node.stage->getOutputDataType(port);
     record.producer_output_idx = static_cast<std::uint8_t>(port);
     record.dag_buffer_id = idOf(id);
-    putName(node.stage->getOutputNames()[port], record.name);
+    putName(sink_names[i], record.name);
     record.data_size = buffer.size;
     record.allocated_size = buffer.size;
     record.uncompressed_size = buffer.size;
@@ -128,18 +149,17 @@ FrameHeader Pipeline::Impl::describeFrame(std::size_t n_bytes, std::size_t padde
   description.original_bytes = n_bytes;
   const std::size_t n_values =
       isKnown(description.type) ? n_bytes / getDataTypeSize(description.type) : n_bytes;
-  const bool has_dims = dims[0] != 0 && dims[0] * dims[1] * dims[2] == n_values;
-  description.dims = {has_dims ? dims[0] : n_values, has_dims ? dims[1] : 1,
-                      has_dims ? dims[2] : 1};
-  description.ndim = static_cast<std::uint8_t>(has_dims ? dimensionsOf(dims) : 1);
+  const StageDims shape = shapeOf(n_values);
+  std::copy_n(shape.get().begin(), 3, description.dims.begin());
+  description.ndim = static_cast<std::uint8_t>(shape.ndim());
   for (const DAGNode* node : dag->getOrder()) {
     description.bound = description.bound ? description.bound : node->stage->boundInfo();
   }
-  return header;
 }
 
 void Pipeline::Impl::assembleFrame(std::size_t n_bytes, std::size_t padded_bytes) {
-  FrameHeader header = describeFrame(n_bytes, padded_bytes);
+  FrameHeader& header = last_header;
+  describeFrame(n_bytes, padded_bytes, header);
   const std::size_t total = header_bytes + header.core.compressed_size;
   const std::size_t n_first = header_bytes + dag->getBufferInfo(sinks.front()).size;
   frame.reserve(total, std::min(n_first, frame.capacity()), "frame");
@@ -153,7 +173,6 @@ void Pipeline::Impl::assembleFrame(std::size_t n_bytes, std::size_t padded_bytes
   const MutableByteView all(frame.data(), total);
   header.core.data_checksum = crc32(all.subspan(header_bytes));
   writeHeader(header, all);
-  last_header = std::move(header);
   frame_bytes = total;
 }
 
@@ -174,6 +193,30 @@ void Pipeline::Impl::fillPerf(PipelinePerfResult& result,
   }
 }
 
+/// Stages that look at neighbours check their dims themselves; the others would let wrong ones
+/// pass.
+void Pipeline::Impl::requireDims(std::size_t n_bytes, const char* who) const {
+  const auto type = static_cast<DataType>(dag->getOrder().front()->stage->getInputDataType(0));
+  if (dims == std::array<std::size_t, 3>{0, 1, 1} || !isKnown(type)) {
+    return;
+  }
+  StageDims shape;
+  shape.setOwn(dims);
+  shape.resolve(n_bytes / getDataTypeSize(type), who);
+}
+
+/// The hint is an upper limit; dims that were set say how long the data really are.
+std::size_t Pipeline::Impl::warmupBytes() const {
+  const auto type = static_cast<DataType>(dag->getOrder().front()->stage->getInputDataType(0));
+  if (dims == std::array<std::size_t, 3>{0, 1, 1} || !isKnown(type)) {
+    return hint_bytes;
+  }
+  const std::size_t n_most = hint_bytes / getDataTypeSize(type);
+  const std::size_t n_rows = dims[1] > n_most / dims[2] ? n_most + 1 : dims[1] * dims[2];
+  const std::size_t n_columns = std::min(dims[0] == 0 ? n_most : dims[0], n_most / n_rows);
+  return n_columns * n_rows * getDataTypeSize(type);
+}
+
 void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStream_t stream) {
   requireFinalized("compress");
   FZ_REQUIRE(input != nullptr || n_bytes == 0, ErrorCode::kInvalidArgument,
@@ -181,12 +224,21 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
   FZ_REQUIRE(hint_bytes == 0 || n_bytes <= hint_bytes, ErrorCode::kBadSize,
              "Pipeline::compress: input of {} bytes, the pipeline was made for at most {}", n_bytes,
              hint_bytes);
+  requireDims(n_bytes, "Pipeline::compress");
   const auto start = std::chrono::steady_clock::now();
   frame_bytes = 0;
   dag->reset(stream);
-  const std::size_t padded_bytes = bits::roundUp(n_bytes, alignment);
-  const void* data = padded_bytes == n_bytes ? input : padInput(input, n_bytes, padded_bytes);
   try {
+#if FZ_HAVE_CUDA
+    if (cuda != nullptr) {
+      cuda->compress(input, n_bytes, stream);
+      noteCompressed(n_bytes, millisecondsSince(start));
+      return;
+    }
+#endif
+    requireHostPointer(input, "input");
+    const std::size_t padded_bytes = bits::roundUp(n_bytes, alignment);
+    const void* data = padded_bytes == n_bytes ? input : padInput(input, n_bytes, padded_bytes);
     dag->updateBufferSize(source_buffer, padded_bytes);
     dag->setExternalPointer(source_buffer, const_cast<void*>(data));
     // The segment's place depends on the frame's memory, which the last call may have moved.
@@ -199,6 +251,10 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
     dag->reset(stream);
     throw;
   }
+  noteCompressed(n_bytes, millisecondsSince(start));
+}
+
+void Pipeline::Impl::noteCompressed(std::size_t n_bytes, float host_ms) {
   last_uncompressed_bytes = n_bytes;
   compressed_since_reset = true;
   if (profiling) {
@@ -206,7 +262,7 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
     perf.input_bytes = n_bytes;
     perf.output_bytes = frame_bytes;
     fillPerf(perf, dag->collectTimings());
-    perf.host_elapsed_ms = millisecondsSince(start);
+    perf.host_elapsed_ms = host_ms;
   }
 }
 
@@ -239,8 +295,53 @@ void Pipeline::compress(const void* d_in,
   FZ_REQUIRE(impl_->frame_bytes <= capacity_bytes, ErrorCode::kBufferTooSmall,
              "Pipeline::compress: the frame has {} bytes, the caller's buffer {}",
              impl_->frame_bytes, capacity_bytes);
-  std::memcpy(d_buffer, impl_->frame.data(), impl_->frame_bytes);
+  impl_->copyAndWait(d_buffer, impl_->frame.data(), impl_->frame_bytes, stream);
   *actual_bytes = impl_->frame_bytes;
+}
+
+void Pipeline::compressAsync([[maybe_unused]] const void* d_in,
+                             [[maybe_unused]] std::size_t n_bytes,
+                             [[maybe_unused]] void* d_frame,
+                             [[maybe_unused]] std::size_t capacity_bytes,
+                             [[maybe_unused]] std::uint64_t* d_frame_bytes,
+                             [[maybe_unused]] cudaStream_t stream) {
+  impl_->requireFinalized("compressAsync");
+#if FZ_HAVE_CUDA
+  if (impl_->cuda != nullptr) {
+    FZ_REQUIRE(impl_->hint_bytes == 0 || n_bytes <= impl_->hint_bytes, ErrorCode::kBadSize,
+               "Pipeline::compressAsync: input of {} bytes, the pipeline was made for at most {}",
+               n_bytes, impl_->hint_bytes);
+    impl_->requireDims(n_bytes, "Pipeline::compressAsync");
+    impl_->cuda->compressAsync(d_in, n_bytes, d_frame, capacity_bytes, d_frame_bytes, stream);
+    return;
+  }
+#endif
+  detail::throwError(ErrorCode::kUnsupported, "Pipeline::compressAsync: needs the CUDA backend");
+}
+
+void Pipeline::decompressAsync([[maybe_unused]] const void* d_frame,
+                               [[maybe_unused]] std::size_t capacity_bytes,
+                               [[maybe_unused]] void* d_out,
+                               [[maybe_unused]] std::size_t original_bytes,
+                               [[maybe_unused]] std::uint64_t* d_out_bytes,
+                               [[maybe_unused]] cudaStream_t stream) {
+#if FZ_HAVE_CUDA
+  if (impl_->cuda != nullptr) {
+    impl_->cuda->decompressAsync(d_frame, capacity_bytes, d_out, original_bytes, d_out_bytes,
+                                 stream);
+    return;
+  }
+#endif
+  detail::throwError(ErrorCode::kUnsupported, "Pipeline::decompressAsync: needs the CUDA backend");
+}
+
+std::size_t Pipeline::finishAsync([[maybe_unused]] cudaStream_t stream) {
+#if FZ_HAVE_CUDA
+  if (impl_->cuda != nullptr) {
+    return impl_->cuda->finishAsync(stream);
+  }
+#endif
+  detail::throwError(ErrorCode::kUnsupported, "Pipeline::finishAsync: needs the CUDA backend");
 }
 
 std::size_t Pipeline::getMaxCompressedSize(std::size_t n_bytes) const {
@@ -283,9 +384,20 @@ void Pipeline::warmup(cudaStream_t stream) {
     impl_->pool_managed_output = managed;
     impl_->last_uncompressed_bytes = last;
   };
-  const std::vector<std::uint8_t> zeros(impl_->hint_bytes, 0);
+  PoolBuffer& zeros = impl_->padded_input;
+  const std::size_t n_bytes = impl_->warmupBytes();
+  zeros.reserve(n_bytes, 0, "zeros");
+#if FZ_HAVE_CUDA
+  if (impl_->cuda != nullptr) {
+    impl_->cuda->clear(zeros.data(), n_bytes, stream);
+  } else {
+    std::memset(zeros.data(), 0, n_bytes);
+  }
+#else
+  std::memset(zeros.data(), 0, n_bytes);
+#endif
   try {
-    impl_->runCompress(zeros.data(), zeros.size(), stream);
+    impl_->runCompress(zeros.data(), n_bytes, stream);
     void* out = nullptr;
     std::size_t n_out = 0;
     decompress(nullptr, 0, &out, &n_out, stream);

@@ -2,12 +2,20 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "core/require.h"
 #include "format/file_io.h"
 #include "pipeline/compressor.h"
 #include "pipeline/pipeline_impl.h"
+
+#if FZ_HAVE_CUDA
+#include "backends/cuda/cuda_memory.h"
+#include "backends/cuda/device_guard.h"
+#include "cuda_check.h"
+#include "pipeline/cuda_runner.h"
+#endif
 
 namespace fz {
 
@@ -16,18 +24,35 @@ namespace {
 constexpr std::size_t kMaxHeaderBytes =
     kCoreBytes + kRecordBytes * (FZM_MAX_STAGES + FZM_MAX_BUFFERS);
 
-struct Free {
-  void operator()(void* memory) const { std::free(memory); }
-};
-using OwnedBytes = std::unique_ptr<void, Free>;
-
 /// Memory that the caller frees; never null, so that an empty result can be freed as well.
-OwnedBytes allocateForCaller(std::size_t n_bytes) {
-  OwnedBytes memory(std::malloc(std::max<std::size_t>(1, n_bytes)));
-  FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory,
-             "Pipeline::decompress: {} bytes for the result", n_bytes);
-  return memory;
-}
+struct CallerMemory {
+  void* memory = nullptr;
+  void (*release)(void*) = &std::free;
+
+  CallerMemory() = default;
+  CallerMemory(const CallerMemory&) = delete;
+  CallerMemory& operator=(const CallerMemory&) = delete;
+  ~CallerMemory() {
+    if (memory != nullptr) {
+      release(memory);
+    }
+  }
+  void allocate(std::size_t n_bytes, [[maybe_unused]] bool on_device, [[maybe_unused]] int device) {
+#if FZ_HAVE_CUDA
+    if (on_device) {
+      release = &cuda::freeForCaller;
+      memory = cuda::allocateForCaller(n_bytes, device);
+      return;
+    }
+#endif
+    memory = std::malloc(std::max<std::size_t>(1, n_bytes));
+    FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory,
+               "Pipeline::decompress: {} bytes for the result", n_bytes);
+  }
+  void* give() {
+    return std::exchange(memory, nullptr);
+  }
+};
 
 }  // namespace
 
@@ -48,11 +73,33 @@ ByteView Pipeline::Impl::frameOrLast(const void* data, std::size_t n_bytes) cons
   return {frame.data(), frame_bytes};
 }
 
+/// The header goes to read_header.
+void Pipeline::Impl::openFrame(ByteView& bytes, [[maybe_unused]] cudaStream_t stream) {
+  resolveBackend();
+#if FZ_HAVE_CUDA
+  if (cuda != nullptr) {
+    const cuda::DeviceGuard guard(device);
+    cuda->enter(stream);
+    bytes = cuda->toDevice(bytes, stream);
+    cuda->fetchHeader(bytes, read_header, stream);
+    return;
+  }
+#endif
+  requireHostPointer(bytes.data(), "frame");
+  fz::readHeader(bytes, bytes.size(), read_header);
+}
+
 std::size_t Pipeline::Impl::runDecompress(ByteView bytes,
-                                          const OutputProvider& provide,
+                                          OutputProvider provide,
                                           cudaStream_t stream) {
   const auto start = std::chrono::steady_clock::now();
-  const FrameHeader header = fz::readHeader(bytes, bytes.size());
+  const FrameHeader& header = read_header;
+#if FZ_HAVE_CUDA
+  std::optional<cuda::DeviceGuard> guard;
+  if (cuda != nullptr) {
+    guard.emplace(device);
+  }
+#endif
   if (executor == nullptr) {
     executor = makeCpuExecutor(n_threads, defaultThreadBackend());
     context.cpu = executor.get();
@@ -61,6 +108,7 @@ std::size_t Pipeline::Impl::runDecompress(ByteView bytes,
     decoder = std::make_unique<FrameDecoder>(&pool, strategy);
     decoder->setCustomStages(stagesInOrder());
   }
+  decoder->enableProfiling(profiling);
   decoder->decode(header, bytes.subspan(header.core.header_size), limits, context, provide, stream);
   if (profiling) {
     perf.is_compress = false;
@@ -92,6 +140,7 @@ void Pipeline::Impl::decompressTo(ByteView bytes,
                                   cudaStream_t stream) {
   FZ_REQUIRE(d_out != nullptr && out_bytes != nullptr, ErrorCode::kInvalidArgument,
              "Pipeline::decompress: the result pointers are null");
+  openFrame(bytes, stream);
   if (pool_managed_output) {
     *out_bytes = runDecompress(
         bytes,
@@ -103,15 +152,21 @@ void Pipeline::Impl::decompressTo(ByteView bytes,
     *d_out = decoded.data();
     return;
   }
-  OwnedBytes result;
+  CallerMemory result;
   *out_bytes = runDecompress(
       bytes,
       [&](std::size_t n) {
-        result = allocateForCaller(n);
-        return result.get();
+        if (result.memory != nullptr) {
+          result.release(result.give());
+        }
+        result.allocate(n, cuda != nullptr, device);
+        return result.memory;
       },
       stream);
-  *d_out = result != nullptr ? result.release() : allocateForCaller(0).release();
+  if (result.memory == nullptr) {
+    result.allocate(0, cuda != nullptr, device);
+  }
+  *d_out = result.give();
 }
 
 void Pipeline::decompress(const void* d_in,
@@ -123,14 +178,19 @@ void Pipeline::decompress(const void* d_in,
   impl_->requireFinalized("decompress");
   FZ_REQUIRE(d_buffer != nullptr && actual_bytes != nullptr, ErrorCode::kInvalidArgument,
              "Pipeline::decompress: the caller's buffer or size pointer is null");
-  const ByteView bytes = impl_->frameOrLast(d_in, n_bytes);
-  const FrameHeader header = fz::readHeader(bytes, bytes.size());
+  ByteView bytes = impl_->frameOrLast(d_in, n_bytes);
+  impl_->openFrame(bytes, stream);
+  const FrameHeader& header = impl_->read_header;
   const std::uint64_t wanted = header.description.original_bytes;
   FZ_REQUIRE(wanted <= capacity_bytes, ErrorCode::kBufferTooSmall,
              "Pipeline::decompress: the data have {} bytes, the caller's buffer {}", wanted,
              capacity_bytes);
-  // A padded frame decodes to more than its data; only then a detour is needed.
-  const bool direct = header.core.uncompressed_size <= capacity_bytes;
+  // A padded frame decodes to more than its data; only then, or where the buffer's alignment does
+  // not suit the kernels, a detour is needed.
+  constexpr std::size_t kDeviceAlignment = 16;
+  const bool aligned =
+      impl_->cuda == nullptr || reinterpret_cast<std::uintptr_t>(d_buffer) % kDeviceAlignment == 0;
+  const bool direct = header.core.uncompressed_size <= capacity_bytes && aligned;
   *actual_bytes = impl_->runDecompress(
       bytes,
       [&](std::size_t n) -> void* {
@@ -142,15 +202,21 @@ void Pipeline::decompress(const void* d_in,
       },
       stream);
   if (!direct) {
-    std::memcpy(d_buffer, impl_->padded_input.data(), *actual_bytes);
+    impl_->copyAndWait(d_buffer, impl_->padded_input.data(), *actual_bytes, stream);
   }
 }
 
-void Pipeline::writeToFile(const std::string& path, cudaStream_t /*stream*/) {
+void Pipeline::writeToFile(const std::string& path, cudaStream_t stream) {
   impl_->requireFinalized("writeToFile");
   FZ_REQUIRE(impl_->frame_bytes > 0, ErrorCode::kInvalidState,
              "Pipeline::writeToFile: nothing was compressed");
-  writeFileAtomically(path, {impl_->frame.data(), impl_->frame_bytes});
+  if (impl_->cuda == nullptr) {
+    writeFileAtomically(path, {impl_->frame.data(), impl_->frame_bytes});
+    return;
+  }
+  std::vector<std::uint8_t> bytes(impl_->frame_bytes);
+  impl_->copyAndWait(bytes.data(), impl_->frame.data(), bytes.size(), stream);
+  writeFileAtomically(path, bytes);
 }
 
 Pipeline::FZMFileHeader Pipeline::readHeader(const std::string& path) {
@@ -164,6 +230,14 @@ Pipeline::FZMFileHeader Pipeline::buildHeader() const {
   impl_->requireFinalized("buildHeader");
   FZ_REQUIRE(impl_->frame_bytes > 0, ErrorCode::kInvalidState,
              "Pipeline::buildHeader: nothing was compressed");
+#if FZ_HAVE_CUDA
+  if (impl_->cuda != nullptr) {
+    ByteView bytes(impl_->frame.data(), impl_->frame_bytes);
+    FrameHeader header;
+    impl_->cuda->fetchHeader(bytes, header, nullptr);
+    return {header.core, std::move(header.stages), std::move(header.buffers)};
+  }
+#endif
   return {impl_->last_header.core, impl_->last_header.stages, impl_->last_header.buffers};
 }
 

@@ -9,12 +9,15 @@
 #include "backends/cpu/exec_context.h"
 #include "backends/cpu/parallel_for.h"
 #include "format/frame_header.h"
+#include "fz/stage_dims.h"
 #include "mem/mempool.h"
 #include "pipeline/compressor.h"
 #include "pipeline/dag.h"
 #include "pipeline/frame_decoder.h"
 
 namespace fz {
+
+class CudaRunner;
 
 /// A buffer of the pool that grows and keeps its contents when it does.
 class PoolBuffer {
@@ -59,16 +62,31 @@ struct Pipeline::Impl {
   void checkGraphMode() const;
   void placeSinks();
 
+  /// Throws Error(kBadSize) when dims were set that do not hold exactly these bytes.
+  void requireDims(std::size_t n_bytes, const char* who) const;
+  /// Length of the zeros that warmup() runs.
+  std::size_t warmupBytes() const;
   /// Runs the stages and assembles the frame; the frame is in frame_ afterwards.
   void runCompress(const void* input, std::size_t n_bytes, cudaStream_t stream);
+  void noteCompressed(std::size_t n_bytes, float host_ms);
   const void* padInput(const void* input, std::size_t n_bytes, std::size_t padded_bytes);
   void assembleFrame(std::size_t n_bytes, std::size_t padded_bytes);
-  FrameHeader describeFrame(std::size_t n_bytes, std::size_t padded_bytes) const;
+  StageDims shapeOf(std::size_t n_values) const;
+  void describeFrame(std::size_t n_bytes, std::size_t padded_bytes, FrameHeader& header) const;
   void* growFirstSegment(std::size_t n_bytes);
   void fillPerf(PipelinePerfResult& perf, const std::vector<StageTimingResult>& stages) const;
 
-  /// Checks and decodes a frame; returns its original length.
-  std::size_t runDecompress(ByteView frame, const OutputProvider& provide, cudaStream_t stream);
+  /// Settles where this pipeline runs, before anything is allocated. Throws Error(kNoDevice).
+  void resolveBackend();
+  /// Throws Error(kInvalidArgument) when the CPU cannot read the memory.
+  void requireHostPointer(const void* data, const char* what) const;
+  void copyAndWait(void* to, const void* from, std::size_t n_bytes, cudaStream_t stream) const;
+
+  /// Reads and checks a frame's header, into read_header; `frame` becomes memory of the backend,
+  /// aligned.
+  void openFrame(ByteView& frame, cudaStream_t stream);
+  /// Decodes the opened frame; returns its original length.
+  std::size_t runDecompress(ByteView frame, OutputProvider provide, cudaStream_t stream);
   void decompressTo(ByteView bytes, void** d_out, std::size_t* out_bytes, cudaStream_t stream);
   ByteView frameOrLast(const void* data, std::size_t n_bytes) const;
   std::vector<Stage*> stagesInOrder() const;
@@ -80,7 +98,9 @@ struct Pipeline::Impl {
   std::unique_ptr<CompressionDAG> dag;
   float pool_multiplier;
   std::size_t hint_bytes;
-  Backend backend = Backend::CPU;
+  Backend requested_backend = Backend::Auto;
+  Backend backend = Backend::Auto;  // Auto until resolved
+  int device = -1;                  // -1: none chosen
   std::array<std::size_t, 3> dims = {0, 1, 1};
   int n_streams = 1;
   std::size_t n_threads = 0;
@@ -99,6 +119,7 @@ struct Pipeline::Impl {
 
   int source_buffer = -1;
   std::vector<int> sinks;                // graph buffers that are stored, in frame order
+  std::vector<std::string> sink_names;   // their ports
   std::vector<std::uint16_t> frame_ids;  // graph buffer -> id in the frame
   std::size_t alignment = 1;
   std::size_t header_bytes = 0;
@@ -106,11 +127,13 @@ struct Pipeline::Impl {
   PoolBuffer frame;
   std::size_t frame_bytes = 0;  // 0: no frame
   FrameHeader last_header;
+  FrameHeader read_header;  // of the last decompress
   PoolBuffer padded_input;
   PoolBuffer decoded;
   std::size_t last_uncompressed_bytes = 0;
   std::unique_ptr<FrameDecoder> decoder;
   PipelinePerfResult perf;
+  std::shared_ptr<CudaRunner> cuda;  // on a device only; shared because the type is hidden here
 };
 
 }  // namespace fz

@@ -1,10 +1,30 @@
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
 
 #include "core/require.h"
 #include "pipeline/compressor.h"
 #include "pipeline/pipeline_impl.h"
 
+#if FZ_HAVE_CUDA
+#include "backends/cuda/device_guard.h"
+#include "pipeline/cuda_runner.h"
+#endif
+
 namespace fz {
+
+namespace {
+
+const char* whyUnavailable(Backend backend) {
+#if FZ_HAVE_CUDA
+  return backend == Backend::CUDA ? "no CUDA device answers" : "";
+#else
+  return backend == Backend::CUDA ? "this build has no CUDA" : "";
+#endif
+}
+
+}  // namespace
 
 void Pipeline::setMemoryStrategy(MemoryStrategy strategy) {
   impl_->requireNotFinalized("setMemoryStrategy");
@@ -17,12 +37,88 @@ MemoryStrategy Pipeline::getMemoryStrategy() const {
 
 void Pipeline::setBackend(Backend backend) {
   impl_->requireNotFinalized("setBackend");
-  FZ_REQUIRE(isBackendAvailable(backend), ErrorCode::kNoDevice,
-             "Pipeline: the {} backend is not part of this build", backendName(backend));
-  impl_->backend = Backend::CPU;
+  FZ_REQUIRE(isBackendAvailable(backend), ErrorCode::kNoDevice, "Pipeline: {}",
+             whyUnavailable(backend));
+  FZ_REQUIRE(
+      impl_->backend == Backend::Auto || backend == impl_->backend || backend == Backend::Auto,
+      ErrorCode::kInvalidState, "Pipeline: setBackend after the {} backend was used",
+      backendName(impl_->backend));
+  impl_->requested_backend = backend;
 }
 Backend Pipeline::getBackend() const {
-  return impl_->backend;
+  return impl_->backend == Backend::Auto ? impl_->requested_backend : impl_->backend;
+}
+
+void Pipeline::setDevice(int device) {
+  impl_->requireNotFinalized("setDevice");
+  FZ_REQUIRE(impl_->backend != Backend::CUDA || device == impl_->device, ErrorCode::kInvalidState,
+             "Pipeline: setDevice after device {} was used", impl_->device);
+#if FZ_HAVE_CUDA
+  FZ_REQUIRE(device >= 0 && device < cuda::deviceCount(), ErrorCode::kNoDevice,
+             "Pipeline: device {}, there are {}", device, cuda::deviceCount());
+#else
+  FZ_REQUIRE(false, ErrorCode::kNoDevice, "Pipeline: device {}: this build has no CUDA", device);
+#endif
+  impl_->device = device;
+}
+int Pipeline::getDevice() const {
+  return impl_->device;
+}
+
+void Pipeline::Impl::resolveBackend() {
+  if (backend != Backend::Auto) {
+    return;
+  }
+  Backend chosen = requested_backend;
+  const char* wish = std::getenv("FZ_BACKEND");
+  if (chosen == Backend::Auto && wish != nullptr && *wish != '\0') {
+    const std::string_view text = wish;
+    FZ_REQUIRE(text == "cpu" || text == "cuda" || text == "auto", ErrorCode::kInvalidArgument,
+               "FZ_BACKEND is '{}'; it may be cpu, cuda or auto", text);
+    chosen = text == "cpu" ? Backend::CPU : text == "cuda" ? Backend::CUDA : Backend::Auto;
+    FZ_REQUIRE(isBackendAvailable(chosen), ErrorCode::kNoDevice, "FZ_BACKEND: {}",
+               whyUnavailable(chosen));
+  }
+  if (chosen == Backend::Auto) {
+    chosen = isBackendAvailable(Backend::CUDA) ? Backend::CUDA : Backend::CPU;
+  }
+#if FZ_HAVE_CUDA
+  if (chosen == Backend::CUDA) {
+    device = device < 0 ? cuda::currentDevice() : device;
+    pool_config.backend = Backend::CUDA;
+    pool_config.device_id = device;
+    pool.reconfigure(pool_config);
+    cuda = std::make_shared<CudaRunner>(*this);
+  }
+#endif
+  backend = chosen;
+  context.backend = chosen;
+}
+
+void Pipeline::Impl::requireHostPointer([[maybe_unused]] const void* data,
+                                        [[maybe_unused]] const char* what) const {
+#if FZ_HAVE_CUDA
+  FZ_REQUIRE(
+      cuda::deviceCount() == 0 || !cuda::isDeviceOnly(data), ErrorCode::kInvalidArgument,
+      "Pipeline: the {} at {} is device memory, but this pipeline runs on the CPU; pass host "
+      "memory, or use setBackend(Backend::CUDA)",
+      what, data);
+#endif
+}
+
+void Pipeline::Impl::copyAndWait(void* to,
+                                 const void* from,
+                                 std::size_t n_bytes,
+                                 [[maybe_unused]] cudaStream_t stream) const {
+#if FZ_HAVE_CUDA
+  if (cuda != nullptr) {
+    cuda->copyAndWait(to, from, n_bytes, stream);
+    return;
+  }
+#endif
+  if (n_bytes > 0) {
+    std::memcpy(to, from, n_bytes);
+  }
 }
 
 void Pipeline::setThreads(std::size_t n_threads) {
@@ -116,7 +212,7 @@ bool Pipeline::isGraphCaptured() const {
   return impl_->graph_captured;
 }
 
-void Pipeline::captureGraph(cudaStream_t /*stream*/) {
+void Pipeline::captureGraph([[maybe_unused]] cudaStream_t stream) {
   impl_->requireFinalized("captureGraph");
   FZ_REQUIRE(impl_->graph_mode, ErrorCode::kInvalidState,
              "Pipeline: captureGraph without enableGraphMode(true)");
@@ -130,6 +226,12 @@ void Pipeline::captureGraph(cudaStream_t /*stream*/) {
   }
   FZ_REQUIRE(names.empty(), ErrorCode::kUnsupported,
              "Pipeline: these stages cannot be part of a graph: {}", names);
+#if FZ_HAVE_CUDA
+  if (impl_->cuda != nullptr) {
+    impl_->cuda->captureGraph(stream);
+    return;
+  }
+#endif
   // The CPU has no launch to record: the plan made by finalize() is what a replay would be.
   impl_->graph_captured = true;
 }
@@ -169,6 +271,7 @@ std::size_t Pipeline::getCurrentMemoryUsage() const {
   return impl_->dag->getCurrentMemoryUsage() + impl_->frame_bytes;
 }
 MemoryPool& Pipeline::getMemoryPool() {
+  impl_->resolveBackend();
   return impl_->pool;
 }
 

@@ -15,11 +15,11 @@ __all__ = ["CompressTest", "CompressNpyTest", "DefaultPresetTest"]
 
 
 class CompressTest(CliCase):
-    def compressed(self, *options, name="a.f32", count=3000, typecode="f"):
+    def compressed(self, *options, name="a.f32", count=3000, typecode="f", preset=("-p", "cusz")):
         """Compresses with cusz, decodes, and gives field, decoded field and stderr."""
         field = wave(count, typecode)
         self.put(name, field)
-        done = self.fz("compress", "-p", "cusz", *options, name)
+        done = self.fz("compress", *preset, *options, name)
         self.fz("decompress", "-fq", "-o", "back.raw", name + ".fzm")
         return field, self.values("back.raw", typecode), done.stderr.decode()
 
@@ -228,7 +228,36 @@ class CompressTest(CliCase):
 
     def test_verify_says_what_it_checked(self):
         _, _, message = self.compressed("--verify", "-b", "abs:0.01")
-        self.assertIn("verified: all 3000 values meet |x - x'| <= 0.01", message)
+        # LorenzoQuant holds values to the largest float that is not above the bound.
+        self.assertIn("verified: all 3000 values meet |x - x'| <= 0.0099999", message)
+        _, _, message = self.compressed("-f", "--verify", "-p", "speed", "-b", "abs:0.01", preset=())
+        self.assertIn("verified: all 3000 values meet |x - x'| <= 0.01,", message)
+
+    def test_verify_holds_the_archive_to_what_it_promises(self):
+        field = wave(3000)
+        field[7] = 1e20
+        self.put("a.f32", field)
+        words = ("compress", "-fp", "speed", "-b", "range:1e-3", "--set", "quantizer.value_base=35", "--verify", "a.f32")
+        self.assertIn("<= 0.035,", self.fz(*words).stderr.decode())
+
+    def test_verify_never_takes_an_infinite_bound(self):
+        self.put("a.f64", array.array("d", [-1.7e308, 1.7e308, 0.0, 1.0] * 100))
+        for preset in ("pfpl", "cusz"):
+            message = self.fz("compress", "-fp", preset, "-b", "range:1e-3", "--verify", "a.f64").stderr.decode()
+            self.assertIn("verified", message)
+            self.assertNotIn("inf", message)
+        self.assertNotIn(b"inf", self.fz("verify", "-b", "range:10", "a.f64.fzm", "a.f64").stdout.splitlines()[0])
+
+    def test_wrapped_values_are_promised_nothing(self):
+        self.put("a.f32", array.array("f", [1.0, 2.0, 1e30, 3.0] * 10))
+        wrap = ("compress", "-fp", "cuszp", "-b", "abs:0.01", "--set", "linear_policy=Wrap")
+        self.assertIn("bound none (values may miss it)", self.fz(*wrap, "a.f32").stderr.decode())
+        self.assertIn(b"none stated (lossy)", self.fz("info", "a.f32.fzm").stdout)
+        self.assertEqual((self.info()["bound"], self.info()["lossless"]), (None, False))
+        self.fails(USAGE, "verify", "a.f32.fzm", "a.f32", says=["no bound", "-b"])
+        self.fails(BOUND, *wrap, "--verify", "a.f32", says="10 of 40 values")
+        wrap = ("compress", "-fp", "cuszp", "--set", "linear_policy=Wrap", "--verify", "a.f32")
+        self.fails(USAGE, *wrap, says=["no bound", "-b"])
 
     def test_special_values_pass_verify(self):
         nan = struct.unpack("<f", b"\x01\x00\xc0\x7f")[0]
@@ -241,6 +270,85 @@ class CompressTest(CliCase):
         self.fz("compress", "-p", "cusz", "--verify", "a.f32")
         self.fz("decompress", "-o", "b.f32", "a.f32.fzm")
         self.assertEqual(self.get("b.f32"), b"")
+
+    def test_an_empty_field_has_no_absolute_bound(self):
+        self.put("a.f32", b"")
+        message = self.fz("compress", "-p", "speed", "-b", "range:1e-3", "a.f32").stderr.decode()
+        self.assertTrue(message.rstrip().endswith("bound range:0.001"), message)
+
+    def test_shape_is_said_to_match_only_when_it_was_given(self):
+        toml = self.fz("presets", "--show", "cusz").stdout
+        self.put("shaped.toml", b"[pipeline]\ndims = [30, 20]\n" + toml)
+        self.put("a.f32", wave(600))
+        message = self.fz("compress", "-c", "shaped.toml", "a.f32").stderr.decode()
+        self.assertIn("600 values, 2400 bytes, shape as shaped.toml says\n", message)
+        self.assertIn("  shape 30 x 20 (shaped.toml)\n", message)
+        message = self.fz("compress", "-f", "-p", "cusz", "a.f32").stderr.decode()
+        self.assertIn("600 (one axis, no -d given) = 600 values, 2400 bytes\n", message)
+        self.assertNotIn("size matches", message)
+
+    def warnings(self, *words):
+        lines = self.fz("compress", "-f", *words).stderr.decode().splitlines()
+        return [line for line in lines if line.startswith("fz: warning: ")]
+
+    def test_growing_data_is_worth_a_warning(self):
+        self.put("zeros.f32", bytes(40000))
+        (line,) = self.warnings("zeros.f32")
+        for part in ("zeros.f32: the archive is larger than the data (ratio 0.4", "-b abs"):
+            self.assertIn(part, line)
+        self.assertEqual(self.warnings("-b", "abs:1e-3", "zeros.f32"), [])
+        self.assertEqual(self.warnings("-q", "zeros.f32"), [])
+        self.put("small.f32", wave(30))
+        (line,) = self.warnings("small.f32")
+        self.assertIn("its header alone takes", line)
+
+    def test_a_bound_above_the_values_is_worth_a_warning(self):
+        field = wave(3000)
+        field[7] = 1e20
+        self.put("fill.f32", field)
+        (line,) = self.warnings("-b", "range:1e-3", "fill.f32")
+        for part in ("the bound 1e+17", "median |x| 2", "-b abs"):
+            self.assertIn(part, line)
+        (line,) = self.warnings("-b", "abs:1000", "fill.f32")
+        self.assertIn("unit of the data", line)
+        self.assertEqual(self.warnings("-b", "abs:1", "fill.f32"), [])
+
+    def test_doubtful_input_is_worth_a_warning(self):
+        self.put("a.f32", wave(3000))
+        self.assertIn("its name says f32, but it was read as f64", self.warnings("-t", "f64", "a.f32")[0])
+        self.fz("compress", "-qf", "-p", "speed", "-o", "packed.f32", "a.f32")
+        self.assertIn("begins like an fz archive", self.warnings("packed.f32")[0])
+
+    def test_hints_belong_to_the_error(self):
+        self.put("a.f32", wave(30))
+        toml = self.fz("presets", "--show", "cusz").stdout.decode()
+        self.put("hint.toml", ("[pipeline]\ninput_size = 4\n" + toml).encode())
+        self.put("syntax.toml", b"[[stage\n")
+        self.put("cycle.toml", b"""
+stage = [
+  { name = "a", type = "RZE", inputs = [{ from = "b" }] },
+  { name = "b", type = "RZE", inputs = [{ from = "a" }] },
+]
+""")
+        for name, says in (("hint.toml", "input_size"), ("syntax.toml", "syntax.toml:1"), ("cycle.toml", "cycle")):
+            self.assertNotIn("list what there is", self.fails(USAGE, "compress", "-c", name, "a.f32", says=says))
+        self.put("nan.f32", array.array("f", [1.0, float("nan")]))
+        self.fails(BOUND, "compress", "-p", "cuszp", "nan.f32", says=["value 1 = nan", "for finite values a larger -b"])
+        self.fails(IO, "compress", "-c", "/tmp", "a.f32", says="'/tmp' is a folder")
+        message = self.fails(IO, "compress", "absent.f32", says="check the path")
+        self.assertNotIn("free space", message)
+
+    def test_few_threads_are_no_reason_to_hang(self):
+        def limited():
+            resource.setrlimit(resource.RLIMIT_AS, (300000 << 10, 300000 << 10))
+
+        try:
+            self.fz("--version", preexec_fn=limited)
+        except AssertionError:
+            raise unittest.SkipTest("this build needs more address space than the test leaves it")
+        self.put("a.f32", wave(3000))
+        self.fz("compress", "-qp", "cusz", "-T", "64", "a.f32", preexec_fn=limited)
+        self.fz("test", "a.f32.fzm")
 
     def test_out_of_memory_has_its_code(self):
         limit = 1 << 30

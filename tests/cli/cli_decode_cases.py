@@ -7,7 +7,7 @@ import os
 import pty
 import struct
 
-from cli_support import BOUND, CORRUPT, IO, USAGE, CliCase, max_error, npy, wave
+from cli_support import BOUND, CORRUPT, IO, MEMORY, USAGE, CliCase, max_error, npy, wave
 
 __all__ = ["DecompressTest", "TestTest", "InfoTest", "VerifyTest"]
 
@@ -94,6 +94,15 @@ class DecompressTest(CliCase):
             os.close(leader)
             os.close(follower)
 
+    def test_limits(self):
+        _, name = self.archive()
+        for command in (("decompress", "-fqo", "b"), ("test", "-q")):
+            self.fails(MEMORY, *command, "--max-output", "11999", name, says=["12000 bytes", "--max-output"])
+            self.fails(MEMORY, *command, "--max-memory=1k", name, says="--max-memory")
+            self.fz(*command, "--max-output", "12000", "--max-memory", "1G", name)
+        self.fails(MEMORY, "verify", "--max-output=1", name, "a.f32", says="--max-output")
+        self.fails(USAGE, "test", "--max-output", "much", name, says="--max-output")
+
     def test_damage_leaves_no_output(self):
         _, name = self.archive()
         for frame in damaged(self.get(name)):
@@ -156,6 +165,10 @@ class InfoTest(CliCase):
         _, second = self.archive("b.f32")
         both = json.loads(self.fz("info", "--json", first, second).stdout)
         self.assertEqual([info["file"] for info in both], [first, second])
+        self.put("bad.fzm", b"bad")
+        one = json.loads(self.fz("info", "--json", "bad.fzm", second, code=CORRUPT).stdout)
+        self.assertEqual([info["file"] for info in one], [second], "an array, whatever fails")
+        self.assertEqual(json.loads(self.fz("info", "--json", "bad.fzm", "bad.fzm", code=CORRUPT).stdout), [])
         self.assertIn(b"float32", self.fz("info", "-", stdin=self.get(first)).stdout)
         self.assertEqual(self.fz("info", first, second).stdout.count(b"archive:"), 2)
 

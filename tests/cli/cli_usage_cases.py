@@ -3,7 +3,7 @@
 import json
 import re
 
-from cli_support import IO, USAGE, CliCase, wave
+from cli_support import IO, OK, USAGE, CliCase, wave
 
 __all__ = ["HelpTest", "ListTest", "MistakeTest"]
 
@@ -48,6 +48,12 @@ class ListTest(CliCase):
         one = self.fz("stages", "huffman").stdout.decode()
         self.assertIn("bklen = ", one)
         self.assertNotIn("LorenzoQuant", one)
+        self.assertIn("ports: output\n", one)
+        quantizer = self.fz("stages", "Quantizer").stdout.decode()
+        self.assertIn("ports: codes, outlier_vals, outlier_idxs\n", quantizer)
+        self.assertIn("(input_type, code_type; in a file without them float32/uint32)", quantizer)
+        self.assertIn('error_bound_mode = "ABS" (in a file: "REL")\n', quantizer)
+        self.assertIn("  quant_radius = 32768\n", quantizer)
 
     def test_stages_json(self):
         stages = {stage["name"]: stage for stage in json.loads(self.fz("stages", "--json").stdout)}
@@ -55,6 +61,11 @@ class ListTest(CliCase):
         self.assertEqual(keys["error_bound_mode"]["choices"], ["ABS", "REL", "NOA"])
         self.assertEqual(keys["quant_radius"]["kind"], "int")
         self.assertTrue(all(stage["summary"] and stage["category"] for stage in stages.values()))
+        self.assertTrue(all(stage["ports"] for stage in stages.values()))
+        quantizer = stages["Quantizer"]
+        self.assertEqual(quantizer["default_types"], ["float32", "uint32"])
+        modes = [(p["default"], p["config_default"]) for p in quantizer["params"] if p["key"] == "error_bound_mode"]
+        self.assertEqual(modes, [("ABS", "REL")])
         one = json.loads(self.fz("stages", "--json", "Huffman").stdout)
         self.assertEqual([stage["name"] for stage in one], ["Huffman"])
 
@@ -64,6 +75,14 @@ class ListTest(CliCase):
             self.assertRegex(text, rf"(?m)^{name} ")
         names = [preset["name"] for preset in json.loads(self.fz("presets", "--json").stdout)]
         self.assertEqual(names, [line.split()[0] for line in text.splitlines()])
+        self.assertRegex(text, r"(?m)^pfpl +abs range rel +PFPL")
+        self.assertRegex(text, r"(?m)^cusz +abs range +cuSZ:")
+        bounds = {preset["name"]: preset["bounds"] for preset in json.loads(self.fz("presets", "--json").stdout)}
+        self.put("a.f32", wave(30))
+        for name, kinds in bounds.items():
+            for kind in ("abs", "range", "rel"):
+                code = OK if kind in kinds else USAGE
+                self.fz("compress", "-fqp", name, "-b", f"{kind}:1e-2", "a.f32", code=code)
         shown = self.fz("presets", "--show", "fzgpu").stdout.decode()
         self.assertIn('type = "BitplaneRZE"', shown)
 

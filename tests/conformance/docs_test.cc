@@ -45,8 +45,19 @@ void describe(const StageDescriptor& d, std::ostream& out) {
         out << (k == 0 ? "" : "/") << dataTypeToString(d.type_combinations[i][k]);
       }
     }
+    out << ". In a file without them: ";
+    const std::vector<DataType> types = defaultTypes(d);
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      out << (i == 0 ? "" : "/") << dataTypeToString(types[i]);
+    }
     out << ".\n\n";
   }
+  out << "Output ports: ";
+  const std::vector<std::string> ports = defaultPorts(d);
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    out << (i == 0 ? "" : ", ") << "`" << ports[i] << "`";
+  }
+  out << ".\n\n";
   if (d.params().rows().empty()) {
     out << "No settings.\n\n";
     return;
@@ -60,12 +71,29 @@ void describe(const StageDescriptor& d, std::ostream& out) {
   out << "\n";
 }
 
+/// The first line that two texts do not share.
+std::string firstDifference(const std::string& committed, const std::string& made) {
+  std::istringstream old_lines(committed);
+  std::istringstream new_lines(made);
+  std::string old_line;
+  std::string new_line;
+  for (int number = 1;; ++number) {
+    const bool has_old = static_cast<bool>(std::getline(old_lines, old_line));
+    const bool has_new = static_cast<bool>(std::getline(new_lines, new_line));
+    if ((!has_old && !has_new) || has_old != has_new || old_line != new_line) {
+      return "line " + std::to_string(number) + " is\n    " + (has_old ? old_line : "(no line)") +
+             "\nand should be\n    " + (has_new ? new_line : "(no line)") + "\n";
+    }
+  }
+}
+
 TEST(Docs, StagePageIsWhatTheDescriptorsSay) {
   std::ostringstream page;
   page
       << "# Stages\n\nMade from the stage descriptors; a test keeps it true. \"default\" is what a "
          "new C++ object has, \"in a file\"\nwhat a configuration file means when it leaves the key "
-         "out. The bytes of each stage are in its SPEC.md.\n\n";
+         "out. Ports are those of a new object; settings can leave some out. The bytes of each "
+         "stage are in its SPEC.md.\n\n";
   for (const StageDescriptor* d : allStages()) {
     describe(*d, page);
   }
@@ -76,7 +104,10 @@ TEST(Docs, StagePageIsWhatTheDescriptorsSay) {
   std::ifstream in(path);
   const std::string committed((std::istreambuf_iterator<char>(in)),
                               std::istreambuf_iterator<char>());
-  EXPECT_EQ(committed, page.str()) << "run with FZ_UPDATE_DOCS=1 and commit docs/stages.md";
+  EXPECT_TRUE(committed == page.str())
+      << firstDifference(committed, page.str())
+      << "docs/stages.md is not what the descriptors say; write it anew and commit it:\n"
+      << "    FZ_UPDATE_DOCS=1 build/cpu/bin/fz_stage_tests --gtest_filter='Docs.*'";
 }
 
 }  // namespace

@@ -41,6 +41,15 @@ TEST(Registry, EveryListedTypeCombinationCanBeMadeAndNoOther) {
   }
 }
 
+TEST(Registry, AConfigurationWithoutTypesMeansTypesThatExist) {
+  for (const StageDescriptor* d : allStages()) {
+    const auto& all = d->type_combinations;
+    EXPECT_EQ(std::count(all.begin(), all.end(), defaultTypes(*d)), d->type_keys.empty() ? 0 : 1)
+        << d->name;
+    EXPECT_FALSE(defaultPorts(*d).empty()) << d->name;
+  }
+}
+
 TEST(Registry, EveryStageHasACase) {
   for (const StageDescriptor* d : allStages()) {
     const bool found = std::any_of(stageCases().begin(), stageCases().end(),

@@ -34,12 +34,8 @@ foreach(package fz FZGPUModules)
 endforeach()
 
 set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig:$ENV{PKG_CONFIG_PATH})
-set(static "")
-if(STATIC)
-  set(static --static)
-endif()
 foreach(module fz fzgpumodules)
-  execute_process(COMMAND ${PKG_CONFIG} ${static} --cflags --libs ${module}
+  execute_process(COMMAND ${PKG_CONFIG} --cflags --libs ${module}
                   OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(flags UNIX_COMMAND "${flags}")
   set(program ${WORK_DIR}/consumer_${module})

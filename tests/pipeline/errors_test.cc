@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "coders/bitpack/bitpack_stage.h"
+#include "fz/host_api.h"
+#include "fz/presets.h"
 #include "predictors/diff/diff.h"
 #include "support/pipelines.h"
 #include "support/test_stages.h"
@@ -134,6 +136,27 @@ TEST(PipelineErrors, InputThatDoesNotFillTheDimsIsRefused) {
   EXPECT_EQ(codeOf([&] { frameOf(pipeline, wave(64 * 63)); }), ErrorCode::kBadSize);
   const auto values = wave(std::size_t{64} * 64);
   EXPECT_EQ(countMisses(values, roundTrip(pipeline, values)), 0u);
+}
+
+TEST(PipelineErrors, DimsThatDoNotHoldTheInputAreRefusedByEveryPreset) {
+  const auto values = wave(1200);
+  const std::size_t huge = std::size_t{1} << 33;
+  for (const Preset& preset : allPresets()) {
+    SCOPED_TRACE(std::string(preset.name));
+    CompressOptions options;
+    options.preset = preset.name;
+    for (const std::array<std::size_t, 3>& dims :
+         std::vector<std::array<std::size_t, 3>>{{10, 10, 1}, {huge, huge, 1}, {0, 7, 1}, {600}}) {
+      options.dims = {dims[0], std::max<std::size_t>(1, dims[1]),
+                      std::max<std::size_t>(1, dims[2])};
+      const Failure failure = failureOf([&] { compress(std::span(values), options); });
+      EXPECT_EQ(failure.code, ErrorCode::kBadSize);
+      EXPECT_TRUE(failure.mentions("1200") && failure.mentions(std::to_string(dims[0])))
+          << failure.message;
+    }
+    options.dims = {0, 30, 1};
+    EXPECT_EQ(decompress(compress(std::span(values), options)).bytes().size(), byteCount(values));
+  }
 }
 
 TEST(PipelineErrors, ATooSmallBufferIsRefusedWithBothSizes) {

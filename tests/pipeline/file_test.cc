@@ -182,6 +182,42 @@ TEST_F(File, HeaderChecksumCannotBeSwitchedOff) {
   }
 }
 
+TEST_F(File, WhoseDimsAreNotThoseOfItsDataIsRefused) {
+  constexpr std::size_t kNdim = kCoreBytes + kReservedOffset + 5;
+  constexpr std::size_t kDims = kCoreBytes + kReservedOffset + 16;
+  const auto codeWith = [&](int ndim, const std::array<std::uint64_t, 3>& dims) {
+    FrameBytes bytes = frame_;
+    bytes[kNdim] = static_cast<std::uint8_t>(ndim);
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      put64(bytes, kDims + 8 * axis, dims[axis]);
+    }
+    sealHeader(bytes);
+    return codeOfReading(bytes);
+  };
+  EXPECT_EQ(codeWith(1, {kValues, 1, 1}), std::nullopt);
+  EXPECT_EQ(codeWith(3, {kValues / 4, 2, 2}), std::nullopt);
+  EXPECT_EQ(codeWith(1, {kValues + 1, 1, 1}), ErrorCode::kCorrupt);
+  EXPECT_EQ(codeWith(2, {kValues, 2, 1}), ErrorCode::kCorrupt);
+  EXPECT_EQ(codeWith(3, {kValues, 0, 1}), ErrorCode::kCorrupt);
+  EXPECT_EQ(codeWith(1, {kValues / 2, 2, 1}), ErrorCode::kCorrupt) << "an axis beyond the last";
+  EXPECT_EQ(codeWith(0, {kValues, 1, 1}), ErrorCode::kCorrupt);
+  EXPECT_EQ(codeWith(4, {kValues, 1, 1}), ErrorCode::kCorrupt);
+  const std::uint64_t huge = std::uint64_t{1} << 32;
+  EXPECT_EQ(codeWith(3, {huge, huge, kValues}), ErrorCode::kCorrupt) << "0 modulo 2^64";
+}
+
+TEST_F(File, WhoseBoundIsNoNumberIsRefused) {
+  constexpr std::size_t kRequested = kCoreBytes + kReservedOffset + 40;
+  for (const std::size_t offset : {kRequested, kRequested + 8}) {
+    for (const double bound : {-1.0, HUGE_VAL, std::nan("")}) {
+      FrameBytes bytes = frame_;
+      ByteWriter(MutableByteView(bytes).subspan(offset, 8)).f64(bound);
+      sealHeader(bytes);
+      EXPECT_EQ(codeOfReading(bytes), ErrorCode::kCorrupt) << bound;
+    }
+  }
+}
+
 TEST_F(File, OfVersions30And31IsRead) {
   writeAll(path_, asVersion31(frame_));
   EXPECT_EQ(countMisses(values_, decodeFile(path_)), 0u) << "3.1";

@@ -1,5 +1,9 @@
+#include <cstdlib>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 
 #include "backends/cpu/exec_context.h"
 #include "backends/cpu/executors.h"
@@ -160,6 +164,41 @@ TEST(Threads, AnErrorInsideATaskReachesTheCaller) {
   std::atomic<std::size_t> n_done = 0;
   parallelFor(*executor, 1000, [&](std::size_t) { ++n_done; });
   EXPECT_EQ(n_done, 1000u);
+}
+
+/// In a child process: room for a few thread stacks, then an executor that asks for many. Exits
+/// with 0 when it works with the threads it got; the alarm ends a hang.
+[[noreturn]] void useFewerThreadsAndExit() {
+  constexpr std::size_t kWanted = 64;
+  constexpr std::size_t kRoomBytes = std::size_t{48} << 20;
+  alarm(30);
+  std::size_t n_pages = 0;
+  std::ifstream("/proc/self/statm") >> n_pages;
+  const rlim_t limit = n_pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + kRoomBytes;
+  const rlimit address_space{limit, limit};
+  if (setrlimit(RLIMIT_AS, &address_space) != 0) {
+    std::_Exit(2);
+  }
+  const auto executor = makeStdExecutor(kWanted);
+  std::atomic<std::size_t> n_done = 0;
+  parallelFor(*executor, 1000, [&](std::size_t) { ++n_done; });
+  const bool works = executor->threadCount() >= 1 && executor->threadCount() < kWanted;
+  std::_Exit(works && n_done == 1000 ? 0 : 1);
+}
+
+TEST(Threads, WhenTheSystemGivesFewerThreadsTheExecutorWorksWithThose) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need the address space that this test takes away";
+#endif
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(useFewerThreadsAndExit(), testing::ExitedWithCode(0), "");
+}
+
+TEST(Threads, ARequestForMoreThanTheLimitGetsTheLimit) {
+  EXPECT_EQ(usableThreads(kMaxThreads + 1), kMaxThreads);
+  EXPECT_EQ(usableThreads(static_cast<std::size_t>(-1)), kMaxThreads);
+  EXPECT_EQ(usableThreads(5), 5u);
+  EXPECT_EQ(usableThreads(0), std::min(hardwareThreads(), kMaxThreads));
 }
 
 }  // namespace

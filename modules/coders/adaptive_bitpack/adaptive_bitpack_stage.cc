@@ -50,7 +50,7 @@ const ParamTable& AdaptiveBitpackStage<T>::paramTable() const {
 }
 
 template <class T>
-std::vector<std::size_t> AdaptiveBitpackStage<T>::encodedBytes(std::size_t input_bytes) const {
+SimpleStage::PortBytes AdaptiveBitpackStage<T>::encodedBytes(std::size_t input_bytes) const {
   const BlockLayout layout = layoutOf(*this);
   const std::size_t n_blocks =
       bits::ceilDiv(input_bytes / sizeof(T), std::size_t{layout.block_values});
@@ -145,7 +145,7 @@ std::unique_ptr<Stage> make(std::span<const DataType> types) {
   return makeFor<AdaptiveBitpackStage>(types, AdaptiveBitpackTypes{});
 }
 
-std::vector<DataType> typesFromConfig(ByteView config) {
+StageTypes typesFromConfig(ByteView config) {
   if (config.empty()) {
     return {};  // the block size and the number of values are nowhere else
   }
@@ -173,7 +173,7 @@ const StageDescriptor& descriptor() {
       .params = &params,
       .adjust_config_defaults = nullptr,
       .graph_compatible_forward = true,
-      .graph_compatible_inverse = false,
+      .graph_compatible_inverse = true,
   };
   return kDescriptor;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fz/simple_stage.h"
+#include "mem/scratch.h"
 
 namespace fz {
 
@@ -42,13 +43,27 @@ class AdaptiveBitpackStage final : public SimpleStage {
 
  protected:
   DataType inputType() const override { return kDataTypeOf<T>; }
-  std::vector<Port> outputPorts() const override { return {{"output", DataType::UINT8}}; }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override;
+  Ports outputPorts() const override { return {{"output", DataType::UINT8}}; }
+  PortBytes encodedBytes(std::size_t input_bytes) const override;
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
+
+#if FZ_HAVE_CUDA
+ public:
+  bool hasCuda() const override {
+    return true;
+  }
+  std::vector<DeviceField> deviceFields() const override;
+
+ protected:
+  void encodeCuda(const CudaRun& run) override;
+  void decodeCuda(const CudaRun& run) override;
+  void finishEncodeCuda(const StageRecord& record) override;
+  void throwDeviceError(const StageRecord& record) const override;
+#endif
 
  private:
   /// What the stored config holds.
@@ -61,6 +76,8 @@ class AdaptiveBitpackStage final : public SimpleStage {
   State state_;
   State saved_;
   std::unique_ptr<adaptive_bitpack::CpuScratch> scratch_;
+  Scratch cuda_states_;
+  Scratch cuda_offsets_;
 };
 
 extern template class AdaptiveBitpackStage<std::int16_t>;

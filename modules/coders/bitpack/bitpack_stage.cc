@@ -49,11 +49,6 @@ void BitpackStage<T>::restoreState() {
 }
 
 template <class T>
-bool BitpackStage<T>::isGraphCompatible() const {
-  return !auto_detect_ && SimpleStage::isGraphCompatible();
-}
-
-template <class T>
 const ParamTable& BitpackStage<T>::params() {
   using Self = BitpackStage<T>;
   static const ParamTable kTable = [] {
@@ -78,7 +73,7 @@ const ParamTable& BitpackStage<T>::params() {
 }
 
 template <class T>
-std::vector<std::size_t> BitpackStage<T>::encodedBytes(std::size_t input_bytes) const {
+SimpleStage::PortBytes BitpackStage<T>::encodedBytes(std::size_t input_bytes) const {
   if (auto_detect_ || n_bits_ == bitpack::kWidth<T>) {
     return {input_bytes};
   }
@@ -208,7 +203,7 @@ std::unique_ptr<Stage> make(std::span<const DataType> types) {
   return makeFor<BitpackStage>(types, BitpackTypes{});
 }
 
-std::vector<DataType> typesFromConfig(ByteView config) {
+StageTypes typesFromConfig(ByteView config) {
   return {config.empty() ? DataType::UINT16 : static_cast<DataType>(config[0])};
 }
 

@@ -29,11 +29,10 @@ class BitpackStage final : public SimpleStage {
   std::uint32_t getNBits() const;
 
   /// Every compress takes the smallest number of bits that holds all values. Costs one more pass
-  /// over the input and keeps the stage out of CUDA graphs. Off by default.
+  /// over the input. Off by default.
   void setAutoDetect(bool on) { auto_detect_ = on; }
   bool isAutoDetect() const { return auto_detect_; }
 
-  bool isGraphCompatible() const override;
   void saveState() override;
   void restoreState() override;
   const StageDescriptor& descriptor() const override { return bitpack::descriptor(); }
@@ -45,13 +44,28 @@ class BitpackStage final : public SimpleStage {
 
  protected:
   DataType inputType() const override { return DataType::UNKNOWN; }
-  std::vector<Port> outputPorts() const override { return {{"output", DataType::UNKNOWN}}; }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override;
+  Ports outputPorts() const override { return {{"output", DataType::UNKNOWN}}; }
+  PortBytes encodedBytes(std::size_t input_bytes) const override;
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
+  bool hasFixedEncodedBytes(std::size_t /*port*/) const override { return !auto_detect_; }
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
+
+#if FZ_HAVE_CUDA
+ public:
+  bool hasCuda() const override {
+    return true;
+  }
+  std::vector<DeviceField> deviceFields() const override;
+
+ protected:
+  void encodeCuda(const CudaRun& run) override;
+  void decodeCuda(const CudaRun& run) override;
+  void finishEncodeCuda(const StageRecord& record) override;
+  void throwDeviceError(const StageRecord& record) const override;
+#endif
 
  private:
   std::uint32_t detectBits(const CpuRun& run, std::size_t n_values);

@@ -8,8 +8,6 @@ namespace fz::huffman {
 
 namespace {
 
-constexpr std::size_t kOffsets = 6;
-
 void checkPartitions(ByteView blob, const BlobHeader& header, const BlobLayout& layout) {
   std::uint64_t word = 0;
   for (std::uint64_t p = 0; p < header.n_partitions; ++p) {
@@ -24,16 +22,6 @@ void checkPartitions(ByteView blob, const BlobHeader& header, const BlobLayout& 
 }
 
 }  // namespace
-
-BlobLayout layoutOf(const BlobHeader& header, std::size_t value_bytes) {
-  BlobLayout layout{};
-  layout.book = kHeaderBytes;
-  layout.partition_bits = layout.book + kBookTableBytes + value_bytes * header.bklen;
-  layout.partition_offsets = layout.partition_bits + 4 * header.n_partitions;
-  layout.words = layout.partition_offsets + 4 * header.n_partitions;
-  layout.end = layout.words + 4 * header.n_words;
-  return layout;
-}
 
 void requireBlobFits(const BlobHeader& header, const BlobLayout& layout) {
   FZ_REQUIRE(layout.end <= kMaxBlobBytes, ErrorCode::kBadSize,
@@ -68,29 +56,25 @@ BlobHeader readHeader(ByteView blob, std::size_t value_bytes) {
   header.n_values = in.u64();
   header.n_bits = in.u64();
   header.n_words = in.u64();
-  std::uint32_t offsets[kOffsets];
+  std::uint32_t offsets[kHeaderOffsets];
   for (std::uint32_t& offset : offsets) {
     offset = in.u32();
   }
 
-  FZ_REQUIRE(header.partition_values > 0 &&
-                 header.n_partitions ==
-                     bits::ceilDiv<std::uint64_t>(header.n_values, header.partition_values),
-             ErrorCode::kCorrupt, "Huffman: {} values in {} partitions of {}", header.n_values,
-             header.n_partitions, header.partition_values);
-  FZ_REQUIRE(header.n_words <= blob.size() / 4, ErrorCode::kCorrupt,
+  const HeaderFault fault = checkHeader(header, offsets, blob.size(), value_bytes);
+  FZ_REQUIRE(fault != HeaderFault::kPartitions, ErrorCode::kCorrupt,
+             "Huffman: {} values in {} partitions of {}", header.n_values, header.n_partitions,
+             header.partition_values);
+  FZ_REQUIRE(fault != HeaderFault::kWords, ErrorCode::kCorrupt,
              "Huffman: {} words in a stream of {} bytes", header.n_words, blob.size());
   const BlobLayout layout = layoutOf(header, value_bytes);
-  FZ_REQUIRE(offsets[0] == 0 && offsets[1] == layout.book && offsets[2] == layout.partition_bits &&
-                 offsets[3] == layout.partition_offsets && offsets[4] == layout.words &&
-                 offsets[5] == layout.end && layout.end == blob.size(),
-             ErrorCode::kCorrupt,
+  FZ_REQUIRE(fault != HeaderFault::kOffsets, ErrorCode::kCorrupt,
              "Huffman: parts at {}, {}, {}, {}, {}; needed {}, {}, {}, {} and {} bytes, got {}",
              offsets[1], offsets[2], offsets[3], offsets[4], offsets[5], layout.partition_bits,
              layout.partition_offsets, layout.words, layout.end, layout.end, blob.size());
-  FZ_REQUIRE(header.n_values <= header.n_bits && header.n_bits <= 32 * header.n_words,
-             ErrorCode::kCorrupt, "Huffman: {} values in {} bits in {} words", header.n_values,
-             header.n_bits, header.n_words);
+  FZ_REQUIRE(fault != HeaderFault::kBits, ErrorCode::kCorrupt,
+             "Huffman: {} values in {} bits in {} words", header.n_values, header.n_bits,
+             header.n_words);
   checkPartitions(blob, header, layout);
   return header;
 }

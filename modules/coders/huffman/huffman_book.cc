@@ -201,27 +201,23 @@ BookTables readBook(ByteView stored, std::size_t value_bytes, std::uint32_t bkle
   for (std::uint32_t& v : entry) {
     v = in.u32();
   }
-  FZ_REQUIRE(entry[0] == 0 && entry[1] == 0, ErrorCode::kCorrupt,
+  std::uint32_t n_codes[kLengthSlots];
+  BookTables book;
+  const BookCheck check = checkBook(first, entry, bklen, n_codes, book);
+  const BookFault fault = check.fault;
+  const std::uint32_t l = check.n_bits;
+  FZ_REQUIRE(fault != BookFault::kNoBits, ErrorCode::kCorrupt,
              "Huffman: book with {} codes of no bits (a constant input of the original system, "
              "which lost it)",
              entry[1]);
-  std::uint32_t n_codes[kLengthSlots] = {};
-  for (std::uint32_t l = 1; l + 1 < kLengthSlots; ++l) {
-    FZ_REQUIRE(entry[l] <= entry[l + 1] && entry[l + 1] <= bklen, ErrorCode::kCorrupt,
-               "Huffman: book has keys {} to {} for length {}, of {} keys", entry[l], entry[l + 1],
-               l, bklen);
-    n_codes[l] = entry[l + 1] - entry[l];
-  }
-  BookTables book;
-  makeTables(n_codes, book);
-  FZ_REQUIRE(book.longest > 0, ErrorCode::kCorrupt, "Huffman: book without codes");
-  // With every first[] as derived, fitting at length 1 means fitting at all lengths.
-  FZ_REQUIRE(book.first[1] + n_codes[1] <= 2, ErrorCode::kCorrupt,
-             "Huffman: book has more codes than {} bits can tell apart", book.longest);
-  for (std::uint32_t l = 1; l <= book.longest; ++l) {
-    FZ_REQUIRE(first[l] == book.first[l], ErrorCode::kCorrupt,
-               "Huffman: first code of length {} must be {}, is {}", l, book.first[l], first[l]);
-  }
+  FZ_REQUIRE(fault != BookFault::kKeyRange, ErrorCode::kCorrupt,
+             "Huffman: book has keys {} to {} for length {}, of {} keys", entry[l], entry[l + 1], l,
+             bklen);
+  FZ_REQUIRE(fault != BookFault::kNoCodes, ErrorCode::kCorrupt, "Huffman: book without codes");
+  FZ_REQUIRE(fault != BookFault::kTooMany, ErrorCode::kCorrupt,
+             "Huffman: book has more codes than {} bits can tell apart", l);
+  FZ_REQUIRE(fault != BookFault::kFirst, ErrorCode::kCorrupt,
+             "Huffman: first code of length {} must be {}, is {}", l, book.first[l], first[l]);
   for (std::uint32_t i = 0; i < entry[kLengthSlots - 1]; ++i) {
     std::uint32_t key = 0;
     std::memcpy(&key, stored.data() + in.position() + i * value_bytes, value_bytes);

@@ -53,6 +53,72 @@ FZ_HD void makeTables(const std::uint32_t* n_codes, BookTables& book) {
   book.first[0] = 255;  // what the original system has there; no decoder looks
 }
 
+enum class BookFault : std::uint8_t { kNone, kNoBits, kKeyRange, kNoCodes, kTooMany, kFirst };
+
+/// What is wrong with a book, and at which code length.
+struct BookCheck {
+  BookFault fault;
+  std::uint32_t n_bits;
+};
+
+/// Derives the book from untrusted tables and compares: lengths, order and prefix property. The
+/// keys are not looked at. `n_codes` is room for kLengthSlots numbers.
+FZ_HD BookCheck checkBook(const std::uint32_t* first,
+                          const std::uint32_t* entry,
+                          std::uint32_t bklen,
+                          std::uint32_t* n_codes,
+                          BookTables& book) {
+  if (entry[0] != 0 || entry[1] != 0) {
+    return {BookFault::kNoBits, 0};
+  }
+  n_codes[0] = n_codes[kLengthSlots - 1] = 0;
+  for (std::uint32_t l = 1; l + 1 < kLengthSlots; ++l) {
+    if (entry[l] > entry[l + 1] || entry[l + 1] > bklen) {
+      return {BookFault::kKeyRange, l};
+    }
+    n_codes[l] = entry[l + 1] - entry[l];
+  }
+  makeTables(n_codes, book);
+  if (book.longest == 0) {
+    return {BookFault::kNoCodes, 0};
+  }
+  // With every first[] as derived, fitting at length 1 means fitting at all lengths.
+  if (book.first[1] + n_codes[1] > 2) {
+    return {BookFault::kTooMany, book.longest};
+  }
+  for (std::uint32_t l = 1; l <= book.longest; ++l) {
+    if (first[l] != book.first[l]) {
+      return {BookFault::kFirst, l};
+    }
+  }
+  return {BookFault::kNone, 0};
+}
+
+/// Looks for a code of n_bits to `longest` bits at the top of `bits`; shorter ones must have been
+/// excluded. Its length in the lower 8 bits, the place of its symbol in the keys above; 0 when
+/// there is none.
+FZ_HD std::uint32_t findCode(const BookTables& book,
+                             std::uint64_t bits,
+                             std::uint32_t n_bits,
+                             std::uint32_t longest) {
+  for (; n_bits <= longest; ++n_bits) {
+    const auto code = static_cast<std::uint32_t>(bits >> (64 - n_bits));
+    if (code >= book.first[n_bits]) {
+      const std::uint32_t rank = code - book.first[n_bits];
+      return rank < codesOfLength(book, n_bits) ? packCode(book.entry[n_bits] + rank, n_bits) : 0;
+    }
+  }
+  return 0;
+}
+
+/// findCode for bits that a table of the codes of up to table_bits bits does not resolve.
+FZ_HD std::uint32_t findLongCode(const BookTables& book,
+                                 std::uint64_t bits,
+                                 std::uint32_t table_bits) {
+  const bool is_longer = (bits >> (64 - table_bits)) < book.first[table_bits];
+  return findCode(book, bits, is_longer ? table_bits + 1 : 1, book.longest);
+}
+
 // Words are little-endian at any byte offset: a book of an odd number of bytes precedes them.
 FZ_HD std::uint32_t loadWord(const std::uint8_t* words, std::uint64_t index) {
   std::uint32_t word = 0;

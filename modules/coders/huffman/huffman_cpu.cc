@@ -234,20 +234,11 @@ HWY_INLINE std::uint64_t peek(const DecodeJob& job, std::uint64_t at) {
 /// it is none of the book.
 template <class T>
 HWY_NOINLINE std::uint32_t longCode(const DecodeJob& job, std::uint64_t bits) {
-  const BookTables& book = *job.book;
-  const bool is_longer = (bits >> (64 - kTableBits)) < book.first[kTableBits];
-  for (std::uint32_t l = is_longer ? kTableBits + 1 : 1; l <= book.longest; ++l) {
-    const auto code = static_cast<std::uint32_t>(bits >> (64 - l));
-    if (code >= book.first[l]) {
-      const std::uint32_t rank = code - book.first[l];
-      if (rank >= codesOfLength(book, l)) {
-        return 0;
-      }
-      const std::uint32_t key = loadLe<T>(job.keys + sizeof(T) * (book.entry[l] + rank));
-      return packCode(key, l);
-    }
+  const std::uint32_t found = findLongCode(*job.book, bits, kTableBits);
+  if (found == 0) {
+    return 0;
   }
-  return 0;
+  return packCode(loadLe<T>(job.keys + sizeof(T) * codeOf(found)), codeBits(found));
 }
 
 /// kPerPeek values from bit `at` on; false for a code that is not in the book.

@@ -7,6 +7,7 @@
 #include "coders/huffman/huffman_blob_impl.h"
 #include "coders/huffman/huffman_book_impl.h"
 #include "coders/huffman/huffman_cpu.h"
+#include "coders/huffman/huffman_workspace_impl.h"
 #include "core/require.h"
 #include "shared/bits.h"
 #include "shared/byte_io.h"
@@ -14,16 +15,6 @@
 namespace fz {
 
 namespace huffman {
-
-/// What a stage keeps between calls.
-struct Workspace {
-  Scratch sub_histograms;
-  Scratch counts;
-  BookScratch book;
-  Scratch partition_bits;
-  Scratch partition_offsets;
-  DecodeTable table;
-};
 
 namespace {
 
@@ -163,14 +154,14 @@ std::uint32_t HuffmanStage<T>::partitionValues() const {
 }
 
 template <class T>
-std::vector<std::size_t> HuffmanStage<T>::encodedBytes(std::size_t input_bytes) const {
+SimpleStage::PortBytes HuffmanStage<T>::encodedBytes(std::size_t input_bytes) const {
   const std::uint64_t n = input_bytes / sizeof(T);
   const BlobHeader shape{.bklen = bklen_, .partition_values = partitionValues()};
   return {n == 0 ? 0 : blobBytes(n, fixedBits(n, bklen_), shape, sizeof(T))};
 }
 
 template <class T>
-std::vector<std::size_t> HuffmanStage<T>::maxEncodedBytes(std::size_t input_bytes) const {
+SimpleStage::PortBytes HuffmanStage<T>::maxEncodedBytes(std::size_t input_bytes) const {
   const std::uint64_t n = input_bytes / sizeof(T);
   const BlobHeader shape{.bklen = bklen_, .partition_values = partitionValues()};
   const std::uint64_t n_bits = n < kFirstLimitedCount ? fixedBits(n, bklen_) : kMaxCodeBits;
@@ -304,6 +295,11 @@ void HuffmanStage<T>::readConfig(ByteReader& in) {
 }
 
 template <class T>
+std::vector<DeviceField> HuffmanStage<T>::deviceFields() const {
+  return {{.config_offset = 3, .n_bytes = 8, .slot = kCountSlot}};
+}
+
+template <class T>
 const ParamTable& HuffmanStage<T>::paramTable() const {
   static const ParamTable kTable({
       intParam<HuffmanStage>(
@@ -337,7 +333,7 @@ std::unique_ptr<Stage> make(std::span<const DataType> types) {
   return makeFor<HuffmanStage>(types, Types{});
 }
 
-std::vector<DataType> typesFromConfig(ByteView config) {
+StageTypes typesFromConfig(ByteView config) {
   return {config.empty() ? DataType::UINT16 : static_cast<DataType>(config[0])};
 }
 
@@ -361,8 +357,7 @@ const StageDescriptor& descriptor() {
       .types_from_config = &typesFromConfig,
       .params = &params,
       .adjust_config_defaults = nullptr,
-      .graph_compatible_forward = false,
-      .graph_compatible_inverse = false,
+      .graph_compatible_forward = false,  // the host builds the book
   };
   return kDescriptor;
 }

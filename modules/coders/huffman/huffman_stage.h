@@ -44,6 +44,7 @@ class HuffmanStage final : public SimpleStage {
   std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
   const ParamTable& paramTable() const override;
   const StageDescriptor& descriptor() const override { return huffman::descriptor(); }
+  std::vector<DeviceField> deviceFields() const override;
 
   /// Keeps and brings back what deserializeHeader overwrites: book length and value count.
   void saveState() override {
@@ -57,14 +58,26 @@ class HuffmanStage final : public SimpleStage {
 
  protected:
   DataType inputType() const override { return DataType::UNKNOWN; }
-  std::vector<Port> outputPorts() const override { return {{"output", DataType::UNKNOWN}}; }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override;
-  std::vector<std::size_t> maxEncodedBytes(std::size_t input_bytes) const override;
+  Ports outputPorts() const override { return {{"output", DataType::UNKNOWN}}; }
+  PortBytes encodedBytes(std::size_t input_bytes) const override;
+  PortBytes maxEncodedBytes(std::size_t input_bytes) const override;
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
+#if FZ_HAVE_CUDA
+  /// Waits once for the stream: the histogram is read back and the host builds the book from it.
+  void encodeCuda(const CudaRun& run) override;
+  void decodeCuda(const CudaRun& run) override;
+  void finishEncodeCuda(const StageRecord& record) override;
+  void throwDeviceError(const StageRecord& record) const override;
+
+ public:
+  bool hasCuda() const override {
+    return true;
+  }
+#endif
 
  private:
   static constexpr std::uint32_t kDefaultBklen = sizeof(T) == 1 ? 256 : 1024;

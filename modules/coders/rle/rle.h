@@ -25,18 +25,29 @@ class RLEStage final : public SimpleStage {
  public:
   const StageDescriptor& descriptor() const override { return rle::descriptor(); }
   std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
+  std::vector<DeviceField> deviceFields() const override { return {{1, 4, 0}}; }
 
  protected:
   DataType inputType() const override { return kDataTypeOf<T>; }
-  std::vector<Port> outputPorts() const override { return {{"output", kDataTypeOf<T>}}; }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override;
+  Ports outputPorts() const override { return {{"output", kDataTypeOf<T>}}; }
+  PortBytes encodedBytes(std::size_t input_bytes) const override;
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
+  bool hasFixedDecodedBytes() const override { return false; }
+#if FZ_HAVE_CUDA
+  bool hasCuda() const override;
+  void encodeCuda(const CudaRun& run) override;
+  void decodeCuda(const CudaRun& run) override;
+  void finishEncodeCuda(const StageRecord& record) override;
+  void throwDeviceError(const StageRecord& record) const override;
+#endif
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 
  private:
+  /// Throws Error(kBadSize) unless n_bytes are whole values and not too many.
+  void checkInput(std::uint64_t n_bytes) const;
   /// Checks count, size and lengths of an untrusted stream; returns the runs, and in tile_starts_
   /// the position of every kTileRuns-th run.
   std::uint64_t checkStream(const CpuRun& run);
@@ -45,6 +56,7 @@ class RLEStage final : public SimpleStage {
   Scratch marks_;               ///< one bit per value: a run begins here
   Scratch tile_starts_;
   Scratch next_starts_;
+  Scratch look_back_;
 };
 
 extern template class RLEStage<std::uint8_t>;

@@ -62,7 +62,7 @@ void turnIntoNextStarts(std::span<std::uint64_t> starts, std::uint64_t n_values)
 }  // namespace
 
 template <class T>
-std::vector<std::size_t> RLEStage<T>::encodedBytes(std::size_t input_bytes) const {
+SimpleStage::PortBytes RLEStage<T>::encodedBytes(std::size_t input_bytes) const {
   return {static_cast<std::size_t>(rle::layoutOf(input_bytes / sizeof(T), sizeof(T)).n_bytes)};
 }
 
@@ -79,15 +79,20 @@ std::size_t RLEStage<T>::decodedBytes(std::span<const std::size_t> encoded_bytes
 }
 
 template <class T>
+void RLEStage<T>::checkInput(std::uint64_t n_bytes) const {
+  FZ_REQUIRE(n_bytes % sizeof(T) == 0, ErrorCode::kBadSize,
+             "{}: input of {} bytes is no whole number of {}-byte values", getName(), n_bytes,
+             sizeof(T));
+  FZ_REQUIRE(n_bytes / sizeof(T) <= kMaxValues, ErrorCode::kBadSize,
+             "{}: at most {} values needed because of 32-bit counts, {} came", getName(),
+             kMaxValues, n_bytes / sizeof(T));
+}
+
+template <class T>
 void RLEStage<T>::encodeCpu(const CpuRun& run) {
   const ByteView in = run.inputs[0];
+  checkInput(in.size());
   const std::size_t n_values = in.size() / sizeof(T);
-  FZ_REQUIRE(in.size() % sizeof(T) == 0, ErrorCode::kBadSize,
-             "{}: input of {} bytes is no whole number of {}-byte values", getName(), in.size(),
-             sizeof(T));
-  FZ_REQUIRE(n_values <= kMaxValues, ErrorCode::kBadSize,
-             "{}: at most {} values needed because of 32-bit counts, {} came", getName(),
-             kMaxValues, n_values);
   n_values_ = static_cast<std::uint32_t>(n_values);
 
   const std::size_t n_tiles = bits::ceilDiv(n_values, std::size_t{rle::kTileValues});
@@ -208,7 +213,7 @@ std::unique_ptr<Stage> make(std::span<const DataType> types) {
   return makeFor<RLEStage>(types, RLETypes{});
 }
 
-std::vector<DataType> typesFromConfig(ByteView config) {
+StageTypes typesFromConfig(ByteView config) {
   return {config.empty() ? DataType::UINT16 : static_cast<DataType>(config[0])};
 }
 
@@ -232,7 +237,6 @@ const StageDescriptor& descriptor() {
       .types_from_config = &typesFromConfig,
       .params = &params,
       .adjust_config_defaults = nullptr,
-      .graph_compatible_inverse = false,
   };
   return kDescriptor;
 }

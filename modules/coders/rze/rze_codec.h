@@ -18,6 +18,10 @@ inline constexpr std::uint32_t kMaxLevels = 4;
 inline constexpr std::uint32_t kRawFlag = 0x80000000u;  // SPEC: entry, stored as it is
 inline constexpr std::uint32_t kTagBytes = 2;           // SPEC: chunk length behind every chunk
 inline constexpr std::uint32_t kZeroChunkBytes = kTagBytes;
+inline constexpr std::uint32_t kHeaderBytes = 8;  // SPEC: stream, before the entries
+inline constexpr std::uint32_t kEntryBytes = 4;
+inline constexpr std::uint32_t kStreamAlign = 4;
+inline constexpr std::uint64_t kMaxInputBytes = 0xFFFFFFFFu;  // SPEC: stream, field 0
 
 /// What the config fixes for all chunks.
 struct ChunkFormat {
@@ -43,7 +47,26 @@ FZ_HD ChunkShape shapeOf(std::uint32_t chunk_bytes, std::uint32_t levels) {
 
 /// Bytes of the last bitmap as stored; the fourth always takes a whole word.
 FZ_HD std::uint32_t lastBitmapBytes(const ChunkShape& shape) {
-  return shape.levels == 4 ? 4u : shape.n_bytes[shape.levels];
+  std::uint32_t n_bytes = 4;
+  for (std::uint32_t level = 1; level < kMaxLevels; ++level) {  // no index that a GPU cannot fold
+    n_bytes = shape.levels == level ? shape.n_bytes[level] : n_bytes;
+  }
+  return n_bytes;
+}
+
+/// What no stored chunk of this shape can exceed unless it is raw: everything is kept.
+FZ_HD std::uint32_t maxPackedBytes(const ChunkShape& shape) {
+  std::uint32_t n_bytes = lastBitmapBytes(shape) + kTagBytes;
+  for (std::uint32_t level = 0; level < kMaxLevels; ++level) {
+    n_bytes += level < shape.levels ? shape.n_bytes[level] : 0u;
+  }
+  return n_bytes;
+}
+
+/// Bytes that a stream of n_chunks chunks has at least: every chunk has an entry and two bytes or
+/// more; only a last chunk of one byte can do with one.
+FZ_HD std::uint64_t minStreamBytes(std::uint64_t n_chunks) {
+  return n_chunks == 0 ? 0 : kHeaderBytes + (kEntryBytes + kTagBytes) * n_chunks - 1;
 }
 
 /// Raw limits of the original system for 4 levels and chunks of 16384; they look at 16382 bytes
@@ -67,8 +90,10 @@ FZ_HD std::uint32_t entryOf(const ChunkFormat& format,
   std::uint32_t n_bytes = kTagBytes;
   if (!is_zero) {
     n_bytes += lastBitmapBytes(shape);
-    for (std::uint32_t level = 0; level < shape.levels; ++level) {
-      n_bytes += kept[level];
+    for (std::uint32_t level = 0; level < kMaxLevels; ++level) {
+      if (level < shape.levels) {
+        n_bytes += kept[level];
+      }
     }
   }
   const bool is_classic = format.chunk_bytes == kMaxChunkBytes && shape.levels == kMaxLevels;

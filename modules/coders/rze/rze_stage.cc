@@ -15,10 +15,10 @@ namespace fz {
 
 namespace {
 
-constexpr std::size_t kMaxInputBytes = 0xFFFFFFFFu;  // SPEC: stream header, field 0
-constexpr std::size_t kHeaderBytes = 8;
-constexpr std::size_t kEntryBytes = 4;
-constexpr std::size_t kStreamAlign = 4;
+using rze::kEntryBytes;
+using rze::kHeaderBytes;
+using rze::kMaxInputBytes;
+constexpr std::size_t kStreamAlign = rze::kStreamAlign;
 // Chunks per thread that are planned before they are written: they and their plans stay in the
 // second-level cache. Not part of the format.
 constexpr std::size_t kBatchChunks = 16;
@@ -69,7 +69,7 @@ void RZEStage::setLevels(int levels) {
   levels_ = levels;
 }
 
-std::vector<std::size_t> RZEStage::encodedBytes(std::size_t input_bytes) const {
+SimpleStage::PortBytes RZEStage::encodedBytes(std::size_t input_bytes) const {
   if (input_bytes == 0) {
     return {0};
   }
@@ -84,9 +84,7 @@ std::vector<std::size_t> RZEStage::encodedBytes(std::size_t input_bytes) const {
 std::size_t RZEStage::decodedBytes(std::span<const std::size_t> encoded_bytes) const {
   const std::size_t n_stream = encoded_bytes[0];
   const std::size_t n_chunks = chunkCount(original_bytes_, chunk_bytes_);
-  // Every chunk has an entry and two bytes or more; only a last chunk of one byte can do with one.
-  const std::size_t n_least =
-      n_chunks == 0 ? 0 : kHeaderBytes + (kEntryBytes + rze::kTagBytes) * n_chunks - 1;
+  const std::size_t n_least = rze::minStreamBytes(n_chunks);
   FZ_REQUIRE((n_stream == 0) == (n_chunks == 0) && n_stream >= n_least, ErrorCode::kCorrupt,
              "RZE: {} bytes in chunks of {} need a stream of {} bytes or more, {} came",
              original_bytes_, chunk_bytes_, n_least, n_stream);
@@ -219,7 +217,7 @@ const ParamTable& params() {
   return kTable;
 }
 
-std::vector<DataType> typesFromConfig(ByteView /*config*/) {
+StageTypes typesFromConfig(ByteView /*config*/) {
   return {};
 }
 
@@ -238,8 +236,6 @@ const StageDescriptor& descriptor() {
       .types_from_config = &typesFromConfig,
       .params = &params,
       .adjust_config_defaults = nullptr,
-      .graph_compatible_forward = true,
-      .graph_compatible_inverse = false,
   };
   return kDescriptor;
 }

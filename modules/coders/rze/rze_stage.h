@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "fz/simple_stage.h"
 #include "mem/scratch.h"
@@ -30,14 +32,22 @@ class RZEStage final : public SimpleStage {
   const ParamTable& paramTable() const override;
   void saveState() override { saved_original_bytes_ = original_bytes_; }
   void restoreState() override { original_bytes_ = saved_original_bytes_; }
+  std::vector<DeviceField> deviceFields() const override { return {{5, 4, 0}}; }
 
  protected:
   DataType inputType() const override { return DataType::UNKNOWN; }
-  std::vector<Port> outputPorts() const override { return {{"output", DataType::UINT8}}; }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override;
+  Ports outputPorts() const override { return {{"output", DataType::UINT8}}; }
+  PortBytes encodedBytes(std::size_t input_bytes) const override;
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
+#if FZ_HAVE_CUDA
+  bool hasCuda() const override;
+  void encodeCuda(const CudaRun& run) override;
+  void decodeCuda(const CudaRun& run) override;
+  void finishEncodeCuda(const StageRecord& record) override;
+  void throwDeviceError(const StageRecord& record) const override;
+#endif
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 
@@ -48,6 +58,7 @@ class RZEStage final : public SimpleStage {
   std::size_t saved_original_bytes_ = 0;
   Scratch plans_;
   Scratch offsets_;
+  Scratch look_back_;
 };
 
 }  // namespace fz

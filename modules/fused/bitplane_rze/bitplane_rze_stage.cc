@@ -56,7 +56,7 @@ void writeHeader(std::uint64_t n_symbols, std::uint64_t n_words, MutableByteView
 
 }  // namespace
 
-std::vector<std::size_t> BitplaneRZEStage::encodedBytes(std::size_t input_bytes) const {
+SimpleStage::PortBytes BitplaneRZEStage::encodedBytes(std::size_t input_bytes) const {
   if (input_bytes == 0) {
     return {0};
   }
@@ -80,13 +80,17 @@ std::size_t BitplaneRZEStage::decodedBytes(std::span<const std::size_t> encoded_
   return static_cast<std::size_t>(2 * n_symbols_);
 }
 
+void BitplaneRZEStage::checkInput(std::uint64_t n_bytes) const {
+  FZ_REQUIRE(n_bytes % 2 == 0, ErrorCode::kBadSize,
+             "{}: input of {} bytes is no whole number of 2-byte values", getName(), n_bytes);
+  FZ_REQUIRE(n_bytes / 2 <= bp::kMaxSymbols, ErrorCode::kBadSize,
+             "{}: at most {} values needed because of 32-bit offsets, {} came", getName(),
+             bp::kMaxSymbols, n_bytes / 2);
+}
+
 void BitplaneRZEStage::encodeCpu(const CpuRun& run) {
   const ByteView in = run.inputs[0];
-  FZ_REQUIRE(in.size() % 2 == 0, ErrorCode::kBadSize,
-             "{}: input of {} bytes is no whole number of 2-byte values", getName(), in.size());
-  FZ_REQUIRE(in.size() / 2 <= bp::kMaxSymbols, ErrorCode::kBadSize,
-             "{}: at most {} values needed because of 32-bit offsets, {} came", getName(),
-             bp::kMaxSymbols, in.size() / 2);
+  checkInput(in.size());
   n_symbols_ = in.size() / 2;
   if (n_symbols_ == 0) {
     setActualBytes(0, 0);
@@ -192,7 +196,7 @@ std::unique_ptr<Stage> make(std::span<const DataType> types) {
   return types.empty() ? std::make_unique<BitplaneRZEStage>() : nullptr;
 }
 
-std::vector<DataType> typesFromConfig(ByteView /*config*/) {
+StageTypes typesFromConfig(ByteView /*config*/) {
   return {};
 }
 
@@ -216,8 +220,6 @@ const StageDescriptor& descriptor() {
       .types_from_config = &typesFromConfig,
       .params = &params,
       .adjust_config_defaults = nullptr,
-      .graph_compatible_forward = false,
-      .graph_compatible_inverse = false,
   };
   return kDescriptor;
 }

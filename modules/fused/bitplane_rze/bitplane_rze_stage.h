@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fz/simple_stage.h"
+#include "mem/scratch.h"
 
 namespace fz {
 
@@ -19,22 +20,33 @@ const StageDescriptor& descriptor();
 class BitplaneRZEStage final : public SimpleStage {
  public:
   const StageDescriptor& descriptor() const override { return bitplane_rze::descriptor(); }
+  std::vector<DeviceField> deviceFields() const override { return {{0, 8, 0}}; }
 
  protected:
   DataType inputType() const override { return DataType::UINT16; }
-  std::vector<Port> outputPorts() const override { return {{"output", DataType::UINT8}}; }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override;
+  Ports outputPorts() const override { return {{"output", DataType::UINT8}}; }
+  PortBytes encodedBytes(std::size_t input_bytes) const override;
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
+#if FZ_HAVE_CUDA
+  bool hasCuda() const override;
+  void encodeCuda(const CudaRun& run) override;
+  void decodeCuda(const CudaRun& run) override;
+  void finishEncodeCuda(const StageRecord& record) override;
+  void throwDeviceError(const StageRecord& record) const override;
+#endif
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 
  private:
+  /// Throws Error(kBadSize) unless n_bytes are whole symbols and not too many.
+  void checkInput(std::uint64_t n_bytes) const;
   /// Throws Error(kCorrupt) unless the header says what n_symbols_ and the size demand.
   void checkHeader(ByteView archive) const;
 
   std::uint64_t n_symbols_ = 0;  ///< of the last encode or of the config read
+  Scratch look_back_;
 };
 
 }  // namespace fz

@@ -41,29 +41,16 @@ class DifferenceStage final : public SimpleStage {
   /// Throws Error(kBoundViolation) when floats of the last run would not come back exactly.
   void checkResult() const override;
 
-#if FZ_HAVE_CUDA
-  bool hasCuda() const override {
-    return true;
-  }
-#endif
-
  protected:
-  DataType inputType() const override {
-    return kDataTypeOf<T>;
-  }
-  std::vector<Port> outputPorts() const override {
-    return {{"output", kDataTypeOf<TOut>}};
-  }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override {
-    return {input_bytes};
-  }
+  DataType inputType() const override { return kDataTypeOf<T>; }
+  Ports outputPorts() const override { return {{"output", kDataTypeOf<TOut>}}; }
+  PortBytes encodedBytes(std::size_t input_bytes) const override { return {input_bytes}; }
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
-  bool hasFixedEncodedBytes(std::size_t /*port*/) const override {
-    return true;
-  }
+  bool hasFixedEncodedBytes(std::size_t /*port*/) const override { return true; }
 #if FZ_HAVE_CUDA
+  bool hasCuda() const override;
   void encodeCuda(const CudaRun& run) override;
   void decodeCuda(const CudaRun& run) override;
   void throwDeviceError(const StageRecord& record) const override;

@@ -23,6 +23,11 @@ void checkWhole(const DeviceSize& size, ErrorCode code) {
 }  // namespace
 
 template <class T, class TOut>
+bool DifferenceStage<T, TOut>::hasCuda() const {
+  return true;
+}
+
+template <class T, class TOut>
 void DifferenceStage<T, TOut>::encodeCuda(const CudaRun& run) {
   n_lost_ = 0;
   checkWhole<T>(run.inputs[0].size, ErrorCode::kBadSize);
@@ -64,6 +69,7 @@ void DifferenceStage<T, TOut>::throwDeviceError(const StageRecord& record) const
 
 // NOLINTBEGIN(bugprone-macro-parentheses): these are types
 #define FZ_DIFFERENCE_INSTANTIATE(...)                                    \
+  template bool DifferenceStage<__VA_ARGS__>::hasCuda() const;            \
   template void DifferenceStage<__VA_ARGS__>::encodeCuda(const CudaRun&); \
   template void DifferenceStage<__VA_ARGS__>::decodeCuda(const CudaRun&); \
   template void DifferenceStage<__VA_ARGS__>::throwDeviceError(const StageRecord&) const

@@ -200,7 +200,7 @@ std::vector<std::vector<DataType>> combinations() {
   return all;
 }
 
-std::vector<DataType> typesFromConfig(ByteView config) {
+StageTypes typesFromConfig(ByteView config) {
   if (config.empty()) {
     return {DataType::FLOAT32, DataType::FLOAT32};
   }

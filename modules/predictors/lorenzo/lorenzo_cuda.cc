@@ -37,6 +37,11 @@ lorenzo::CudaGrid cudaGrid(const CudaRun& run, const Dims& dims, lorenzo::Extent
 }  // namespace
 
 template <class T>
+bool LorenzoStage<T>::hasCuda() const {
+  return true;
+}
+
+template <class T>
 std::vector<DeviceField> LorenzoStage<T>::deviceFields() const {
   if (shape().ndim() == 1) {
     return {};
@@ -109,6 +114,7 @@ void LorenzoStage<T>::throwDeviceError(const StageRecord& record) const {
 
 // NOLINTBEGIN(bugprone-macro-parentheses): T is a type
 #define FZ_LORENZO_INSTANTIATE(T)                                          \
+  template bool LorenzoStage<T>::hasCuda() const;                          \
   template std::vector<DeviceField> LorenzoStage<T>::deviceFields() const; \
   template void LorenzoStage<T>::encodeCuda(const CudaRun&);               \
   template void LorenzoStage<T>::decodeCuda(const CudaRun&);               \

@@ -173,7 +173,7 @@ std::unique_ptr<Stage> make(std::span<const DataType> types) {
   return makeFor<LorenzoStage>(types, Types{});
 }
 
-std::vector<DataType> typesFromConfig(ByteView config) {
+StageTypes typesFromConfig(ByteView config) {
   if (config.empty()) {
     return {};  // there is nothing to fall back to
   }

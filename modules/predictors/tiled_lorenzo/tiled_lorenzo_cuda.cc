@@ -44,6 +44,11 @@ tiled_lorenzo::CudaTiles cudaTiles(const CudaRun& run,
 }  // namespace
 
 template <class T>
+bool TiledLorenzoStage<T>::hasCuda() const {
+  return true;
+}
+
+template <class T>
 std::vector<DeviceField> TiledLorenzoStage<T>::deviceFields() const {
   return {{kConfigExtentX, sizeof(std::uint32_t), tiled_lorenzo::kExtentSlot}};
 }
@@ -89,6 +94,7 @@ void TiledLorenzoStage<T>::throwDeviceError(const StageRecord& record) const {
 
 // NOLINTBEGIN(bugprone-macro-parentheses): T is a type
 #define FZ_TILED_LORENZO_INSTANTIATE(T)                                         \
+  template bool TiledLorenzoStage<T>::hasCuda() const;                          \
   template std::vector<DeviceField> TiledLorenzoStage<T>::deviceFields() const; \
   template void TiledLorenzoStage<T>::encodeCuda(const CudaRun&);               \
   template void TiledLorenzoStage<T>::decodeCuda(const CudaRun&);               \

@@ -89,7 +89,7 @@ std::size_t TiledLorenzoStage<T>::getTileElems() const {
 }
 
 template <class T>
-std::vector<std::size_t> TiledLorenzoStage<T>::encodedBytes(std::size_t input_bytes) const {
+SimpleStage::PortBytes TiledLorenzoStage<T>::encodedBytes(std::size_t input_bytes) const {
   const std::size_t n = input_bytes / sizeof(T);
   Extents dims = dims_.get();
   const std::size_t n_rows = product(dims[1], dims[2]);
@@ -245,7 +245,7 @@ std::unique_ptr<Stage> make(std::span<const DataType> types) {
   return makeFor<TiledLorenzoStage>(types, Types{});
 }
 
-std::vector<DataType> typesFromConfig(ByteView config) {
+StageTypes typesFromConfig(ByteView config) {
   // Without a config readConfig refuses, with a better message than "no such type".
   return {config.empty() ? DataType::INT32 : static_cast<DataType>(config[0])};
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "fz/simple_stage.h"
@@ -32,34 +33,25 @@ class TiledLorenzoStage final : public SimpleStage {
   void setPipelineDims(const std::array<std::size_t, 3>& dims) override {
     dims_.setFromPipeline(dims);
   }
+  std::optional<std::array<std::size_t, 3>> ownDims() const override { return dims_.own(); }
   const std::array<std::size_t, 3>& getDims() const { return dims_.get(); }
   int ndim() const { return dims_.ndim(); }
 
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
   const StageDescriptor& descriptor() const override { return tiled_lorenzo::descriptor(); }
-#if FZ_HAVE_CUDA
-  bool hasCuda() const override {
-    return true;
-  }
-  std::vector<DeviceField> deviceFields() const override;
-#endif
 
  protected:
-  DataType inputType() const override {
-    return kDataTypeOf<T>;
-  }
-  std::vector<Port> outputPorts() const override {
-    return {{"output", kDataTypeOf<T>}};
-  }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override;
+  DataType inputType() const override { return kDataTypeOf<T>; }
+  Ports outputPorts() const override { return {{"output", kDataTypeOf<T>}}; }
+  PortBytes encodedBytes(std::size_t input_bytes) const override;
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
-  bool hasFixedEncodedBytes(std::size_t /*port*/) const override {
-    return true;
-  }
+  bool hasFixedEncodedBytes(std::size_t /*port*/) const override { return true; }
 #if FZ_HAVE_CUDA
+  bool hasCuda() const override;
+  std::vector<DeviceField> deviceFields() const override;
   void encodeCuda(const CudaRun& run) override;
   void decodeCuda(const CudaRun& run) override;
   void finishEncodeCuda(const StageRecord& record) override;

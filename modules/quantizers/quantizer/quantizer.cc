@@ -101,7 +101,7 @@ void QuantizerBase::requireValidCombination() const {
              radius_, dataTypeToString(code_type_));
 }
 
-std::vector<SimpleStage::Port> QuantizerBase::outputPorts() const {
+SimpleStage::Ports QuantizerBase::outputPorts() const {
   if (linear_) {
     return {{"codes", signedOf(code_type_)}};
   }
@@ -111,10 +111,10 @@ std::vector<SimpleStage::Port> QuantizerBase::outputPorts() const {
   return {{"codes", code_type_}, {"outlier_vals", value_type_}, {"outlier_idxs", DataType::UINT32}};
 }
 
-std::vector<std::size_t> QuantizerBase::encodedBytes(std::size_t input_bytes) const {
+SimpleStage::PortBytes QuantizerBase::encodedBytes(std::size_t input_bytes) const {
   const std::size_t value_bytes = getDataTypeSize(value_type_);
   const std::size_t n = input_bytes / value_bytes;
-  std::vector<std::size_t> bytes = {n * getDataTypeSize(code_type_)};
+  PortBytes bytes = {n * getDataTypeSize(code_type_)};
   if (hasOutlierPorts()) {
     const double wanted = std::ceil(static_cast<double>(n) * outlier_capacity_);
     const std::size_t reserve = std::min(n, static_cast<std::size_t>(wanted));
@@ -124,10 +124,10 @@ std::vector<std::size_t> QuantizerBase::encodedBytes(std::size_t input_bytes) co
   return bytes;
 }
 
-std::vector<std::size_t> QuantizerBase::maxEncodedBytes(std::size_t input_bytes) const {
+SimpleStage::PortBytes QuantizerBase::maxEncodedBytes(std::size_t input_bytes) const {
   const std::size_t value_bytes = getDataTypeSize(value_type_);
   const std::size_t n = input_bytes / value_bytes;
-  std::vector<std::size_t> bytes = {n * getDataTypeSize(code_type_)};
+  PortBytes bytes = {n * getDataTypeSize(code_type_)};
   if (hasOutlierPorts()) {
     bytes.push_back(n * value_bytes);
     bytes.push_back(n * kIndexBytes);
@@ -160,6 +160,9 @@ std::size_t QuantizerBase::decodedBytes(std::span<const std::size_t> encoded_byt
 }
 
 std::optional<BoundInfo> QuantizerBase::boundInfo() const {
+  if (linear_ && policy_ == LinearPolicy::Wrap) {
+    return std::nullopt;  // the caller takes the error, so no archive may promise a bound
+  }
   return BoundInfo{mode_, error_bound_, mode_ == ErrorBoundMode::REL ? 0.0 : abs_bound_};
 }
 
@@ -187,10 +190,9 @@ void QuantizerBase::checkResult() const {
              dataTypeToString(outputPorts()[0].type), first_violation_, first_violating_value_);
 }
 
-void QuantizerBase::encodeCpu(const CpuRun& run) {
-  requireValidCombination();
+std::uint32_t QuantizerBase::checkedValues(std::size_t n_bytes,
+                                           std::size_t codes_capacity_bytes) const {
   const std::size_t value_bytes = getDataTypeSize(value_type_);
-  const std::size_t n_bytes = run.inputs[0].size();
   FZ_REQUIRE(n_bytes % value_bytes == 0, ErrorCode::kBadSize,
              "Quantizer: input of {} bytes is no whole number of {}-byte values", n_bytes,
              value_bytes);
@@ -198,10 +200,16 @@ void QuantizerBase::encodeCpu(const CpuRun& run) {
   FZ_REQUIRE(n <= kMaxValues, ErrorCode::kBadSize,
              "Quantizer: at most {} values in one call, {} came", kMaxValues, n);
   const std::size_t code_bytes = n * getDataTypeSize(code_type_);
-  FZ_REQUIRE(run.outputs[0].size() >= code_bytes, ErrorCode::kBufferTooSmall,
-             "Quantizer: {} bytes needed for the codes, {} came", code_bytes,
-             run.outputs[0].size());
-  n_values_ = static_cast<std::uint32_t>(n);
+  FZ_REQUIRE(codes_capacity_bytes >= code_bytes, ErrorCode::kBufferTooSmall,
+             "Quantizer: {} bytes needed for the codes, {} came", code_bytes, codes_capacity_bytes);
+  return static_cast<std::uint32_t>(n);
+}
+
+void QuantizerBase::encodeCpu(const CpuRun& run) {
+  requireValidCombination();
+  const std::size_t value_bytes = getDataTypeSize(value_type_);
+  n_values_ = checkedValues(run.inputs[0].size(), run.outputs[0].size());
+  const std::size_t code_bytes = n_values_ * getDataTypeSize(code_type_);
   n_outliers_ = 0;
   n_violations_ = 0;
   wants_rerun_ = false;

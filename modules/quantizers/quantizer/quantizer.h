@@ -17,6 +17,7 @@ namespace fz {
 
 namespace quantizer {
 const StageDescriptor& descriptor();
+enum class CodeForm : std::uint8_t;
 
 /// Settings and work of QuantizerStage, whatever its element types.
 class QuantizerBase : public SimpleStage {
@@ -101,27 +102,39 @@ class QuantizerBase : public SimpleStage {
   const StageDescriptor& descriptor() const override { return quantizer::descriptor(); }
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override { return {value_type_, code_type_}; }
+  bool hasCuda() const override;
+  std::vector<DeviceField> deviceFields() const override;
 
  protected:
   QuantizerBase(DataType value_type, DataType code_type);
 
   DataType inputType() const override { return value_type_; }
-  std::vector<Port> outputPorts() const override;
+  Ports outputPorts() const override;
   std::string decodedPortName() const override { return "reconstructed"; }
-  std::vector<std::size_t> encodedBytes(std::size_t input_bytes) const override;
-  std::vector<std::size_t> maxEncodedBytes(std::size_t input_bytes) const override;
+  PortBytes encodedBytes(std::size_t input_bytes) const override;
+  PortBytes maxEncodedBytes(std::size_t input_bytes) const override;
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
+  // Declared in every build, since a user's code may not know how the library was built.
+  void encodeCuda(const CudaRun& run) override;
+  void decodeCuda(const CudaRun& run) override;
+  void finishEncodeCuda(const StageRecord& record) override;
+  void throwDeviceError(const StageRecord& record) const override;
+  bool hasFixedEncodedBytes(std::size_t port) const override { return port == 0; }
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 
  private:
   bool hasOutlierPorts() const { return !inplace_ && !linear_; }
+  /// Linear mode that tries smaller steps before it gives up.
+  bool isLadder() const { return linear_ && policy_ == LinearPolicy::Guarantee; }
   std::uint32_t codeBits() const;
+  CodeForm codeForm() const;
   void requireValidCombination() const;
+  /// Number of values in an input of n_bytes. Throws when they cannot be encoded.
+  std::uint32_t checkedValues(std::size_t n_bytes, std::size_t codes_capacity_bytes) const;
   void resolveBound(const CpuRun& run);
-  double boundOfRung(unsigned rung) const;
   double scanRange(const CpuRun& run) const;
   std::size_t encodeCodes(const CpuRun& run);
   void writeOutliers(const CpuRun& run, std::size_t n_outliers);
@@ -158,6 +171,7 @@ class QuantizerBase : public SimpleStage {
 
   Scratch masks_;
   Scratch tile_counts_;
+  Scratch device_work_;
 };
 
 }  // namespace quantizer

@@ -51,6 +51,9 @@ struct RelDecodeSettings {
   float log_step_v1;      ///< version 1 only
 };
 void decodeRelTile(Widths widths, const RelDecodeSettings& settings, const DecodeTileArgs& args);
+/// The step of version 1 REL streams. Those encoders took it from the host's math library, so this
+/// reader does too; nothing that is written depends on it.
+float logStepV1(double bound);
 
 /// Smallest and largest finite value; none: low > high.
 struct ValueRange {

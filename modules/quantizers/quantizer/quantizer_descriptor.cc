@@ -3,7 +3,7 @@
 
 #include "core/require.h"
 #include "quantizers/quantizer/quantizer.h"
-#include "quantizers/quantizer/quantizer_codec.h"
+#include "quantizers/quantizer/quantizer_bound_codec.h"
 #include "shared/byte_io.h"
 
 namespace fz::quantizer {
@@ -14,13 +14,6 @@ constexpr std::size_t kShortestConfig = 28;
 constexpr std::size_t kThresholdEnd = 36;
 constexpr std::size_t kDitherEnd = 56;
 constexpr std::size_t kFullConfig = 72;
-
-float nearestFloat(double v) {
-  // Beyond the f32 range the conversion of v itself would be undefined.
-  constexpr double kMax = 0x1.fffffep127;
-  return std::isinf(v) ? std::numeric_limits<float>::infinity()
-                       : static_cast<float>(std::min(v, kMax));
-}
 
 using ValueTypes = TypeList<float, double>;
 using CodeTypes = TypeList<std::uint16_t, std::uint32_t, std::int16_t, std::int32_t>;
@@ -45,7 +38,7 @@ std::vector<std::vector<DataType>> combinations() {
   return all;
 }
 
-std::vector<DataType> typesFromConfig(ByteView config) {
+StageTypes typesFromConfig(ByteView config) {
   if (config.size() < kShortestConfig) {
     return {};
   }
@@ -91,18 +84,24 @@ ParamTable makeTable(std::uint32_t code_bits) {
                               "part of the values for which outlier space is reserved at first",
                               &Q::getOutlierCapacity, std::mem_fn(&Q::setOutlierCapacity)));
   rows.push_back(withConfigDefault(
-      boolParam<Q>("zigzag_codes", false, "small magnitudes of either sign become small codes",
-                   &Q::getZigzagCodes, &Q::setZigzagCodes),
+      boolParam<Q>(
+          "zigzag_codes", false,
+          "small magnitudes of either sign become small codes; off in a file with linear_mode",
+          &Q::getZigzagCodes, &Q::setZigzagCodes),
       true));
   rows.push_back(realParam<Q>("outlier_threshold", kInfinity, {0.0, kInfinity},
                               "values with |x| >= threshold are outliers", &Q::getOutlierThreshold,
                               std::mem_fn(&Q::setOutlierThreshold)));
-  rows.push_back(boolParam<Q>("inplace_outliers", false,
-                              "ABS, NOA: outliers stand in the codes as their own bits",
-                              &Q::getInplaceOutliers, &Q::setInplaceOutliers));
-  rows.push_back(boolParam<Q>("linear_mode", false,
-                              "ABS, NOA: signed codes of full width, no outliers",
-                              &Q::getLinearMode, &Q::setLinearMode));
+  rows.push_back(
+      boolParam<Q>("inplace_outliers", false,
+                   "ABS, NOA: outliers stand in the codes as their own bits, only the port "
+                   "codes; needs zigzag_codes and codes as wide as the values",
+                   &Q::getInplaceOutliers, &Q::setInplaceOutliers));
+  rows.push_back(
+      boolParam<Q>("linear_mode", false,
+                   "ABS, NOA: signed codes of full width, no outliers, only the port codes; "
+                   "needs zigzag_codes and inplace_outliers off",
+                   &Q::getLinearMode, &Q::setLinearMode));
   rows.push_back(choiceParam<Q>(
       "linear_policy", "Throw", {"Throw", "Wrap", "Guarantee"},
       "linear mode: refuse values that miss the bound, wrap them, or tighten the step",

@@ -1,5 +1,4 @@
-#include <limits>
-
+#include "quantizers/quantizer/quantizer_bound_codec.h"
 #include "quantizers/quantizer/quantizer_cpu.h"
 
 // Compiled once per vector target; the plain loop below is vectorised by the compiler.
@@ -13,25 +12,6 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace fz::quantizer::HWY_NAMESPACE {  // NOLINT
-
-/// Bit patterns mapped to integers of the same order, so NaN and the two zeros cannot make the
-/// result depend on the order of the comparisons.
-template <class T>
-struct Ordered {
-  using U = BitsOf<T>;
-  using S = std::make_signed_t<U>;
-  static constexpr S kMost = std::numeric_limits<S>::max();
-  static constexpr S kLeast = std::numeric_limits<S>::min();
-  static constexpr S kExponent =
-      static_cast<S>(__builtin_bit_cast(U, std::numeric_limits<T>::infinity()));
-
-  static HWY_INLINE bool isFinite(S b) { return (b & kMost) < kExponent; }
-  /// Its own inverse.
-  static HWY_INLINE S map(S b) { return b < 0 ? static_cast<S>(b ^ kMost) : b; }
-  static double value(S ordered) {
-    return static_cast<double>(__builtin_bit_cast(T, map(ordered)));
-  }
-};
 
 /// Minima and maxima per lane, so that the inner loop has no carried dependency.
 template <class T>

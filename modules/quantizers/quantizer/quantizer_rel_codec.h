@@ -68,6 +68,40 @@ FZ_HD T relMagnitude(double bin, double log_step) {
   return static_cast<T>(value < maxFinite<T>() ? value : maxFinite<T>());
 }
 
+/// What the value asks for, before any check that it gets it.
+struct RelGuess {
+  double size;    ///< |x|, or 1 where it cannot have a code
+  double scaled;  ///< log2 |x| in bins
+  double bin;     ///< nearest whole number; 0 if not near
+  bool regular;   ///< normal, finite and below the threshold
+  bool near;      ///< |scaled| is below the reach
+};
+
+template <class T>
+FZ_HD RelGuess relGuess(T x, const RelRule& rule) {
+  const double smallest = minNormal<T>();
+  const double largest = maxFinite<T>();
+  const double size = static_cast<double>(fp::abs(x));
+  RelGuess guess{};
+  guess.regular = (size >= smallest) & (size <= largest) & (size < rule.threshold);
+  guess.size = guess.regular ? size : 1.0;
+  guess.scaled = fp::mul(portable::log2(guess.size), rule.inv_log_step);
+  guess.near = fp::abs(guess.scaled) < rule.reach;
+  guess.bin = fp::roundEven(guess.near ? guess.scaled : 0.0);
+  return guess;
+}
+
+/// Code of the guessed bin; 0 when it has none or `kept` is false.
+template <class C>
+FZ_HD C relPack(bool negative, const RelGuess& guess, bool kept, const RelRule& rule) {
+  const double sign_bits = (guess.bin < 0.0 ? 2.0 : 0.0) + (negative ? 1.0 : 0.0) + 1.0;
+  const double stored = fp::add(fp::mul(4.0, fp::abs(guess.bin)), sign_bits);
+  const bool in_range = fp::abs(guess.bin) < rule.reach;
+  const bool ok = guess.regular & guess.near & in_range & kept & (stored <= rule.max_code);
+  // An integer below 2^52 added to 2^52 shows its bits at the end of the significand.
+  return static_cast<C>(fp::bits(fp::add(ok ? stored : 0.0, 0x1p52)));
+}
+
 /// Code of x; 0 when it has none and must be an outlier. No branches.
 ///
 /// The check never accepts a violation but may refuse a value that keeps the bound by less than a
@@ -77,24 +111,11 @@ template <class T, class C>
 FZ_HD C relCode(T x, const RelRule& rule) {
   constexpr double kSafety = 1.0 - 0x1p-51;
   constexpr double kSmallestProduct = 0x1p-960;
-  const double size = static_cast<double>(fp::abs(x));
-  const double smallest = minNormal<T>();
-  const double largest = maxFinite<T>();
-  const bool regular = (size >= smallest) & (size <= largest) & (size < rule.threshold);
-  const double safe = regular ? size : 1.0;
-  const double scaled = fp::mul(portable::log2(safe), rule.inv_log_step);
-  const bool near = fp::abs(scaled) < rule.reach;
-  const double bin = fp::roundEven(near ? scaled : 0.0);
-  const double back = static_cast<double>(relMagnitude<T>(bin, rule.log_step));
-  const double allowed = fp::mul(fp::mul(rule.bound, safe), kSafety);
-  const double sign_bits = (bin < 0.0 ? 2.0 : 0.0) + (x < T{0} ? 1.0 : 0.0) + 1.0;
-  const double stored = fp::add(fp::mul(4.0, fp::abs(bin)), sign_bits);
-  const bool in_range = fp::abs(bin) < rule.reach;
-  const bool kept = fp::abs(fp::sub(safe, back)) <= allowed;
-  const bool ok =
-      regular & near & in_range & kept & (stored <= rule.max_code) & (allowed >= kSmallestProduct);
-  // An integer below 2^52 added to 2^52 shows its bits at the end of the significand.
-  return static_cast<C>(fp::bits(fp::add(ok ? stored : 0.0, 0x1p52)));
+  const RelGuess guess = relGuess(x, rule);
+  const double back = static_cast<double>(relMagnitude<T>(guess.bin, rule.log_step));
+  const double allowed = fp::mul(fp::mul(rule.bound, guess.size), kSafety);
+  const bool kept = (fp::abs(fp::sub(guess.size, back)) <= allowed) & (allowed >= kSmallestProduct);
+  return relPack<C>(x < T{0}, guess, kept, rule);
 }
 
 /// Signed bin of a code, as a double. Precondition: code != 0.

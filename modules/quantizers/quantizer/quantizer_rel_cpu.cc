@@ -1,4 +1,7 @@
+#include <type_traits>
+
 #include "quantizers/quantizer/quantizer_cpu.h"
+#include "quantizers/quantizer/quantizer_rel_quick_codec.h"
 
 // Compiled once per vector target; the plain loops below are vectorised by the compiler.
 #undef HWY_TARGET_INCLUDE
@@ -12,49 +15,100 @@
 HWY_BEFORE_NAMESPACE();
 namespace fz::quantizer::HWY_NAMESPACE {  // NOLINT
 
+/// Codes of n values by a shortcut. False if it could not tell for some of them.
+template <class T, class C, class Quick>
+HWY_INLINE bool quickCodes(const T* HWY_RESTRICT in,
+                           std::size_t n,
+                           const Quick& quick,
+                           C* HWY_RESTRICT codes) {
+  typename Quick::Flag unsure = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    codes[i] = relQuickCode<C>(in[i], quick, unsure);
+  }
+  return unsure == 0;
+}
+
 template <class T, class C>
-HWY_INLINE std::uint64_t encodeRelBlock(const T* HWY_RESTRICT in,
-                                        std::size_t n,
-                                        const RelRule& rule,
-                                        C* HWY_RESTRICT codes) {
+HWY_NOINLINE void exactCodes(const T* HWY_RESTRICT in,
+                             std::size_t n,
+                             const RelRule& rule,
+                             C* HWY_RESTRICT codes) {
   for (std::size_t i = 0; i < n; ++i) {
     codes[i] = relCode<T, C>(in[i], rule);
   }
+}
+
+template <class C>
+HWY_INLINE std::uint64_t maskOfZeros(const C* HWY_RESTRICT codes, std::size_t n) {
   alignas(64) std::uint8_t refused[kMaskValues] = {};
+  std::uint32_t any = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    any |= static_cast<std::uint32_t>(codes[i] == 0);
+  }
+  if (any == 0) {
+    return 0;
+  }
   for (std::size_t i = 0; i < n; ++i) {
     refused[i] = static_cast<std::uint8_t>(codes[i] == 0);
   }
   return packFlags(refused);
 }
 
-template <class T, class C>
-std::size_t encodeRelLoop(const RelSettings& settings, const EncodeTileArgs& args) {
-  const RelRule rule = makeRelRule<T>(settings);
+/// Quick is a shortcut's rule, or nullptr_t for none.
+template <class T, class C, class Quick>
+HWY_INLINE std::uint64_t encodeRelBlock(
+    const T* in, std::size_t n, const RelRule& rule, const Quick& quick, C* codes) {
+  bool settled = false;
+  if constexpr (!std::is_null_pointer_v<Quick>) {
+    settled = quickCodes<T, C>(in, n, quick, codes);
+  }
+  if (!settled) {
+    exactCodes<T, C>(in, n, rule, codes);
+  }
+  return maskOfZeros(codes, n);
+}
+
+template <class T, class C, class Quick>
+std::size_t encodeRelLoop(const RelRule& rule, const Quick quick, const EncodeTileArgs& args) {
   const T* in = static_cast<const T*>(args.in);
   C* codes = static_cast<C*>(args.codes);
   std::size_t n_refused = 0;
   std::uint64_t* masks = args.masks;
   std::size_t at = 0;
   for (; at + kMaskValues <= args.n_values; at += kMaskValues) {
-    const std::uint64_t mask = encodeRelBlock<T, C>(in + at, kMaskValues, rule, codes + at);
+    const std::uint64_t mask = encodeRelBlock<T, C>(in + at, kMaskValues, rule, quick, codes + at);
     *masks++ = mask;
     n_refused += static_cast<std::size_t>(__builtin_popcountll(mask));
   }
   if (at < args.n_values) {
-    const std::uint64_t mask = encodeRelBlock<T, C>(in + at, args.n_values - at, rule, codes + at);
+    const std::uint64_t mask =
+        encodeRelBlock<T, C>(in + at, args.n_values - at, rule, quick, codes + at);
     *masks = mask;
     n_refused += static_cast<std::size_t>(__builtin_popcountll(mask));
   }
   return n_refused;
 }
 
+template <class T, class C>
+std::size_t encodeRelTypes(const RelSettings& settings, const EncodeTileArgs& args) {
+  const RelRule rule = makeRelRule<T>(settings);
+  const RelShortcut shortcut = relShortcut<T>(settings.bound);
+  if constexpr (std::is_same_v<T, float>) {
+    if (shortcut == RelShortcut::kFloat) {
+      return encodeRelLoop<T, C>(rule, makeRelFloatRule(rule), args);
+    }
+  }
+  return shortcut == RelShortcut::kDouble ? encodeRelLoop<T, C>(rule, makeRelDoubleRule(rule), args)
+                                          : encodeRelLoop<T, C>(rule, nullptr, args);
+}
+
 std::size_t encodeRel(Widths widths, const RelSettings& settings, const EncodeTileArgs& args) {
   if (widths.value_bytes == 4) {
-    return widths.code_bytes == 2 ? encodeRelLoop<float, std::uint16_t>(settings, args)
-                                  : encodeRelLoop<float, std::uint32_t>(settings, args);
+    return widths.code_bytes == 2 ? encodeRelTypes<float, std::uint16_t>(settings, args)
+                                  : encodeRelTypes<float, std::uint32_t>(settings, args);
   }
-  return widths.code_bytes == 2 ? encodeRelLoop<double, std::uint16_t>(settings, args)
-                                : encodeRelLoop<double, std::uint32_t>(settings, args);
+  return widths.code_bytes == 2 ? encodeRelTypes<double, std::uint16_t>(settings, args)
+                                : encodeRelTypes<double, std::uint32_t>(settings, args);
 }
 
 template <class T, class C>

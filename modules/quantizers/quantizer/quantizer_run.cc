@@ -6,14 +6,12 @@
 #include "backends/cpu/scan.h"
 #include "core/require.h"
 #include "quantizers/quantizer/quantizer.h"
+#include "quantizers/quantizer/quantizer_bound_codec.h"
 #include "quantizers/quantizer/quantizer_cpu.h"
 
 namespace fz::quantizer {
 
 namespace {
-
-constexpr unsigned kLastRung = 3;
-constexpr double kLargest = std::numeric_limits<double>::max();
 
 std::size_t tileCount(std::size_t n) {
   return bits::ceilDiv(n, kTileValues);
@@ -42,22 +40,6 @@ double valueAt(ByteView bytes, DataType type, std::size_t index) {
              : reinterpret_cast<const double*>(bytes.data())[index];
 }
 
-/// Largest power of two that is not above v. Precondition: v > 0 and finite.
-double powerOfTwoBelow(double v) {
-  const std::uint64_t u = fp::bits(v);
-  if (u >> 52 != 0) {
-    return fp::bitCast<double>(u & 0x7ff0000000000000ull);
-  }
-  return fp::bitCast<double>(std::uint64_t{1} << (bits::bitWidth(u) - 1));
-}
-
-/// The step of version 1 REL streams. Those encoders took it from the host's math library, so this
-/// reader does too; nothing that is written depends on it.
-float logStepV1(double bound) {
-  const float ratio = 1.0f + static_cast<float>(std::min(bound, 0x1p100));
-  return 2.0f * std::log2(ratio);  // legacy libm: what the writers of version 1 used
-}
-
 template <class U>
 void gatherTile(const U* values,
                 const std::uint64_t* masks,
@@ -81,6 +63,11 @@ void scatterRange(
 }
 
 }  // namespace
+
+float logStepV1(double bound) {
+  const float ratio = 1.0f + static_cast<float>(std::min(bound, 0x1p100));
+  return 2.0f * std::log2(ratio);  // legacy libm: what the writers of version 1 used
+}
 
 double QuantizerBase::scanRange(const CpuRun& run) const {
   const std::size_t value_bytes = getDataTypeSize(value_type_);
@@ -112,15 +99,7 @@ double QuantizerBase::scanRange(const CpuRun& run) const {
                                 : r;
     }
   }
-  return all.low < all.high ? std::min(fp::sub(all.high, all.low), kLargest) : 0.0;
-}
-
-double QuantizerBase::boundOfRung(unsigned rung) const {
-  if (!linear_ || policy_ != LinearPolicy::Guarantee) {
-    return abs_bound_;
-  }
-  constexpr double kReserve[kLastRung] = {1.0 - 0x1p-8, 1.0 - 0x1p-4, 1.0 - 0x1p-2};
-  return rung < kLastRung ? fp::mul(abs_bound_, kReserve[rung]) : powerOfTwoBelow(abs_bound_);
+  return rangeBetween(all.low, all.high);
 }
 
 void QuantizerBase::resolveBound(const CpuRun& run) {
@@ -131,16 +110,18 @@ void QuantizerBase::resolveBound(const CpuRun& run) {
     return;
   }
   const bool is_float = value_type_ == DataType::FLOAT32;
-  double bound = error_bound_;
   if (mode_ == ErrorBoundMode::NOA) {
     range_in_use_ = value_base_ > 0.0 ? value_base_ : scanRange(run);
-    if (range_in_use_ > 0.0) {
-      bound = fp::mul(error_bound_, range_in_use_);
-    }
   }
-  abs_bound_ = std::min(bound, is_float ? maxBoundInUse<float>() : maxBoundInUse<double>());
-  const double wanted = abs_bound_ > 0.0 ? boundOfRung(rung_) : 0.0;
-  bound_in_use_ = is_float ? static_cast<double>(roundDownToFloat(wanted)) : wanted;
+  abs_bound_ = absoluteBound(error_bound_, range_in_use_, is_float);
+  bound_in_use_ = boundOfRung(abs_bound_, isLadder(), rung_, is_float);
+}
+
+CodeForm QuantizerBase::codeForm() const {
+  return linear_    ? CodeForm::kLinear
+         : inplace_ ? CodeForm::kInplace
+         : zigzag_  ? CodeForm::kZigzag
+                    : CodeForm::kTwosComplement;
 }
 
 std::size_t QuantizerBase::encodeCodes(const CpuRun& run) {
@@ -149,13 +130,9 @@ std::size_t QuantizerBase::encodeCodes(const CpuRun& run) {
   const std::span<std::uint64_t> masks =
       masks_.get<std::uint64_t>(run.pool, bits::ceilDiv(n, kMaskValues));
   const std::span<std::uint64_t> counts = tile_counts_.get<std::uint64_t>(run.pool, tileCount(n));
-  const CodeForm form = linear_    ? CodeForm::kLinear
-                        : inplace_ ? CodeForm::kInplace
-                        : zigzag_  ? CodeForm::kZigzag
-                                   : CodeForm::kTwosComplement;
   const BinSettings abs{
       bound_in_use_, abs_bound_, linear_ ? std::numeric_limits<double>::infinity() : threshold_,
-      radius_,       form,       codeBits()};
+      radius_,       codeForm(), codeBits()};
   const RelSettings rel{error_bound_, threshold_, radius_, codeBits()};
   parallelFor(run.executor, counts.size(), [&](std::size_t tile) {
     const std::size_t begin = tile * kTileValues;
@@ -268,7 +245,7 @@ void QuantizerBase::noteViolations(const CpuRun& run, std::size_t n_refused) {
     });
   }
   // No step helps a NaN or an infinity, so they end the ladder at once.
-  if (linear_ && policy_ == LinearPolicy::Guarantee && finite && rung_ < kLastRung) {
+  if (isLadder() && finite && rung_ < kLastRung) {
     ++rung_;
     wants_rerun_ = true;
   }

@@ -148,6 +148,16 @@ TEST(Quantizer, LinearWrapKeepsTheLowBits) {
                               1, -1, static_cast<std::int16_t>(40000 - 65536), 0, 0, 0, 0}));
 }
 
+TEST(Quantizer, LinearWrapPromisesNoBound) {
+  Quantizer16 stage(QConfig(0.5));
+  stage.setLinearMode(true);
+  EXPECT_TRUE(stage.boundInfo().has_value());
+  stage.setLinearPolicy(LinearPolicy::Wrap);
+  EXPECT_FALSE(stage.boundInfo().has_value());
+  stage.setLinearMode(false);
+  EXPECT_TRUE(stage.boundInfo().has_value()) << "the policy is one of linear mode";
+}
+
 TEST(Quantizer, LinearWrapEqualsThrowWhereThrowSucceeds) {
   std::mt19937_64 rng(1);
   std::vector<float> values(5000);

@@ -125,7 +125,7 @@ const ParamTable& params() {
   return kTable;
 }
 
-std::vector<DataType> typesFromConfig(ByteView /*config*/) {
+StageTypes typesFromConfig(ByteView /*config*/) {
   return {};
 }
 

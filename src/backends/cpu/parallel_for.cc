@@ -36,8 +36,12 @@ ThreadBackend defaultThreadBackend() noexcept {
   return hasTbb() ? ThreadBackend::kTbb : ThreadBackend::kStd;
 }
 
+std::size_t usableThreads(std::size_t n_threads) noexcept {
+  return std::min(n_threads == 0 ? hardwareThreads() : n_threads, kMaxThreads);
+}
+
 std::unique_ptr<CpuExecutor> makeCpuExecutor(std::size_t n_threads, ThreadBackend backend) {
-  const std::size_t count = n_threads == 0 ? hardwareThreads() : n_threads;
+  const std::size_t count = usableThreads(n_threads);
   if (count == 1) {
     return std::make_unique<SerialExecutor>();
   }

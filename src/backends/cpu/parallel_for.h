@@ -7,6 +7,8 @@
 #include <memory>
 #include <type_traits>
 
+#include "fz/limits.h"
+
 namespace fz {
 
 /// Which library runs the threads. Both give the same bytes: tiles are fixed, threads only take
@@ -31,7 +33,10 @@ class CpuExecutor {
   static const CpuExecutor& serial();
 };
 
-/// 0 threads means as many as the machine has (or the container allows).
+/// What a request for n threads comes to: 0 means as many as the machine has (or the container
+/// allows), and more than kMaxThreads means kMaxThreads.
+std::size_t usableThreads(std::size_t n_threads) noexcept;
+/// An executor of usableThreads(n_threads) threads, or of as many as the system gives.
 std::unique_ptr<CpuExecutor> makeCpuExecutor(std::size_t n_threads, ThreadBackend backend);
 /// TBB where the build has it, else std::jthread.
 ThreadBackend defaultThreadBackend() noexcept;

@@ -2,6 +2,8 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -15,11 +17,18 @@ namespace {
 /// races inside TBB. The caller works too, so n threads means n - 1 workers.
 class StdExecutor final : public CpuExecutor {
  public:
-  explicit StdExecutor(std::size_t n_threads) : n_threads_(n_threads) {
+  explicit StdExecutor(std::size_t n_threads) {
     workers_.reserve(n_threads - 1);
-    for (std::size_t i = 0; i + 1 < n_threads; ++i) {
-      workers_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+    try {
+      while (workers_.size() + 1 < n_threads) {
+        workers_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+      }
+    } catch (const std::system_error&) {
+      // The system gives no more threads; those that there are do the work.
+    } catch (const std::bad_alloc&) {
+      // The same, noticed one allocation earlier.
     }
+    n_threads_ = workers_.size() + 1;
   }
 
   ~StdExecutor() override {
@@ -90,7 +99,7 @@ class StdExecutor final : public CpuExecutor {
     }
   }
 
-  std::size_t n_threads_;
+  std::size_t n_threads_ = 1;
   mutable std::mutex job_mutex_;
   mutable std::mutex mutex_;
   mutable std::condition_variable wake_;

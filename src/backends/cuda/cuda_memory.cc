@@ -111,4 +111,14 @@ void CudaMemory::releasePinned(void* memory) noexcept {
   FZ_CUDA_CHECK_WARN(cudaFreeHost(memory));
 }
 
+void* allocateForCaller(std::size_t n_bytes, int device) {
+  const DeviceGuard guard(device);
+  void* memory = nullptr;
+  FZ_CUDA_CHECK(cudaMalloc(&memory, n_bytes == 0 ? 1 : n_bytes));
+  return memory;
+}
+void freeForCaller(void* memory) noexcept {
+  FZ_CUDA_CHECK_WARN(cudaFree(memory));
+}
+
 }  // namespace fz::cuda

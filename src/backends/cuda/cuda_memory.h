@@ -33,4 +33,8 @@ class CudaMemory {
   void* stream_ = nullptr;
 };
 
+/// Memory that leaves the library: the caller frees it with cudaFree. Throws Error(kOutOfMemory).
+void* allocateForCaller(std::size_t n_bytes, int device);
+void freeForCaller(void* memory) noexcept;
+
 }  // namespace fz::cuda

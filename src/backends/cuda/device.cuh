@@ -45,8 +45,8 @@ __device__ __forceinline__ void noteError(StageRecord* record,
             static_cast<unsigned long long>(error));
   atomicMin(reinterpret_cast<unsigned long long*>(&record->error_index),
             static_cast<unsigned long long>(index));
-  atomicAdd(reinterpret_cast<unsigned long long*>(&record->error_count),
-            static_cast<unsigned long long>(count));
+  auto* error_count = reinterpret_cast<unsigned long long*>(&record->error_count);
+  atomicAdd(error_count, static_cast<unsigned long long>(count));  // order-free: only a sum
 }
 
 // 16 bytes at once; p is 16-byte aligned. Data is read once and written once: keep it out of L1.

@@ -43,6 +43,15 @@ int currentDevice() {
   return device;
 }
 
+bool isDeviceOnly(const void* data) noexcept {
+  cudaPointerAttributes attributes = {};
+  if (cudaPointerGetAttributes(&attributes, data) != cudaSuccess) {
+    cudaGetLastError();
+    return false;
+  }
+  return attributes.type == cudaMemoryTypeDevice;
+}
+
 unsigned multiprocessorCount() {
   static std::array<std::atomic<unsigned>, 64> known{};
   const int device = currentDevice();

@@ -17,5 +17,7 @@ class DeviceGuard {
 /// Devices that answer; 0 without a driver. Asked once per process.
 int deviceCount() noexcept;
 int currentDevice();
+/// Whether the host cannot read the memory at `data`.
+bool isDeviceOnly(const void* data) noexcept;
 
 }  // namespace fz::cuda

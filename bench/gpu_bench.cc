@@ -1,0 +1,386 @@
+// Speed of every stage and every preset on a device, beside a device-to-device copy measured in the
+// same run. A stage's share is (bytes it must read + bytes it must write) / time, over what the
+// copy moves per second.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <fmt/format.h>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include "backends/cuda/record.h"
+#include "backends/cuda/run_block.h"
+#include "bench_common.h"
+#include "bench_stage_runs.h"
+#include "cuda_check.h"
+#include "fz/error.h"
+#include "fz/presets.h"
+#include "fz/simple_stage.h"
+#include "fzm_format.h"
+#include "mem/mempool.h"
+#include "pipeline/compressor.h"
+
+namespace fz::bench {
+
+namespace {
+
+struct GpuRow {
+  std::string name;
+  double ratio = 0;
+  double encode_gbs = 0;  // uncompressed bytes
+  double decode_gbs = 0;
+  double encode_share = 0;  // of the copy's traffic
+  double decode_share = 0;
+};
+
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  DeviceBuffer(DeviceBuffer&& other) noexcept
+      : memory_(std::exchange(other.memory_, nullptr)), capacity_(other.capacity_) {}
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(capacity_, other.capacity_);
+    return *this;
+  }
+  ~DeviceBuffer() { cudaFree(memory_); }
+  std::uint8_t* reserve(std::size_t n_bytes) {
+    if (n_bytes > capacity_) {
+      FZ_CUDA_CHECK(cudaFree(memory_));
+      FZ_CUDA_CHECK(cudaMalloc(&memory_, n_bytes));
+      capacity_ = n_bytes;
+    }
+    return data();
+  }
+  std::uint8_t* data() const { return static_cast<std::uint8_t*>(memory_); }
+
+ private:
+  void* memory_ = nullptr;
+  std::size_t capacity_ = 0;
+};
+
+struct Data {
+  DeviceBuffer buffer;
+  std::size_t n_bytes = 0;
+};
+
+/// Median milliseconds of what f enqueues.
+template <class F>
+double medianMs(int runs, cudaStream_t stream, F f) {
+  cudaEvent_t begin = nullptr;
+  cudaEvent_t end = nullptr;
+  FZ_CUDA_CHECK(cudaEventCreate(&begin));
+  FZ_CUDA_CHECK(cudaEventCreate(&end));
+  std::vector<float> times;
+  for (int i = 0; i < runs + 2; ++i) {
+    FZ_CUDA_CHECK(cudaEventRecord(begin, stream));
+    f();
+    FZ_CUDA_CHECK(cudaEventRecord(end, stream));
+    FZ_CUDA_CHECK(cudaEventSynchronize(end));
+    float ms = 0;
+    FZ_CUDA_CHECK(cudaEventElapsedTime(&ms, begin, end));
+    if (i >= 2) {
+      times.push_back(ms);
+    }
+  }
+  cudaEventDestroy(begin);
+  cudaEventDestroy(end);
+  std::nth_element(times.begin(), times.begin() + runs / 2, times.end());
+  return times[static_cast<std::size_t>(runs / 2)];
+}
+
+/// One stage with its buffers and its record, as the pipeline would run it.
+class StageRunner {
+ public:
+  StageRunner(SimpleStage& stage, MemoryPool& pool, cudaStream_t stream)
+      : stage_(stage), pool_(pool), block_(&pool), stream_(stream) {
+    block_.reserve(1);
+  }
+
+  /// Plans outputs and runs until they are large enough.
+  void settle(std::vector<Data>& in) {
+    for (int attempt = 0; attempt < 8; ++attempt) {
+      plan(in);
+      enqueue();
+      block_.enqueueReadback(stream_);
+      FZ_CUDA_CHECK(cudaStreamSynchronize(stream_));
+      stage_.finishCuda(block_.result(0), capacities_);
+      const std::vector<std::size_t> needed = stage_.neededOutputSizes();
+      if (needed.empty()) {
+        stage_.checkResult();
+        return;
+      }
+      for (std::size_t i = 0; i < needed.size(); ++i) {
+        grown_[i] = std::max(grown_[i], needed[i]);
+      }
+    }
+  }
+
+  void enqueue() {
+    block_.enqueueInit(stream_);
+    stage_.beginRun();
+    stage_.enqueueCuda({inputs_, outputs_, block_.onDevice(0), stream_, &pool_});
+  }
+
+  std::vector<Data>& out() { return out_; }
+  std::size_t outBytes() const {
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      sum += stage_.getActualOutputSize(static_cast<int>(i));
+    }
+    return sum;
+  }
+  void takeSizes() {
+    for (std::size_t i = 0; i < out_.size(); ++i) {
+      out_[i].n_bytes = stage_.getActualOutputSize(static_cast<int>(i));
+    }
+  }
+
+ private:
+  void plan(std::vector<Data>& in) {
+    std::vector<std::size_t> sizes;
+    inputs_.clear();
+    for (Data& data : in) {
+      sizes.push_back(data.n_bytes);
+      inputs_.push_back({data.buffer.data(), {data.n_bytes, nullptr}});
+    }
+    capacities_ = stage_.estimateOutputSizes(sizes);
+    grown_.resize(capacities_.size(), 0);
+    out_.resize(capacities_.size());
+    outputs_.clear();
+    for (std::size_t i = 0; i < capacities_.size(); ++i) {
+      const bool known = stage_.isOutputSizeFixed(i);
+      capacities_[i] = known ? capacities_[i] : std::max(capacities_[i], grown_[i]);
+      out_[i].buffer.reserve(capacities_[i] + 16);
+      outputs_.push_back({out_[i].buffer.data(), capacities_[i], known});
+      block_.initial(0).n_bytes[i] = known ? capacities_[i] : 0;
+    }
+    if (stage_.isInverse()) {
+      std::array<std::uint8_t, FZM_STAGE_CONFIG_SIZE> config{};
+      const std::size_t n = stage_.serializeHeader(0, config.data(), config.size());
+      cuda::loadFields(stage_.deviceFields(), {config.data(), n}, stage_.getStageVersion(),
+                       block_.initial(0));
+    }
+  }
+
+  SimpleStage& stage_;
+  MemoryPool& pool_;
+  cuda::RunBlock block_;
+  cudaStream_t stream_;
+  std::vector<CudaInput> inputs_;
+  std::vector<CudaOutput> outputs_;
+  std::vector<std::size_t> capacities_;
+  std::vector<std::size_t> grown_;
+  std::vector<Data> out_;
+};
+
+struct Bench {
+  std::size_t n_bytes = 512u << 20;
+  int runs = 20;
+  std::string only;
+  cudaStream_t stream = nullptr;
+  double copy_traffic = 0;  // bytes read and written per second
+  std::map<DataType, Bytes> values;
+
+  void measureCopy() {
+    DeviceBuffer from;
+    DeviceBuffer to;
+    from.reserve(n_bytes);
+    to.reserve(n_bytes);
+    FZ_CUDA_CHECK(cudaMemset(from.data(), 1, n_bytes));
+    const double ms = medianMs(runs, stream, [&] {
+      FZ_CUDA_CHECK(
+          cudaMemcpyAsync(to.data(), from.data(), n_bytes, cudaMemcpyDeviceToDevice, stream));
+    });
+    copy_traffic = 2.0 * static_cast<double>(n_bytes) / ms * 1e3;
+  }
+
+  Data upload(DataType type) {
+    // A piece that is repeated: making half a gigabyte on the host would take longer than the rest.
+    const std::size_t piece = std::min<std::size_t>(n_bytes, 32u << 20);
+    if (values.count(type) == 0) {
+      values[type] = makeValues(type, piece);
+    }
+    Data data;
+    data.n_bytes = n_bytes;
+    std::uint8_t* to = data.buffer.reserve(n_bytes);
+    for (std::size_t at = 0; at < n_bytes; at += piece) {
+      FZ_CUDA_CHECK(cudaMemcpy(to + at, values[type].data(), std::min(piece, n_bytes - at),
+                               cudaMemcpyDefault));
+    }
+    FZ_CUDA_CHECK(cudaDeviceSynchronize());
+    return data;
+  }
+
+  std::array<std::size_t, 3> dimsFor(const StageRun& run, DataType type) const {
+    const std::size_t n = n_bytes / getDataTypeSize(type);
+    if (run.dims[2] > 1) {
+      const auto side = static_cast<std::size_t>(std::cbrt(static_cast<double>(n)) + 0.5);
+      return {side, side, n / side / side};
+    }
+    return {8192, n / 8192, 1};
+  }
+
+  GpuRow measure(const StageRun& run) {
+    MemoryPoolConfig config;
+    config.backend = Backend::CUDA;
+    MemoryPool pool(config);
+    const DataType first = run.before.empty() ? run.types[0] : parseTypes(run.before[0]).at(0);
+    std::vector<Data> data;
+    data.push_back(upload(first));
+    for (const std::string& name : run.before) {
+      const auto stage = makeStage(name.substr(0, name.find(':')), parseTypes(name));
+      auto& simple = dynamic_cast<SimpleStage&>(*stage);
+      StageRunner before(simple, pool, stream);
+      before.settle(data);
+      before.takeSizes();
+      std::vector<Data> next;
+      next.push_back(std::move(before.out()[0]));
+      data = std::move(next);
+    }
+    const auto stage = makeStage(run.stage, run.types);
+    auto& simple = dynamic_cast<SimpleStage&>(*stage);
+    for (const auto& [key, text] : run.params) {
+      setParamFromText(*stage, key, text);
+    }
+    GpuRow row{.name = labelOf(run)};
+    if (run.dims[0] > 0) {
+      const auto dims = dimsFor(run, run.types[0]);
+      stage->setDims(dims);
+      data[0].n_bytes = dims[0] * dims[1] * dims[2] * getDataTypeSize(run.types[0]);
+    }
+    const auto in_bytes = static_cast<double>(data[0].n_bytes);
+    StageRunner encoder(simple, pool, stream);
+    encoder.settle(data);
+    const auto out_bytes = static_cast<double>(encoder.outBytes());
+    encoder.takeSizes();
+    const double encode_ms = medianMs(runs, stream, [&] { encoder.enqueue(); });
+    simple.setInverse(true);
+    StageRunner decoder(simple, pool, stream);
+    decoder.settle(encoder.out());
+    const double decode_ms = medianMs(runs, stream, [&] { decoder.enqueue(); });
+    row.ratio = in_bytes / out_bytes;
+    row.encode_gbs = in_bytes / encode_ms * 1e-6;
+    row.decode_gbs = in_bytes / decode_ms * 1e-6;
+    row.encode_share = 100 * (in_bytes + out_bytes) / encode_ms * 1e3 / copy_traffic;
+    row.decode_share = 100 * (in_bytes + out_bytes) / decode_ms * 1e3 / copy_traffic;
+    return row;
+  }
+
+  GpuRow measurePreset(const Preset& preset, DataType type) {
+    Data data = upload(type);
+    Pipeline pipeline(n_bytes, MemoryStrategy::PREALLOCATE);
+    pipeline.setBackend(Backend::CUDA);
+    ConfigOverrides overrides;
+    overrides.input_type = type;
+    overrides.dims = {n_bytes / getDataTypeSize(type), 1, 1};
+    overrides.params.emplace_back("error_bound", "0.01");
+    overrides.params.emplace_back("error_bound_mode", "ABS");
+    pipeline.loadConfigText(std::string(preset.toml), std::string(preset.name), overrides);
+    CompressedView view = pipeline.compress(data.buffer.data(), n_bytes, stream);
+    const double encode_ms = medianMs(
+        runs, stream, [&] { view = pipeline.compress(data.buffer.data(), n_bytes, stream); });
+    DeviceBuffer out;
+    out.reserve(n_bytes);
+    std::size_t n_out = 0;
+    const double decode_ms = medianMs(runs, stream, [&] {
+      pipeline.decompress(view.data, view.n_bytes, out.data(), n_bytes, &n_out, stream);
+    });
+    const auto in_bytes = static_cast<double>(n_bytes);
+    const auto moved = in_bytes + static_cast<double>(view.n_bytes);
+    return {fmt::format("{} {}", preset.name, dataTypeToString(type)),
+            in_bytes / static_cast<double>(view.n_bytes),
+            in_bytes / encode_ms * 1e-6,
+            in_bytes / decode_ms * 1e-6,
+            100 * moved / encode_ms * 1e3 / copy_traffic,
+            100 * moved / decode_ms * 1e3 / copy_traffic};
+  }
+};
+
+void printHead(const std::string& title) {
+  fmt::print("{:<72} {:>7} {:>9} {:>9} {:>6} {:>6}\n", title, "ratio", "enc GB/s", "dec GB/s",
+             "enc %", "dec %");
+}
+
+void print(const GpuRow& row) {
+  fmt::print("{:<72} {:>7.2f} {:>9.0f} {:>9.0f} {:>6.1f} {:>6.1f}\n", row.name, row.ratio,
+             row.encode_gbs, row.decode_gbs, row.encode_share, row.decode_share);
+  std::fflush(stdout);
+}
+
+nlohmann::json toJson(const std::vector<GpuRow>& rows) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const GpuRow& row : rows) {
+    list.push_back({{"name", row.name},
+                    {"ratio", row.ratio},
+                    {"encode_gbs", row.encode_gbs},
+                    {"decode_gbs", row.decode_gbs},
+                    {"encode_percent_of_copy", row.encode_share},
+                    {"decode_percent_of_copy", row.decode_share}});
+  }
+  return list;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Speed on a device; % is of a device-to-device copy in the same run."};
+  Bench bench;
+  std::size_t megabytes = 512;
+  std::string json_path;
+  app.add_option("--mib", megabytes, "size of the data in MiB")->capture_default_str();
+  app.add_option("--runs", bench.runs, "runs per figure; the median counts")->capture_default_str();
+  app.add_option("--only", bench.only, "part of a name");
+  app.add_option("--json", json_path, "write the figures to this file as well");
+  CLI11_PARSE(app, argc, argv);
+  bench.n_bytes = megabytes << 20;
+  FZ_CUDA_CHECK(cudaStreamCreateWithFlags(&bench.stream, cudaStreamNonBlocking));
+  bench.measureCopy();
+  bool failed = false;
+  fmt::print("copy: {:.0f} GB/s of traffic, {} MiB\n", bench.copy_traffic * 1e-9, megabytes);
+  const auto wanted = [&](const std::string& name) {
+    return name.find(bench.only) != std::string::npos;
+  };
+  printHead("stage");
+  std::vector<GpuRow> stages;
+  for (const StageRun& stage_run : stageRuns()) {
+    if (wanted(labelOf(stage_run))) {
+      try {
+        stages.push_back(bench.measure(stage_run));
+        print(stages.back());
+      } catch (const std::exception& e) {
+        fmt::print("{}: {}\n", labelOf(stage_run), e.what());
+        failed = true;
+      }
+    }
+  }
+  printHead("preset, whole call (frame, checksums, readback)");
+  std::vector<GpuRow> presets;
+  for (const Preset& preset : allPresets()) {
+    if (wanted(std::string(preset.name))) {
+      presets.push_back(bench.measurePreset(preset, DataType::FLOAT32));
+      print(presets.back());
+    }
+  }
+  if (!json_path.empty()) {
+    std::ofstream(json_path) << nlohmann::json{{"copy_gbs", bench.copy_traffic * 1e-9},
+                                               {"mib", megabytes},
+                                               {"stages", toJson(stages)},
+                                               {"presets", toJson(presets)}}
+                                    .dump(2)
+                             << '\n';
+  }
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace fz::bench
+
+int main(int argc, char** argv) {
+  try {
+    return fz::bench::run(argc, argv);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "fz_gpu_bench: {}\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,45 @@
+#include "preset_bounds.h"
+
+#include <array>
+
+#include "fz/error.h"
+#include "fz/host_api.h"
+#include "options.h"
+
+namespace fz::cli {
+
+namespace {
+
+bool keeps(const Preset& preset, ErrorBoundMode mode) {
+  constexpr std::array<float, 4> kValues = {1, 2, 3, 4};
+  CompressOptions options;
+  options.preset = preset.name;
+  options.error_bound = 0.01;
+  options.mode = mode;
+  options.backend = Backend::CPU;
+  options.threads = 1;
+  try {
+    const FrameInfo info = inspect(compress(std::span(kValues), options));
+    // A stage that takes REL of the largest value bounds no value by its own size.
+    return info.bound && (mode != ErrorBoundMode::REL || info.bound->absolute == 0.0);
+  } catch (const Error&) {
+    return false;
+  } catch (const InvalidArgument&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> boundsOf(const Preset& preset) {
+  std::vector<std::string> kinds;
+  for (const ErrorBoundMode mode :
+       {ErrorBoundMode::ABS, ErrorBoundMode::NOA, ErrorBoundMode::REL}) {
+    if (keeps(preset, mode)) {
+      kinds.emplace_back(boundModeOption(mode));
+    }
+  }
+  return kinds;
+}
+
+}  // namespace fz::cli

@@ -1,0 +1,85 @@
+#include "coders/rze/rze_cuda.h"
+
+#include <algorithm>
+#include <array>
+
+#include <cuda_runtime_api.h>
+
+#include "coders/rze/rze_codec.h"
+#include "coders/rze/rze_stage.h"
+#include "core/require.h"
+#include "cuda_check.h"
+#include "shared/bits.h"
+
+namespace fz {
+
+namespace {
+
+/// Chunks to launch for, at least one, so that sizes are published for empty inputs too.
+std::uint32_t launchChunks(std::uint64_t n_bytes, std::size_t chunk_bytes) {
+  const std::uint64_t n_most = std::clamp<std::uint64_t>(n_bytes, 1, rze::kMaxInputBytes);
+  return static_cast<std::uint32_t>(bits::ceilDiv(n_most, std::uint64_t{chunk_bytes}));
+}
+
+rze::CudaArgs makeArgs(const CudaRun& run,
+                       std::uint32_t n_chunks,
+                       int levels,
+                       std::span<std::uint64_t> states) {
+  FZ_CUDA_CHECK(cudaMemsetAsync(states.data(), 0, states.size_bytes(), run.stream));
+  return {run.inputs[0], run.outputs[0], run.record,
+          states.data(), n_chunks,       static_cast<std::uint32_t>(levels)};
+}
+
+}  // namespace
+
+bool RZEStage::hasCuda() const {
+  return true;
+}
+
+void RZEStage::encodeCuda(const CudaRun& run) {
+  const DeviceSize& size = run.inputs[0].size;
+  FZ_REQUIRE(!size.isExact() || size.n_bytes <= rze::kMaxInputBytes, ErrorCode::kBadSize,
+             "RZE: input of at most {} bytes needed, {} came", rze::kMaxInputBytes, size.n_bytes);
+  const std::uint32_t n_chunks = launchChunks(size.n_bytes, chunk_bytes_);
+  const auto states = look_back_.get<std::uint64_t>(run.pool, std::size_t{n_chunks} + 1);
+  rze::launchEncode(makeArgs(run, n_chunks, levels_, states),
+                    static_cast<std::uint32_t>(chunk_bytes_), run.stream);
+}
+
+void RZEStage::finishEncodeCuda(const StageRecord& record) {
+  original_bytes_ = static_cast<std::size_t>(record.value[rze::kBytesSlot]);
+}
+
+void RZEStage::decodeCuda(const CudaRun& run) {
+  const DeviceSize& size = run.inputs[0].size;
+  if (size.isExact()) {
+    decodedBytes(std::array{static_cast<std::size_t>(size.n_bytes)});  // says more than a kernel
+  }
+  const std::uint32_t n_chunks = launchChunks(run.outputs[0].capacity_bytes, chunk_bytes_);
+  const auto states = look_back_.get<std::uint64_t>(run.pool, std::size_t{n_chunks} + 1);
+  rze::launchDecode(makeArgs(run, n_chunks, levels_, states),
+                    static_cast<std::uint32_t>(chunk_bytes_), run.stream);
+}
+
+void RZEStage::throwDeviceError(const StageRecord& record) const {
+  if (!isInverse()) {
+    detail::throwError(ErrorCode::kBadSize,
+                       fmt::format("RZE: input of at most {} bytes needed, {} came",
+                                   rze::kMaxInputBytes, record.error_index));
+  }
+  if (record.error_value == rze::kHeaderIsWrong) {
+    detail::throwError(
+        ErrorCode::kCorrupt,
+        fmt::format("RZE: config has {} bytes in chunks of {}, the stream contradicts it",
+                    record.value[rze::kBytesSlot], chunk_bytes_));
+  }
+  if (record.error_value != rze::kChunkIsDamaged) {
+    detail::throwError(
+        ErrorCode::kCorrupt,
+        fmt::format("RZE: chunks end at byte {}, the stream does not", record.error_value));
+  }
+  detail::throwError(ErrorCode::kCorrupt,
+                     fmt::format("RZE: chunk {} is damaged", record.error_index));
+}
+
+}  // namespace fz

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fz/cuda_run.h"
+#include "fz/stream.h"
+
+namespace fz::rze {
+
+/// What record->error_value says about a damaged stream; every larger value is the byte where the
+/// chunks end, and not where the stream does.
+constexpr std::uint64_t kChunkIsDamaged = 0;
+constexpr std::uint64_t kHeaderIsWrong = 1;
+
+/// Slot of the config's byte count in StageRecord::value.
+constexpr unsigned kBytesSlot = 0;
+
+/// One run in either direction.
+struct CudaArgs {
+  CudaInput in;
+  CudaOutput out;
+  StageRecord* record;
+  std::uint64_t*
+      states;  ///< of the look-back, one word per chunk of the launch, and one more; zero
+  std::uint32_t n_chunks;  ///< of the launch: the input has no more
+  std::uint32_t levels;
+};
+
+/// Enqueue only; chunk_bytes is one of the three of the format.
+void launchEncode(const CudaArgs& args, std::uint32_t chunk_bytes, cudaStream_t stream);
+void launchDecode(const CudaArgs& args, std::uint32_t chunk_bytes, cudaStream_t stream);
+
+}  // namespace fz::rze

@@ -1,0 +1,72 @@
+#include "fused/bitplane_rze/bitplane_rze_cuda.h"
+
+#include <algorithm>
+#include <array>
+
+#include <cuda_runtime_api.h>
+
+#include "core/require.h"
+#include "cuda_check.h"
+#include "fused/bitplane_rze/bitplane_rze_codec.h"
+#include "fused/bitplane_rze/bitplane_rze_stage.h"
+
+namespace fz {
+
+namespace bp = bitplane_rze;
+
+namespace {
+
+/// Blocks for n_bytes of symbols, at least one, so that sizes are published for empty inputs too.
+std::uint32_t blocksFor(std::uint64_t n_bytes) {
+  const std::uint64_t n_symbols = std::clamp<std::uint64_t>(n_bytes / 2, 1, bp::kMaxSymbols);
+  return static_cast<std::uint32_t>(
+      bits::ceilDiv(bp::layoutOf(n_symbols).n_chunks, std::uint64_t{bp::kChunksPerBlock}));
+}
+
+}  // namespace
+
+bool BitplaneRZEStage::hasCuda() const {
+  return true;
+}
+
+void BitplaneRZEStage::encodeCuda(const CudaRun& run) {
+  const DeviceSize& size = run.inputs[0].size;
+  if (size.isExact()) {
+    checkInput(size.n_bytes);
+  }
+  const std::uint32_t n_blocks = blocksFor(size.n_bytes);
+  const auto states = look_back_.get<std::uint64_t>(run.pool, n_blocks);
+  FZ_CUDA_CHECK(cudaMemsetAsync(states.data(), 0, states.size_bytes(), run.stream));
+  bp::launchEncode({run.inputs[0], run.outputs[0], run.record, states.data(), n_blocks},
+                   run.stream);
+}
+
+void BitplaneRZEStage::finishEncodeCuda(const StageRecord& record) {
+  n_symbols_ = record.value[bp::kSymbolsSlot];
+}
+
+void BitplaneRZEStage::decodeCuda(const CudaRun& run) {
+  const DeviceSize& size = run.inputs[0].size;
+  if (size.isExact()) {
+    decodedBytes(std::array{static_cast<std::size_t>(size.n_bytes)});  // says more than a kernel
+  }
+  bp::launchDecode({run.inputs[0], run.outputs[0], run.record, nullptr,
+                    blocksFor(run.outputs[0].capacity_bytes)},
+                   run.stream);
+}
+
+void BitplaneRZEStage::throwDeviceError(const StageRecord& record) const {
+  if (!isInverse()) {
+    checkInput(record.error_index);
+  }
+  if (record.error_value == bp::kHeaderIsWrong) {
+    detail::throwError(
+        ErrorCode::kCorrupt,
+        fmt::format("{}: the header contradicts the size or the config, which has {} symbols",
+                    getName(), record.value[bp::kSymbolsSlot]));
+  }
+  detail::throwError(ErrorCode::kCorrupt, fmt::format("{}: chunk {} needs words outside the stream",
+                                                      getName(), record.error_index));
+}
+
+}  // namespace fz

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fz/cuda_run.h"
+#include "quantizers/quantizer/quantizer_codec.h"
+#include "quantizers/quantizer/quantizer_rel_codec.h"
+
+/// What the host hands to the kernels. Launchers only enqueue; they throw Error(kCuda) when a
+/// launch is refused.
+namespace fz::quantizer::device {
+
+/// record->value[...]. Bounds, ranges and values are the bits of a double; the F32 slots hold the
+/// bits that stand in the config.
+enum Slot : std::uint32_t {
+  kSlotValues,    ///< n
+  kSlotOutliers,  ///< k
+  kSlotBound,     ///< bound in use
+  kSlotBoundF32,
+  kSlotRange,
+  kSlotRangeF32,
+  kSlotAbsBound,
+  kSlotRung,            ///< the rung whose codes were kept
+  kSlotViolations,      ///< values that it could not keep within the bound
+  kSlotFirstViolation,  ///< position of the first one
+  kSlotFirstValue,
+  kSlotUnordered,  ///< decoding: 1 when the indices do not ascend
+};
+
+/// record->error_value: what kind of failure. Outlier indices note (entry << 32 | index).
+enum class Complaint : std::uint64_t {
+  kOutlierIndex = 0,
+  kNoWholeValues,
+  kTooManyValues,
+  kStreamSizes,
+  kBound,
+};
+
+inline constexpr unsigned kThreads = 256;
+inline constexpr unsigned kWarps = kThreads / 32;
+/// Per multiprocessor, where the compiler would take a few registers too many for that.
+inline constexpr unsigned kBlocksAtOnce = 5;
+/// 16-byte pieces per lane. A tile is what a warp takes at a time. Work distribution only: no byte
+/// depends on it.
+inline constexpr unsigned kVecs = 4;
+inline constexpr std::size_t kTileBytes = std::size_t{16} * kVecs * 32;
+/// Tiles whose outliers one block gathers. More of them where there are enough for all blocks.
+inline constexpr unsigned kMinGroupTiles = 64;
+inline constexpr unsigned kMaxGroupTiles = kThreads;
+inline constexpr unsigned kManyTiles = 65536;
+inline constexpr unsigned kMaxRangeBlocks = 2048;
+
+/// Smallest and largest finite value of a part of the data, as ordered integers.
+struct RangePart {
+  std::int64_t low;
+  std::int64_t high;
+};
+
+inline constexpr std::size_t kStateBytes = 1024;  ///< room for an EncodeState of either type
+
+struct EncodeJob {
+  std::uint32_t value_bytes;
+  std::uint32_t code_bytes;
+  CudaInput input;
+  CudaOutput codes;
+  CudaOutput outlier_values;   ///< with lists only
+  CudaOutput outlier_indices;  ///< with lists only
+  StageRecord* record;
+  void* state;
+  RangePart* parts;
+  // With lists only, for as many tiles as the input can have:
+  std::uint16_t* tile_counts;   ///< outliers of each tile
+  std::uint32_t* tile_masks;    ///< a bit per value; only for tiles with outliers
+  std::uint64_t* group_states;  ///< of the look-back over groups of tiles
+  std::uint64_t n_groups;
+  std::uint32_t group_tiles;
+};
+
+/// Where the bound of ABS and NOA comes from.
+struct BoundJob {
+  double error_bound;
+  double value_base;  ///< NOA: the range; 0: the parts
+  double threshold;
+  std::uint32_t radius;
+  CodeForm form;
+  bool is_rel;
+  bool is_noa;
+  bool is_ladder;
+};
+
+/// Blocks that scan the range of at most n values, which is the number of parts they write.
+unsigned rangeBlocks(std::size_t n_bytes);
+void launchRange(const EncodeJob& job, unsigned n_blocks, cudaStream_t stream);
+/// Resolves the bound, clears the state of the kernels below, checks the size of the input.
+void launchPrepare(const EncodeJob& job,
+                   const BoundJob& bound,
+                   unsigned n_parts,
+                   cudaStream_t stream);
+/// Codes, and which values have none.
+void launchEncodeLists(const EncodeJob& job, bool zigzag, cudaStream_t stream);
+void launchEncodeRel(const EncodeJob& job, const RelSettings& settings, cudaStream_t stream);
+/// The outlier lists, in index order.
+void launchGather(const EncodeJob& job, cudaStream_t stream);
+/// In place and linear: codes only, and what could not be kept. A rung above 0 does nothing unless
+/// a smaller step can help.
+struct FlatJob {
+  bool inplace;
+  bool wrap;  ///< linear, policy Wrap
+  std::uint32_t radius;
+  unsigned rung;
+};
+void launchEncodeFlat(const EncodeJob& job, const FlatJob& flat, cudaStream_t stream);
+/// After the rungs: which one holds, and what it could not keep.
+void launchSettle(const EncodeJob& job, bool is_ladder, cudaStream_t stream);
+
+enum class DecodeForm : std::uint8_t { kTwosComplement, kZigzag, kInplace, kRel, kRelV1 };
+
+struct DecodeJob {
+  std::uint32_t value_bytes;
+  std::uint32_t code_bytes;
+  CudaInput codes;
+  CudaInput outlier_values;
+  CudaInput outlier_indices;
+  CudaOutput output;
+  StageRecord* record;
+  DecodeForm form;
+  bool has_lists;
+  bool exact_lists;  ///< else they may be longer than their entries
+  std::uint32_t radius;
+  double log_step;
+  float log_step_v1;
+};
+
+void launchDecode(const DecodeJob& job, cudaStream_t stream);
+void launchScatter(const DecodeJob& job, cudaStream_t stream);
+
+}  // namespace fz::quantizer::device

@@ -1,0 +1,280 @@
+// Codes to values, then the outliers.
+#include "backends/cuda/launch.h"
+#include "quantizers/quantizer/quantizer_rel_value_codec.h"
+#include "quantizers/quantizer/quantizer_tile.cuh"
+
+namespace fz::quantizer::device {
+
+namespace {
+
+constexpr unsigned kOrderThreads = 1024;
+
+/// What the config says, checked against the streams.
+struct Head {
+  std::uint64_t n_values;
+  std::uint64_t n_outliers;
+  double bound;
+  Complaint complaint;
+  bool ok;
+};
+
+__device__ __forceinline__ Head readHead(const DecodeJob& job) {
+  const std::uint64_t* slots = job.record->value;
+  Head head{};
+  head.n_values = slots[kSlotValues] & 0xffffffffull;
+  head.n_outliers = slots[kSlotOutliers] & 0xffffffffull;
+  // A double that is 0, or absent from an old config, leaves it to the float.
+  const auto wide = fp::bitCast<double>(slots[kSlotBound]);
+  const auto narrow = fp::bitCast<float>(static_cast<std::uint32_t>(slots[kSlotBoundF32]));
+  head.bound = wide != 0.0 ? wide : static_cast<double>(narrow);
+  bool sizes_match = cuda::load(job.codes.size) == head.n_values * job.code_bytes;
+  if (job.has_lists) {
+    const std::uint64_t value_bytes = cuda::load(job.outlier_values.size);
+    const std::uint64_t index_bytes = cuda::load(job.outlier_indices.size);
+    const std::uint64_t k = head.n_outliers;
+    sizes_match &= job.exact_lists ? value_bytes == k * job.value_bytes && index_bytes == k * 4
+                                   : value_bytes / job.value_bytes >= k && index_bytes / 4 >= k;
+  }
+  const bool is_rel = job.form == DecodeForm::kRel || job.form == DecodeForm::kRelV1;
+  const bool bound_ok = is_rel || (fp::isFinite(head.bound) && head.bound >= 0.0);
+  head.complaint = sizes_match ? Complaint::kBound : Complaint::kStreamSizes;
+  head.ok = sizes_match && bound_ok;
+  return head;
+}
+
+template <class T>
+__device__ __forceinline__ bool fitsOutput(const DecodeJob& job, const Head& head) {
+  return head.n_values * sizeof(T) <= job.output.capacity_bytes;
+}
+
+template <class T, class C, DecodeForm kForm>
+struct Decoder {
+  T step;
+  double log_step;
+  float log_step_v1;
+  std::uint32_t radius;
+
+  using U = BitsOf<T>;
+  static constexpr unsigned kCount = Vec16<T>::kCount;
+
+  __device__ __forceinline__ U operator()(C code) const {
+    if constexpr (kForm == DecodeForm::kRel) {
+      return fp::bits(relValue<T>(code, log_step));
+    } else if constexpr (kForm == DecodeForm::kRelV1) {
+      return fp::bits(relValueV1<T>(code, log_step_v1));
+    } else {
+      constexpr bool kZigzag = kForm != DecodeForm::kTwosComplement;
+      const BitsOf<T> value = fp::bits(decodeBin<T>(binOf(code, kZigzag), step));
+      if constexpr (kForm == DecodeForm::kInplace) {
+        return isRawBits(code, radius) ? code : value;
+      } else {
+        return value;
+      }
+    }
+  }
+
+  /// kCount values, by a full warp. Lane i holds `root` = relRoot(i).
+  __device__ __forceinline__ void piece(const C* codes, double root, U* values) const {
+    if constexpr (kForm == DecodeForm::kRel && sizeof(T) == 4) {
+      const auto roots = [=](std::uint32_t i) {
+        return __shfl_sync(cuda::kAllLanes, root, static_cast<int>(i));
+      };
+      unsigned open = 0;
+#pragma unroll
+      for (unsigned e = 0; e < kCount; ++e) {
+        bool unsure = false;
+        const float size = relQuickMagnitude(relBin(codes[e]), log_step, roots, unsure);
+        values[e] = fp::bits(relSigned(codes[e], size));
+        open |= (unsure && codes[e] != 0 ? 1u : 0u) << e;
+      }
+      // One copy of the long way; selects instead of an index keep the piece in registers.
+#pragma unroll 1
+      for (; open != 0; open &= open - 1) {
+        const auto at = static_cast<unsigned>(__ffs(static_cast<int>(open))) - 1;
+        C code = codes[0];
+#pragma unroll
+        for (unsigned e = 1; e < kCount; ++e) {
+          code = e == at ? codes[e] : code;
+        }
+        const U value = (*this)(code);
+#pragma unroll
+        for (unsigned e = 0; e < kCount; ++e) {
+          values[e] = e == at ? value : values[e];
+        }
+      }
+    } else {
+#pragma unroll
+      for (unsigned e = 0; e < kCount; ++e) {
+        values[e] = (*this)(codes[e]);
+      }
+    }
+  }
+};
+
+/// Narrow codes come in smaller pieces, so more of them are in flight.
+template <class T, class C>
+inline constexpr unsigned kDecodeVecs = sizeof(C) * Vec16<T>::kCount == 16 ? 4 : 8;
+
+template <class T, class C, DecodeForm kForm>
+__global__ void __launch_bounds__(kThreads) decodeKernel(const DecodeJob job) {
+  constexpr unsigned kPieces = kDecodeVecs<T, C>;
+  using Shape = TileShape<T, kPieces>;
+  using Codes = CodeVec<C, Shape::kCount>;
+  using U = BitsOf<T>;
+  const Head head = readHead(job);
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    if (!job.output.size_known) {
+      cuda::publishSize(job.record, 0, head.ok ? head.n_values * sizeof(T) : 0,
+                        job.output.capacity_bytes);
+    }
+    if (!head.ok) {
+      cuda::noteError(job.record, DeviceError::kCorrupt, 0);
+      job.record->error_value = static_cast<std::uint64_t>(head.complaint);
+    }
+  }
+  const std::uint64_t begin = firstTile() * Shape::kValues;
+  if (!head.ok || !fitsOutput<T>(job, head) || begin >= head.n_values) {
+    return;
+  }
+  const std::uint64_t n_left = head.n_values - begin;
+  const C* in = reinterpret_cast<const C*>(job.codes.data) + begin;
+  U* out = reinterpret_cast<U*>(job.output.data) + begin;
+  const T half = static_cast<T>(head.bound);
+  const Decoder<T, C, kForm> decode{fp::mul(T{2}, half), job.log_step, job.log_step_v1, job.radius};
+  if (n_left >= Shape::kValues) {
+    Codes codes[kPieces];
+#pragma unroll
+    for (unsigned j = 0; j < kPieces; ++j) {
+      codes[j] = *reinterpret_cast<const Codes*>(in + Shape::at(j));
+    }
+    const double root = kForm == DecodeForm::kRel ? relRoot(cuda::laneId()) : 0.0;
+#pragma unroll
+    for (unsigned j = 0; j < kPieces; ++j) {
+      Vec16<U> values;
+      decode.piece(codes[j].v, root, values.v);
+      cuda::storeStream(out + Shape::at(j), values.raw);
+    }
+    return;
+  }
+  for (unsigned i = cuda::laneId(); i < n_left; i += cuda::kWarp) {
+    out[i] = decode(in[i]);
+  }
+}
+
+/// All outliers at once. That is final when the indices ascend; else it is noted.
+template <class U>
+__global__ void __launch_bounds__(kThreads) scatterKernel(const DecodeJob job) {
+  const Head head = readHead(job);
+  const std::uint64_t j = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (!head.ok || !fitsOutput<U>(job, head) || j >= head.n_outliers) {
+    return;
+  }
+  const auto* indices = reinterpret_cast<const std::uint32_t*>(job.outlier_indices.data);
+  const std::uint32_t index = indices[j];
+  if (index >= head.n_values) {
+    cuda::noteError(job.record, DeviceError::kCorrupt, j << 32 | index);
+    return;
+  }
+  if (j > 0 && index <= indices[j - 1]) {
+    job.record->value[kSlotUnordered] = 1;
+  }
+  reinterpret_cast<U*>(job.output.data)[index] =
+      reinterpret_cast<const U*>(job.outlier_values.data)[j];
+}
+
+/// One block. Lists in any order, as archives of the existing system have them: of entries with
+/// the same index the last wins. Groups of entries follow each other; inside a group the output
+/// itself serves to find the last entry for a place.
+template <class U>
+__global__ void __launch_bounds__(kOrderThreads) orderKernel(const DecodeJob job) {
+  const Head head = readHead(job);
+  if (!head.ok || !fitsOutput<U>(job, head) || job.record->value[kSlotUnordered] == 0 ||
+      job.record->error != 0) {
+    return;
+  }
+  const auto* indices = reinterpret_cast<const std::uint32_t*>(job.outlier_indices.data);
+  const auto* values = reinterpret_cast<const U*>(job.outlier_values.data);
+  auto* out = reinterpret_cast<U*>(job.output.data);
+  const unsigned ticket = threadIdx.x + 1;
+  for (std::uint64_t begin = 0; begin < head.n_outliers; begin += kOrderThreads) {
+    const std::uint64_t j = begin + threadIdx.x;
+    const bool has_entry = j < head.n_outliers;
+    const std::uint64_t index = has_entry ? indices[j] : 0;
+    auto* place = reinterpret_cast<unsigned*>(out + index);
+    if (has_entry) {
+      __stcg(place, 0u);
+    }
+    __syncthreads();
+    if (has_entry) {
+      atomicMax(place, ticket);
+    }
+    __syncthreads();
+    const bool is_last = has_entry && __ldcg(place) == ticket;
+    __syncthreads();
+    if (is_last) {
+      out[index] = values[j];
+    }
+    __syncthreads();
+  }
+}
+
+template <class T, class C, DecodeForm kForm>
+void launchForm(const DecodeJob& job, cudaStream_t stream) {
+  const std::size_t n = job.codes.size.n_bytes / sizeof(C);
+  const unsigned n_blocks = cuda::gridFor(n, TileShape<T, kDecodeVecs<T, C>>::kValues * kWarps);
+  decodeKernel<T, C, kForm><<<n_blocks, kThreads, 0, stream>>>(job);
+  cuda::checkLaunch("quantizer decodeKernel");
+}
+
+template <class T, class C>
+void launchFor(const DecodeJob& job, cudaStream_t stream) {
+  switch (job.form) {
+    case DecodeForm::kTwosComplement:
+      return launchForm<T, C, DecodeForm::kTwosComplement>(job, stream);
+    case DecodeForm::kZigzag:
+      return launchForm<T, C, DecodeForm::kZigzag>(job, stream);
+    case DecodeForm::kRel:
+      return launchForm<T, C, DecodeForm::kRel>(job, stream);
+    case DecodeForm::kRelV1:
+      return launchForm<T, C, DecodeForm::kRelV1>(job, stream);
+    case DecodeForm::kInplace:
+      if constexpr (sizeof(T) == 4 && sizeof(C) == 4) {
+        launchForm<T, C, DecodeForm::kInplace>(job, stream);
+      }
+      return;
+  }
+}
+
+template <class U>
+void launchScatterFor(const DecodeJob& job, cudaStream_t stream) {
+  const std::size_t most = job.outlier_indices.size.n_bytes / sizeof(std::uint32_t);
+  if (most == 0) {
+    return;
+  }
+  scatterKernel<U><<<cuda::gridFor(most, kThreads), kThreads, 0, stream>>>(job);
+  cuda::checkLaunch("quantizer scatterKernel");
+  orderKernel<U><<<1, kOrderThreads, 0, stream>>>(job);
+  cuda::checkLaunch("quantizer orderKernel");
+}
+
+}  // namespace
+
+void launchDecode(const DecodeJob& job, cudaStream_t stream) {
+  if (job.value_bytes == 4) {
+    job.code_bytes == 2 ? launchFor<float, std::uint16_t>(job, stream)
+                        : launchFor<float, std::uint32_t>(job, stream);
+  } else {
+    job.code_bytes == 2 ? launchFor<double, std::uint16_t>(job, stream)
+                        : launchFor<double, std::uint32_t>(job, stream);
+  }
+}
+
+void launchScatter(const DecodeJob& job, cudaStream_t stream) {
+  if (job.value_bytes == 4) {
+    launchScatterFor<std::uint32_t>(job, stream);
+  } else {
+    launchScatterFor<std::uint64_t>(job, stream);
+  }
+}
+
+}  // namespace fz::quantizer::device

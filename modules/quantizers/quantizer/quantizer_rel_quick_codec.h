@@ -1,0 +1,141 @@
+#pragma once
+
+#include "quantizers/quantizer/quantizer_codec.h"
+#include "quantizers/quantizer/quantizer_rel_codec.h"
+
+/// Shortcuts to relCode: the same code for less work, or the answer that they cannot tell.
+///
+/// relCode decodes the bin to check it. But bins are made a little narrower than the bound allows,
+/// so a value that lies in its bin, and not at the very edge of it, passes that check whatever it
+/// is, and the distance to the middle of the bin decides. In units of log2 |x|: a value at most
+/// log_step / 2 - m from the middle decodes to |x| times at most 2^(h - r - m + e), with h =
+/// log2(1 + bound), r the reserve of relLogStep and e the rounding errors of log2, pow2 and the
+/// products. This is (1 + bound) |x| less at least
+///   f32: (2^-23 ln 2 - 2^-24 for rounding the result to f32) |x| = 2^-25.4 |x|
+///   f64: ln 2 (m - e) |x| with e < 2^-40 and m = 2^-39
+/// which is more than the 2^-51 of relCode's safety factor. The lower side has more room, as
+/// 1 / (1 + bound) > 1 - bound. A result below the normal numbers of f32 is rounded by at most
+/// 2^-150 <= 2^-24 |x|, and the limit at the largest number only brings it nearer to x.
+///
+/// quantizer_rel_test.cc compares the shortcuts with relCode.
+namespace fz::quantizer {
+
+enum class RelShortcut { kNone, kFloat, kDouble };
+
+/// Bounds for which the shortcuts are proven, and settle all but few values: the edge that they
+/// leave to relCode has a fixed width, while the bins become narrower with the bound.
+template <class T>
+FZ_HD RelShortcut relShortcut(double bound) {
+  constexpr bool kIsFloat = std::is_same_v<T, float>;
+  if (!(bound <= 1.0)) {
+    return RelShortcut::kNone;
+  }
+  if (kIsFloat && bound >= 0x1p-14) {
+    return RelShortcut::kFloat;
+  }
+  return bound >= (kIsFloat ? 0x1p-21 : 0x1p-30) ? RelShortcut::kDouble : RelShortcut::kNone;
+}
+
+struct RelDoubleRule {
+  RelRule rule;
+  using Flag = std::uint64_t;  ///< as wide as what it is made from, for vectors
+  double limit;                ///< largest distance from the middle of the bin, in bins
+};
+
+FZ_HD RelDoubleRule makeRelDoubleRule(const RelRule& rule) {
+  return {rule, fp::sub(0.5, fp::mul(rule.inv_log_step, 0x1p-39))};
+}
+
+/// relCode without the decoding. Sets unsure to 1 where it cannot tell, else leaves it.
+template <class C, class T>
+FZ_HD C relQuickCode(T x, const RelDoubleRule& quick, std::uint64_t& unsure) {
+  const RelGuess guess = relGuess(x, quick.rule);
+  const bool inner = fp::abs(fp::sub(guess.scaled, guess.bin)) <= quick.limit;
+  // Far from where pow2 ends, and from products that relCode refuses.
+  const bool middle =
+      std::is_same_v<T, float> | ((guess.size >= 0x1p-900) & (guess.size <= 0x1p900));
+  const bool open = guess.regular & guess.near & !(inner & middle);
+  unsure |= fp::bits(open ? 1.0 : 0.0);  // not 1 and 0: gcc 12 would not make vectors of that
+  return relPack<C>(x < T{0}, guess, true, quick.rule);
+}
+
+/// log2(1 + t) for t from sqrt(1/2) - 1 to sqrt(2) - 1; absolute error below
+/// 2^-23.3; the test looks at every t.
+FZ_HD float log2OnePlusFloat(float t) {
+  // Minimax polynomial of log2(1 + t) / t, pairs of terms first.
+  const float t2 = fp::mul(t, t);
+  const float t4 = fp::mul(t2, t2);
+  const float t8 = fp::mul(t4, t4);
+  const float p01 = fp::add(fp::mul(-0x1.71546ap-1f, t), 0x1.715474p+0f);
+  const float p23 = fp::add(fp::mul(-0x1.716056p-2f, t), 0x1.ec7668p-2f);
+  const float p45 = fp::add(fp::mul(-0x1.e897aap-3f, t), 0x1.269978p-2f);
+  const float p67 = fp::add(fp::mul(-0x1.adfc6ap-3f, t), 0x1.bcbd52p-3f);
+  const float low = fp::add(fp::mul(p23, t2), p01);
+  const float high = fp::add(fp::mul(p67, t2), p45);
+  const float tail = fp::add(fp::mul(0x1.01041ep-3f, t8), fp::mul(high, t4));
+  return fp::mul(t, fp::add(tail, low));
+}
+
+/// relCode of f32 in f32 and integers.
+struct RelFloatRule {
+  using Flag = std::uint32_t;
+  float inv_high;  ///< 1 / log_step to 16 bits, so that its product with an exponent is exact
+  float inv_low;   ///< the rest of it
+  float inv;
+  float limit;                 ///< largest distance from the middle of the bin, in bins
+  std::uint32_t n_regular;     ///< how many bit patterns, from that of the smallest normal number
+  std::int32_t max_magnitude;  ///< of a bin
+  std::int32_t max_code;
+};
+
+/// Precondition: relShortcut says kFloat. So 1 / log_step is below 2^12.5 and bins below 2^20.
+FZ_HD RelFloatRule makeRelFloatRule(const RelRule& rule) {
+  constexpr double kMost = 0x1p30;  // above every code of such bins
+  constexpr std::uint32_t kSmallest = 0x00800000u;
+  constexpr std::uint32_t kInfinity = 0x7f800000u;
+  RelFloatRule quick{};
+  quick.inv = static_cast<float>(rule.inv_log_step);
+  quick.inv_high = fp::bitCast<float>(fp::bits(quick.inv) & 0xffffff00u);
+  quick.inv_low =
+      static_cast<float>(fp::sub(rule.inv_log_step, static_cast<double>(quick.inv_high)));
+  // In bins, the operations of relQuickCode are off by less than 2^-22.3 / log_step + 2^-23: the
+  // logarithm by 2^-23.3, each of inv, its product and the last sum by 2^-25, the rest is small.
+  quick.limit = static_cast<float>(fp::sub(0.5, fp::mul(fp::add(rule.inv_log_step, 1.0), 0x1p-22)));
+  const std::uint32_t end = fp::bits(fp::abs(roundUpToFloat(rule.threshold)));
+  quick.n_regular = (end < kInfinity ? end : kInfinity) - kSmallest;
+  quick.n_regular = end < kSmallest ? 0u : quick.n_regular;
+  quick.max_magnitude = static_cast<std::int32_t>(rule.reach < kMost ? rule.reach : kMost) - 1;
+  quick.max_code = static_cast<std::int32_t>(rule.max_code < kMost ? rule.max_code : kMost);
+  return quick;
+}
+
+/// The same in f32 and integers.
+template <class C>
+FZ_HD C relQuickCode(float x, const RelFloatRule& quick, std::uint32_t& unsure) {
+  constexpr std::uint32_t kSmallest = 0x00800000u;
+  constexpr std::uint32_t kOne = 0x3f800000u;
+  constexpr std::uint32_t kRootHalf = 0x3f3504f3u;
+  const std::uint32_t u = fp::bits(x) & 0x7fffffffu;
+  const bool regular = u - kSmallest < quick.n_regular;
+  const std::uint32_t safe = regular ? u : kOne;
+  // |x| = 2^exponent * z with z in [sqrt(1/2), sqrt(2)).
+  const std::uint32_t biased = (safe + (kOne - kRootHalf)) >> 23;
+  const float exponent = static_cast<float>(static_cast<std::int32_t>(biased) - 127);
+  const float z = fp::bitCast<float>(safe - (biased << 23) + kOne);
+  // Whole bins of the exponent first, so that what is left keeps its fraction.
+  const float coarse = fp::mul(exponent, quick.inv_high);
+  const float whole = fp::roundEven(coarse);
+  const float fine = fp::add(fp::sub(coarse, whole), fp::mul(exponent, quick.inv_low));
+  const float rest = fp::add(fp::mul(log2OnePlusFloat(fp::sub(z, 1.0f)), quick.inv), fine);
+  const float rounded = fp::roundEven(rest);
+  const bool inner = fp::abs(fp::sub(rest, rounded)) <= quick.limit;
+  const auto bin = static_cast<std::int32_t>(fp::add(whole, rounded));
+  const std::int32_t magnitude = bin < 0 ? -bin : bin;
+  const std::int32_t stored =
+      4 * magnitude + (bin < 0 ? 2 : 0) + static_cast<std::int32_t>(fp::bits(x) >> 31) + 1;
+  const bool ok = regular & (magnitude <= quick.max_magnitude) & (stored <= quick.max_code);
+  unsure |= regular & !inner ? 1u : 0u;
+  return static_cast<C>(ok ? stored : 0);
+}
+
+}  // namespace fz::quantizer

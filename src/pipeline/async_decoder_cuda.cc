@@ -1,0 +1,211 @@
+#include <algorithm>
+#include <map>
+
+#include "core/require.h"
+#include "cuda_check.h"
+#include "format/frame_layout.h"
+#include "fz/simple_stage.h"
+#include "pipeline/async_decoder.h"
+#include "stage/stage.h"
+
+namespace fz {
+
+AsyncDecoder::AsyncDecoder(const FrameHeader& header,
+                           ByteView header_bytes,
+                           const std::vector<Stage*>& custom_stages,
+                           MemoryPool& pool)
+    : pool_(pool),
+      plan_(makeDecodePlan(header, custom_stages, &pool, MemoryStrategy::PREALLOCATE)),
+      original_bytes_(header.description.original_bytes),
+      header_bytes_(static_cast<std::uint32_t>(header.core.header_size)),
+      template_(header_bytes.begin(), header_bytes.begin() + header_bytes_),
+      template_image_(pool),
+      fields_image_(pool) {
+  for (std::size_t i = 0; i < header.stages.size(); ++i) {
+    const auto* stage = dynamic_cast<const SimpleStage*>(plan_->stages[i]);
+    FZ_REQUIRE(plan_->stages[i] == nullptr || (stage != nullptr && stage->hasCuda()),
+               ErrorCode::kUnsupported,
+               "Pipeline::decompressAsync: {} has no kernels to decode with",
+               plan_->stages[i]->getName());
+  }
+  FZ_REQUIRE(header.core.uncompressed_size == original_bytes_ && header.minor() >= 2,
+             ErrorCode::kUnsupported,
+             "Pipeline::decompressAsync: frames with padding or of other versions are not decoded "
+             "without waiting");
+  plan_->configure(header);
+  planSizes(header);
+  listFields(header);
+}
+
+/// The size of every buffer of the inverse graph, from the forward direction: exact where the data
+/// have no say in it, else what no data can exceed.
+void AsyncDecoder::planSizes(const FrameHeader& header) {
+  struct Size {
+    std::size_t n_bytes = 0;
+    bool exact = false;
+  };
+  std::map<std::uint16_t, Size> sizes;  // by frame buffer id
+  for (const FZMStageInfo& record : header.stages) {
+    // The source's input is the only one that no stage produces.
+    for (std::size_t k = 0; k < record.num_inputs; ++k) {
+      sizes[record.input_buffer_ids[k]] = {original_bytes_, true};
+    }
+  }
+  for (const FZMStageInfo& record : header.stages) {
+    for (std::size_t k = 0; k < record.num_outputs; ++k) {
+      sizes[record.output_buffer_ids[k]] = {};
+    }
+  }
+  for (std::size_t i = 0; i < header.stages.size(); ++i) {
+    auto* stage = dynamic_cast<SimpleStage*>(plan_->stages[i]);
+    if (stage == nullptr) {
+      continue;
+    }
+    const FZMStageInfo& record = header.stages[i];
+    const Size in = sizes[record.input_buffer_ids[0]];
+    stage->setInverse(false);
+    const std::vector<std::size_t> most = stage->maxOutputSizes({in.n_bytes});
+    for (std::size_t k = 0; k < record.num_outputs && k < most.size(); ++k) {
+      sizes[record.output_buffer_ids[k]] = {most[k], in.exact && stage->isOutputSizeFixed(k)};
+    }
+    stage->setInverse(true);
+    BufferInfo& decoded = plan_->dag.editBuffer(plan_->nodes[i]->output_buffer_ids.front());
+    decoded.planned_size = in.n_bytes;
+    decoded.has_planned_size = true;
+    decoded.planned_exact = in.exact;
+  }
+  for (const FZMBufferEntry& entry : header.buffers) {
+    const auto found = plan_->segment_buffers.find(entry.dag_buffer_id);
+    segment_buffers_.push_back(found == plan_->segment_buffers.end() ? -1 : found->second);
+    max_segment_.push_back(std::max<std::uint64_t>(sizes[entry.dag_buffer_id].n_bytes, 1));
+  }
+}
+
+/// Header fields that may differ from frame to frame, and where the device needs them.
+void AsyncDecoder::listFields(const FrameHeader& header) {
+  cuda::RunBlock& block = plan_->dag.runBlock();
+  const auto add = [&](std::size_t offset, std::size_t n_bytes, std::uint64_t* target) {
+    fields_.push_back(
+        {target, static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(n_bytes)});
+  };
+  cuda::FrameState* state = block.frameOnDevice();
+  add(kCompressedSizeOffset, 8, &state->payload_bytes);
+  const auto bufferRecord = [&](std::size_t i) {
+    return kCoreBytes + kRecordBytes * (header.stages.size() + i);
+  };
+  for (std::size_t i = 0; i < header.buffers.size(); ++i) {
+    add(bufferRecord(i) + kBufferSizeOffsets[0], 8, &state->segment_bytes[i]);
+    add(bufferRecord(i) + kBufferSizeOffsets[1], 8, nullptr);
+    add(bufferRecord(i) + kBufferSizeOffsets[2], 8, nullptr);
+    add(bufferRecord(i) + kBufferPlaceOffset, 8, &state->segment_offset[i]);
+  }
+  add(kCoreBytes + kDescriptionBoundOffset, 8, nullptr);
+  for (std::size_t s = 0; s < header.stages.size(); ++s) {
+    const auto* stage = dynamic_cast<const SimpleStage*>(plan_->stages[s]);
+    if (stage == nullptr) {
+      continue;
+    }
+    StageRecord* record = block.onDevice(static_cast<std::size_t>(plan_->nodes[s]->id));
+    for (const DeviceField& field : stage->deviceFields()) {
+      if (field.config_offset == DeviceField::kAbsoluteBound) {
+        continue;
+      }
+      const bool is_version = field.config_offset == DeviceField::kStageVersion;
+      add(kCoreBytes + kRecordBytes * s +
+              (is_version ? kRecordVersionOffset : kStageConfigOffset + field.config_offset),
+          field.n_bytes, &record->value[field.slot]);
+      for (std::size_t i = 0; i < header.buffers.size(); ++i) {
+        const auto& outputs = header.stages[s].output_buffer_ids;
+        if (std::find(outputs.begin(), outputs.begin() + header.stages[s].num_outputs,
+                      header.buffers[i].dag_buffer_id) !=
+            outputs.begin() + header.stages[s].num_outputs) {
+          add(bufferRecord(i) +
+                  (is_version ? kRecordVersionOffset : kBufferConfigOffset + field.config_offset),
+              field.n_bytes, nullptr);
+        }
+      }
+    }
+  }
+  // The device compares what is left when these fields are taken out.
+  for (const cuda::FieldTarget& field : fields_) {
+    std::fill_n(template_.begin() + field.offset, field.n_bytes, std::uint8_t{0});
+  }
+  std::fill_n(template_.begin() + cuda::HeaderOffsets::kPayloadCrc, 8, std::uint8_t{0});
+}
+
+void AsyncDecoder::enqueue(const std::uint8_t* frame,
+                           std::size_t capacity_bytes,
+                           std::uint8_t* out,
+                           const ExecContext& context,
+                           cudaStream_t stream) {
+  CompressionDAG& dag = plan_->dag;
+  cuda::RunBlock& block = dag.runBlock();
+  cuda::FrameState* state = block.frameOnDevice();
+  template_image_.update(template_, stream);
+  fields_image_.update({reinterpret_cast<const std::uint8_t*>(fields_.data()),
+                        fields_.size() * sizeof(cuda::FieldTarget)},
+                       stream);
+  const std::uint8_t* payload = frame + header_bytes_;
+  cuda::SegmentLimits limits = {};
+  limits.n_segments = static_cast<std::uint32_t>(segment_buffers_.size());
+  std::uint64_t max_payload = 0;
+  for (std::size_t i = 0; i < segment_buffers_.size(); ++i) {
+    limits.max_bytes[i] = max_segment_[i];
+    max_payload += max_segment_[i];
+  }
+  max_payload = std::min<std::uint64_t>(
+      max_payload, capacity_bytes > header_bytes_ ? capacity_bytes - header_bytes_ : 0);
+  dag.setExecContext(&context);
+  dag.setBeforeStages([&, state](cudaStream_t s) {
+    cuda::enqueueOpen(frame, capacity_bytes, template_image_.data(), header_bytes_,
+                      reinterpret_cast<const cuda::FieldTarget*>(fields_image_.data()),
+                      static_cast<std::uint32_t>(fields_.size()), limits, state, s);
+    for (std::size_t i = 0; i < segment_buffers_.size(); ++i) {
+      if (i > 0 && segment_buffers_[i] >= 0) {
+        auto copy = segments_[i].get<std::uint8_t>(&pool_, max_segment_[i] + 16);
+        cuda::enqueueExtract(payload, copy.data(), max_segment_[i], state,
+                             static_cast<std::uint32_t>(i), s);
+      }
+    }
+  });
+  for (std::size_t i = 0; i < segment_buffers_.size(); ++i) {
+    if (segment_buffers_[i] < 0) {
+      continue;
+    }
+    // The first segment stands aligned behind the header; the others are moved.
+    std::uint8_t* data = i == 0
+                             ? const_cast<std::uint8_t*>(payload)
+                             : segments_[i].get<std::uint8_t>(&pool_, max_segment_[i] + 16).data();
+    BufferInfo& buffer = dag.editBuffer(segment_buffers_[i]);
+    buffer.size = max_segment_[i];
+    buffer.size_on_device = &state->segment_bytes[i];
+    dag.setExternalPointer(segment_buffers_[i], data);
+  }
+  dag.setExternalOutput(plan_->result_buffer, out, original_bytes_);
+  dag.enqueueCuda(stream);
+  dag.setBeforeStages({});
+  cuda::enqueuePayloadCrc(payload, max_payload, state, stream);
+  cuda::enqueueCrcCheck(payload, state, stream);
+  block.enqueueReadback(stream);
+}
+
+const std::uint64_t* AsyncDecoder::lengthOnDevice() const {
+  return &plan_->dag.runBlock()
+              .onDevice(static_cast<std::size_t>(
+                  plan_->dag.getBufferInfo(plan_->result_buffer).producer_stage_id))
+              ->n_bytes[0];
+}
+
+std::size_t AsyncDecoder::finish(cudaStream_t stream) {
+  const cuda::FrameState& state = plan_->dag.runBlock().frameResult();
+  FZ_REQUIRE(state.mismatch == 0, ErrorCode::kCorrupt, "frame: {}",
+             state.mismatch == 1 ? "the payload does not match its checksum"
+                                 : "the header is damaged or of another kind than the one decoded "
+                                   "before");
+  FZ_REQUIRE(plan_->dag.finishCuda(stream), ErrorCode::kCorrupt,
+             "frame: the data decode to more than the {} bytes that were announced",
+             original_bytes_);
+  return original_bytes_;
+}
+
+}  // namespace fz

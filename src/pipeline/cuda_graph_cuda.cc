@@ -1,0 +1,115 @@
+// Graph capture and replay. A graph is bound to an input pointer and size; a call with others
+// records again and updates the graph in place.
+#include "core/require.h"
+#include "cuda_check.h"
+#include "pipeline/cuda_runner.h"
+
+namespace fz {
+
+namespace {
+
+/// Ends a capture however it goes.
+class Capture {
+ public:
+  explicit Capture(cudaStream_t stream) : stream_(stream) {
+    FZ_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+  ~Capture() {
+    if (!ended_) {
+      cudaGraph_t broken = nullptr;
+      cudaStreamEndCapture(stream_, &broken);
+      if (broken != nullptr) {
+        cudaGraphDestroy(broken);
+      }
+      cudaGetLastError();  // the failure that led here is reported by whoever threw
+    }
+  }
+  cudaGraph_t end() {
+    ended_ = true;
+    cudaGraph_t graph = nullptr;
+    FZ_CUDA_CHECK(cudaStreamEndCapture(stream_, &graph));
+    return graph;
+  }
+
+ private:
+  cudaStream_t stream_;
+  bool ended_ = false;
+};
+
+class CaptureMode {
+ public:
+  explicit CaptureMode(CompressionDAG& dag) : dag_(dag) { dag_.setCaptureMode(true); }
+  CaptureMode(const CaptureMode&) = delete;
+  CaptureMode& operator=(const CaptureMode&) = delete;
+  ~CaptureMode() { dag_.setCaptureMode(false); }
+
+ private:
+  CompressionDAG& dag_;
+};
+
+struct GraphDestroy {
+  void operator()(CUgraph_st* graph) const { FZ_CUDA_CHECK_WARN(cudaGraphDestroy(graph)); }
+};
+
+}  // namespace
+
+void CudaRunner::dropGraph() {
+  if (graph_ != nullptr) {
+    FZ_CUDA_CHECK_WARN(cudaGraphExecDestroy(graph_));
+    graph_ = nullptr;
+  }
+  scratch_bytes_ = 0;
+}
+
+void CudaRunner::capture(const Attempt& attempt, cudaStream_t stream) {
+  // An ordinary run on the same data leaves every buffer and all scratch in place: during capture
+  // nothing may be allocated.
+  if (scratch_bytes_ < attempt.padded_bytes || scratch_frame_ != attempt.frame) {
+    enqueueAttempt(attempt, stream);
+    FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
+    scratch_bytes_ = attempt.padded_bytes;
+    scratch_frame_ = attempt.frame;
+  }
+  std::unique_ptr<CUgraph_st, GraphDestroy> graph;
+  {
+    const CaptureMode mode(*p_.dag);
+    Capture recording(stream);
+    enqueueAttempt(attempt, stream);
+    graph.reset(recording.end());
+  }
+  if (graph_ != nullptr) {
+    cudaGraphExecUpdateResultInfo info = {};
+    if (cudaGraphExecUpdate(graph_, graph.get(), &info) != cudaSuccess) {
+      cudaGetLastError();
+      FZ_CUDA_CHECK_WARN(cudaGraphExecDestroy(graph_));
+      graph_ = nullptr;
+    }
+  }
+  if (graph_ == nullptr) {
+    FZ_CUDA_CHECK(cudaGraphInstantiate(&graph_, graph.get(), 0));
+  }
+  captured_ = attempt;
+  updateTemplate(attempt, stream);  // now that the stages have seen the size
+}
+
+void CudaRunner::captureGraph(cudaStream_t stream) {
+  const cuda::DeviceGuard guard(p_.device);
+  FZ_REQUIRE(stream != nullptr, ErrorCode::kInvalidArgument,
+             "Pipeline::captureGraph: the default stream cannot be captured; make a stream");
+  enter(stream);
+  const std::size_t n_bytes = p_.hint_bytes;
+  const std::size_t capacity = frameCapacity(n_bytes);
+  p_.frame.reserve(capacity, 0, "frame");
+  // No data are known yet. Zeros stand in for the run that fixes the memory; the first compress()
+  // records again with its own pointer.
+  p_.padded_input.reserve(n_bytes, 0, "input of the capture");
+  FZ_CUDA_CHECK(cudaMemsetAsync(p_.padded_input.data(), 0, n_bytes, stream));
+  dropGraph();
+  capture({p_.padded_input.data(), n_bytes, n_bytes, p_.frame.data(), capacity}, stream);
+  leave(stream);
+  p_.graph_captured = true;
+}
+
+}  // namespace fz

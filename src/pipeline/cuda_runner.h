@@ -1,0 +1,125 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+#include "backends/cuda/device_guard.h"
+#include "backends/cuda/frame_kernels.h"
+#include "pipeline/pipeline_impl.h"
+
+namespace fz {
+
+/// Bytes on the device that the host rarely changes: uploaded when they differ from what is there.
+class DeviceImage {
+ public:
+  explicit DeviceImage(MemoryPool& pool) : pool_(&pool) {}
+  DeviceImage(const DeviceImage&) = delete;
+  DeviceImage& operator=(const DeviceImage&) = delete;
+  ~DeviceImage();
+
+  /// Makes the device's bytes equal to `bytes`; returns whether something was enqueued.
+  bool update(ByteView bytes, cudaStream_t stream);
+  const std::uint8_t* data() const { return device_; }
+
+ private:
+  void release();
+
+  MemoryPool* pool_;
+  std::size_t capacity_bytes_ = 0;
+  std::size_t n_bytes_ = 0;
+  std::uint8_t* device_ = nullptr;
+  std::uint8_t* pinned_ = nullptr;
+  cudaEvent_t uploaded_ = nullptr;
+};
+
+class AsyncDecoder;
+
+/// The part of a pipeline that works on a device: runs, frames, graphs. One per pipeline.
+class CudaRunner {
+ public:
+  explicit CudaRunner(Pipeline::Impl& pipeline);
+  CudaRunner(const CudaRunner&) = delete;
+  CudaRunner& operator=(const CudaRunner&) = delete;
+  ~CudaRunner();
+
+  /// Compresses into the pipeline's frame; on return the frame is complete.
+  void compress(const void* input, std::size_t n_bytes, cudaStream_t stream);
+  /// Enqueues a compression into the caller's buffer; the frame's size goes to d_frame_bytes.
+  void compressAsync(const void* input,
+                     std::size_t n_bytes,
+                     void* d_frame,
+                     std::size_t capacity_bytes,
+                     std::uint64_t* d_frame_bytes,
+                     cudaStream_t stream);
+  /// Enqueues the decoding of a frame like the last one that decompress() met.
+  void decompressAsync(const void* d_frame,
+                       std::size_t capacity_bytes,
+                       void* d_out,
+                       std::size_t original_bytes,
+                       std::uint64_t* d_out_bytes,
+                       cudaStream_t stream);
+  /// Waits for the last compressAsync or decompressAsync and throws what it found.
+  std::size_t finishAsync(cudaStream_t stream);
+
+  /// The header of a frame on the device: the one read that decoding begins with.
+  void fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t stream);
+
+  void captureGraph(cudaStream_t stream);
+  void dropGraph();
+
+  /// Work on the pipeline's memory goes on on another stream: that one waits for the last.
+  void enter(cudaStream_t stream);
+  void leave(cudaStream_t stream);
+  void leaveUnlessCapturing(cudaStream_t stream);
+
+  void clear(void* memory, std::size_t n_bytes, cudaStream_t stream);
+  /// Copies between any two places and waits.
+  void copyAndWait(void* to, const void* from, std::size_t n_bytes, cudaStream_t stream);
+  /// Throws Error(kInvalidArgument) when a kernel cannot read the memory at `data`.
+  void requireDevicePointer(const void* data, const char* what) const;
+  /// Host memory is copied up into the pipeline's own buffer; device memory is taken as it is.
+  ByteView toDevice(ByteView bytes, cudaStream_t stream);
+
+ private:
+  struct Attempt {
+    const void* input;
+    std::size_t n_bytes;
+    std::size_t padded_bytes;
+    std::uint8_t* frame;
+    std::size_t frame_capacity;
+  };
+
+  const void* alignedInput(const void* input, std::size_t n_bytes, cudaStream_t stream);
+  std::size_t frameCapacity(std::size_t padded_bytes);
+  void bind(const Attempt& attempt);
+  void updateTemplate(const Attempt& attempt, cudaStream_t stream);
+  void enqueueFrame(const Attempt& attempt, cudaStream_t stream);
+  void enqueueAttempt(const Attempt& attempt, cudaStream_t stream);
+  void launch(const Attempt& attempt, cudaStream_t stream);
+  void capture(const Attempt& attempt, cudaStream_t stream);
+
+  Pipeline::Impl& p_;
+  DeviceImage header_template_;
+  DeviceImage header_fields_;
+  std::uint32_t n_fields_ = 0;
+  PoolBuffer aligned_input_;
+  PoolBuffer uploaded_frame_;
+  std::uint8_t* pinned_header_ = nullptr;  // of the last frame that was opened
+
+  cudaEvent_t last_work_ = nullptr;
+  cudaStream_t last_stream_ = nullptr;
+  cudaEvent_t begin_ = nullptr;
+  cudaEvent_t end_ = nullptr;
+
+  cudaGraphExec_t graph_ = nullptr;
+  Attempt captured_ = {};
+  std::size_t scratch_bytes_ = 0;  // input size that all memory is in place for
+  const std::uint8_t* scratch_frame_ = nullptr;
+  std::shared_ptr<AsyncDecoder> async_decoder_;
+  enum class Pending { kNone, kCompress, kDecompress } pending_ = Pending::kNone;
+  Attempt pending_attempt_ = {};
+};
+
+}  // namespace fz

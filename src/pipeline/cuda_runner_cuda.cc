@@ -1,0 +1,451 @@
+#include <algorithm>
+#include <cstring>
+#include <nvtx3/nvToolsExt.h>
+
+#include "backends/cuda/run_block.h"
+#include "core/require.h"
+#include "cuda_check.h"
+#include "format/frame_layout.h"
+#include "fz/simple_stage.h"
+#include "pipeline/async_decoder.h"
+#include "pipeline/cuda_runner.h"
+#include "shared/bits.h"
+
+namespace fz {
+
+namespace {
+
+constexpr std::size_t kPointerAlignment = 16;  // what every kernel may rely on
+constexpr std::size_t kMaxHeaderBytes =
+    kCoreBytes + kRecordBytes * (FZM_MAX_STAGES + FZM_MAX_BUFFERS);
+constexpr int kMaxAttempts = 64;
+
+bool isAligned(const void* p) {
+  return reinterpret_cast<std::uintptr_t>(p) % kPointerAlignment == 0;
+}
+
+class NvtxRange {
+ public:
+  explicit NvtxRange(const char* name) { nvtxRangePushA(name); }
+  NvtxRange(const NvtxRange&) = delete;
+  NvtxRange& operator=(const NvtxRange&) = delete;
+  ~NvtxRange() { nvtxRangePop(); }
+};
+
+void makeEvent(cudaEvent_t& event, unsigned flags) {
+  if (event == nullptr) {
+    FZ_CUDA_CHECK(cudaEventCreateWithFlags(&event, flags));
+  }
+}
+void destroyEvent(cudaEvent_t event) {
+  if (event != nullptr) {
+    FZ_CUDA_CHECK_WARN(cudaEventDestroy(event));
+  }
+}
+
+}  // namespace
+
+DeviceImage::~DeviceImage() {
+  release();
+  destroyEvent(uploaded_);
+}
+
+void DeviceImage::release() {
+  pool_->freePersistentDevice(device_);
+  pool_->freePersistentPinned(pinned_);
+  device_ = nullptr;
+  pinned_ = nullptr;
+  capacity_bytes_ = 0;
+  n_bytes_ = 0;
+}
+
+bool DeviceImage::update(ByteView bytes, cudaStream_t stream) {
+  if (bytes.size() == n_bytes_ && device_ != nullptr &&
+      std::memcmp(pinned_, bytes.data(), n_bytes_) == 0) {
+    return false;
+  }
+  if (uploaded_ != nullptr) {
+    FZ_CUDA_CHECK(cudaEventSynchronize(uploaded_));  // the last upload still reads the pinned copy
+  }
+  if (bytes.size() > capacity_bytes_) {
+    release();
+    device_ = static_cast<std::uint8_t*>(pool_->allocatePersistentDevice(bytes.size(), "header"));
+    pinned_ = static_cast<std::uint8_t*>(pool_->allocatePersistentPinned(bytes.size(), "header"));
+    FZ_REQUIRE(device_ != nullptr && pinned_ != nullptr, ErrorCode::kOutOfMemory,
+               "Pipeline: {} bytes for the header", bytes.size());
+    capacity_bytes_ = bytes.size();
+  }
+  n_bytes_ = bytes.size();
+  std::memcpy(pinned_, bytes.data(), n_bytes_);
+  FZ_CUDA_CHECK(cudaMemcpyAsync(device_, pinned_, n_bytes_, cudaMemcpyHostToDevice, stream));
+  makeEvent(uploaded_, cudaEventDisableTiming);
+  FZ_CUDA_CHECK(cudaEventRecord(uploaded_, stream));
+  return true;
+}
+
+CudaRunner::CudaRunner(Pipeline::Impl& pipeline)
+    : p_(pipeline),
+      header_template_(pipeline.pool),
+      header_fields_(pipeline.pool),
+      aligned_input_(pipeline.pool),
+      uploaded_frame_(pipeline.pool) {
+  pinned_header_ =
+      static_cast<std::uint8_t*>(p_.pool.allocatePersistentPinned(kMaxHeaderBytes, "frame header"));
+  FZ_REQUIRE(pinned_header_ != nullptr, ErrorCode::kOutOfMemory, "Pipeline: {} bytes pinned",
+             kMaxHeaderBytes);
+  makeEvent(last_work_, cudaEventDisableTiming);
+}
+
+CudaRunner::~CudaRunner() {
+  dropGraph();
+  p_.pool.freePersistentPinned(pinned_header_);
+  destroyEvent(last_work_);
+  destroyEvent(begin_);
+  destroyEvent(end_);
+}
+
+void CudaRunner::enter(cudaStream_t stream) {
+  if (stream != last_stream_) {
+    FZ_CUDA_CHECK(cudaStreamWaitEvent(stream, last_work_, 0));
+    last_stream_ = stream;
+  }
+}
+
+void CudaRunner::leave(cudaStream_t stream) {
+  FZ_CUDA_CHECK(cudaEventRecord(last_work_, stream));
+}
+
+void CudaRunner::leaveUnlessCapturing(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  FZ_CUDA_CHECK(cudaStreamIsCapturing(stream, &status));
+  if (status == cudaStreamCaptureStatusNone) {
+    leave(stream);
+  }
+}
+
+void CudaRunner::copyAndWait(void* to, const void* from, std::size_t n_bytes, cudaStream_t stream) {
+  if (n_bytes > 0) {
+    FZ_CUDA_CHECK(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDefault, stream));
+  }
+  FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+
+void CudaRunner::clear(void* memory, std::size_t n_bytes, cudaStream_t stream) {
+  const cuda::DeviceGuard guard(p_.device);
+  enter(stream);
+  FZ_CUDA_CHECK(cudaMemsetAsync(memory, 0, n_bytes, stream));
+}
+
+void CudaRunner::requireDevicePointer(const void* data, const char* what) const {
+  cudaPointerAttributes attributes = {};
+  FZ_CUDA_CHECK(cudaPointerGetAttributes(&attributes, data));
+  FZ_REQUIRE(attributes.type != cudaMemoryTypeUnregistered, ErrorCode::kInvalidArgument,
+             "Pipeline: the {} at {} is ordinary host memory, but this pipeline runs on CUDA; pass "
+             "device memory, or use setBackend(Backend::CPU) or fz::compress()",
+             what, data);
+  FZ_REQUIRE(attributes.type != cudaMemoryTypeDevice || attributes.device == p_.device,
+             ErrorCode::kInvalidArgument,
+             "Pipeline: the {} at {} is on device {}, but this pipeline runs on device {}", what,
+             data, attributes.device, p_.device);
+}
+
+ByteView CudaRunner::toDevice(ByteView bytes, cudaStream_t stream) {
+  cudaPointerAttributes attributes = {};
+  FZ_CUDA_CHECK(cudaPointerGetAttributes(&attributes, bytes.data()));
+  if (attributes.type != cudaMemoryTypeUnregistered && isAligned(bytes.data())) {
+    return bytes;
+  }
+  uploaded_frame_.reserve(bytes.size(), 0, "frame on the device");
+  FZ_CUDA_CHECK(cudaMemcpyAsync(uploaded_frame_.data(), bytes.data(), bytes.size(),
+                                cudaMemcpyDefault, stream));
+  return {uploaded_frame_.data(), bytes.size()};
+}
+
+/// Kernels rely on 16-byte alignment; other input goes through a buffer. Padding, which only stages
+/// from outside ask for, repeats the last value.
+const void* CudaRunner::alignedInput(const void* input, std::size_t n_bytes, cudaStream_t stream) {
+  const std::size_t padded_bytes = bits::roundUp(n_bytes, p_.alignment);
+  if (padded_bytes == n_bytes && isAligned(input)) {
+    return input;
+  }
+  aligned_input_.reserve(padded_bytes, 0, "aligned input");
+  std::uint8_t* to = aligned_input_.data();
+  FZ_CUDA_CHECK(cudaMemcpyAsync(to, input, n_bytes, cudaMemcpyDefault, stream));
+  const auto type = static_cast<DataType>(p_.dag->getOrder().front()->stage->getInputDataType(0));
+  const std::size_t value_bytes = isKnown(type) ? getDataTypeSize(type) : 1;
+  for (std::size_t at = n_bytes; at < padded_bytes; at += value_bytes) {
+    const std::size_t n = std::min(value_bytes, padded_bytes - at);
+    if (at >= value_bytes) {
+      FZ_CUDA_CHECK(
+          cudaMemcpyAsync(to + at, to + at - value_bytes, n, cudaMemcpyDeviceToDevice, stream));
+    } else {
+      FZ_CUDA_CHECK(cudaMemsetAsync(to + at, 0, n, stream));
+    }
+  }
+  return to;
+}
+
+/// Header, and every segment at its largest.
+std::size_t CudaRunner::frameCapacity(std::size_t padded_bytes) {
+  p_.dag->updateBufferSize(p_.source_buffer, padded_bytes);
+  const std::vector<std::size_t> sizes = p_.dag->propagateSizes(false);
+  std::size_t total = p_.header_bytes;
+  for (const int id : p_.sinks) {
+    total += sizes[static_cast<std::size_t>(id)];
+  }
+  return total;
+}
+
+void CudaRunner::bind(const Attempt& attempt) {
+  CompressionDAG& dag = *p_.dag;
+  dag.updateBufferSize(p_.source_buffer, attempt.padded_bytes);
+  dag.setExternalPointer(p_.source_buffer, const_cast<void*>(attempt.input));
+  const std::vector<std::size_t> sizes = dag.propagateSizes(false);
+  dag.setExternalOutput(p_.sinks.front(), attempt.frame + p_.header_bytes,
+                        sizes[static_cast<std::size_t>(p_.sinks.front())]);
+}
+
+/// The header as far as the host knows it, and the list of what the device must fill in.
+void CudaRunner::updateTemplate(const Attempt& attempt, cudaStream_t stream) {
+  FrameHeader header;
+  p_.describeFrame(attempt.n_bytes, attempt.padded_bytes, header);
+  std::vector<std::uint8_t> bytes(p_.header_bytes);
+  std::vector<cuda::HeaderField> fields;
+  cuda::RunBlock& block = p_.dag->runBlock();
+  const cuda::FrameState* state = block.frameOnDevice();
+  const auto add = [&](std::size_t offset, std::size_t n_bytes, const std::uint64_t* source) {
+    fields.push_back(
+        {source, static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(n_bytes)});
+  };
+  add(kCompressedSizeOffset, 8, &state->payload_bytes);
+  const auto& order = p_.dag->getOrder();
+  const auto bufferRecord = [&](std::size_t i) {
+    return kCoreBytes + kRecordBytes * (order.size() + i);
+  };
+  for (std::size_t i = 0; i < p_.sinks.size(); ++i) {
+    for (const std::size_t offset : kBufferSizeOffsets) {
+      add(bufferRecord(i) + offset, 8, &state->segment_bytes[i]);
+    }
+    add(bufferRecord(i) + kBufferPlaceOffset, 8, &state->segment_offset[i]);
+  }
+  bool has_bound = false;
+  for (std::size_t s = 0; s < order.size(); ++s) {
+    const auto* stage = dynamic_cast<const SimpleStage*>(order[s]->stage);
+    const bool first_bound = !has_bound && order[s]->stage->boundInfo().has_value();
+    has_bound = has_bound || first_bound;
+    if (stage == nullptr || !stage->hasCuda()) {
+      continue;
+    }
+    const StageRecord* record = block.onDevice(static_cast<std::size_t>(order[s]->id));
+    for (const DeviceField& field : stage->deviceFields()) {
+      const std::uint64_t* source = &record->value[field.slot];
+      if (field.config_offset == DeviceField::kAbsoluteBound) {
+        if (first_bound) {
+          add(kCoreBytes + kDescriptionBoundOffset, 8, source);
+        }
+        continue;
+      }
+      const bool is_version = field.config_offset == DeviceField::kStageVersion;
+      add(kCoreBytes + kRecordBytes * s +
+              (is_version ? kRecordVersionOffset : kStageConfigOffset + field.config_offset),
+          field.n_bytes, source);
+      for (std::size_t i = 0; i < p_.sinks.size(); ++i) {
+        if (p_.dag->getBufferInfo(p_.sinks[i]).producer_stage_id == order[s]->id) {
+          add(bufferRecord(i) +
+                  (is_version ? kRecordVersionOffset : kBufferConfigOffset + field.config_offset),
+              field.n_bytes, source);
+        }
+      }
+    }
+  }
+  header.core.data_checksum = 0;
+  writeHeader(header, bytes);
+  // What the device fills in must not make two templates differ.
+  for (const cuda::HeaderField& field : fields) {
+    std::fill_n(bytes.begin() + field.offset, field.n_bytes, std::uint8_t{0});
+  }
+  std::fill_n(bytes.begin() + cuda::HeaderOffsets::kPayloadCrc, 8, std::uint8_t{0});
+  header_template_.update(bytes, stream);
+  header_fields_.update({reinterpret_cast<const std::uint8_t*>(fields.data()),
+                         fields.size() * sizeof(cuda::HeaderField)},
+                        stream);
+  n_fields_ = static_cast<std::uint32_t>(fields.size());
+}
+
+void CudaRunner::enqueueFrame(const Attempt& attempt, cudaStream_t stream) {
+  cuda::RunBlock& block = p_.dag->runBlock();
+  cuda::FrameState* state = block.frameOnDevice();
+  cuda::SegmentList segments = {};
+  segments.n_segments = static_cast<std::uint32_t>(p_.sinks.size());
+  std::uint64_t max_payload = 0;
+  for (std::size_t i = 0; i < p_.sinks.size(); ++i) {
+    const BufferInfo& sink = p_.dag->getBufferInfo(p_.sinks[i]);
+    const StageRecord* record = block.onDevice(static_cast<std::size_t>(sink.producer_stage_id));
+    segments.segment[i] = {static_cast<const std::uint8_t*>(sink.d_ptr),
+                           &record->n_bytes[sink.producer_output_index], sink.size};
+    max_payload += sink.size;
+  }
+  std::uint8_t* payload = attempt.frame + p_.header_bytes;
+  cuda::enqueueLayout(segments, p_.header_bytes, state, stream);
+  cuda::enqueueSegmentCopies(segments, payload, state, stream);
+  cuda::enqueuePayloadCrc(payload, max_payload, state, stream);
+  cuda::enqueueHeader(header_template_.data(), static_cast<std::uint32_t>(p_.header_bytes),
+                      reinterpret_cast<const cuda::HeaderField*>(header_fields_.data()), n_fields_,
+                      attempt.frame, state, stream);
+}
+
+/// Everything of one attempt, ending with the readback. Enqueues only, unless a stage has no
+/// kernels.
+void CudaRunner::enqueueAttempt(const Attempt& attempt, cudaStream_t stream) {
+  bind(attempt);
+  p_.dag->enqueueCuda(stream);
+  if (!p_.dag->isCaptureMode()) {
+    updateTemplate(attempt, stream);
+  }
+  enqueueFrame(attempt, stream);
+  p_.dag->runBlock().enqueueReadback(stream);
+}
+
+void CudaRunner::launch(const Attempt& attempt, cudaStream_t stream) {
+  if (!p_.graph_captured) {
+    enqueueAttempt(attempt, stream);
+    return;
+  }
+  const bool same = graph_ != nullptr && captured_.input == attempt.input &&
+                    captured_.n_bytes == attempt.n_bytes && captured_.frame == attempt.frame;
+  if (!same) {
+    capture(attempt, stream);
+  }
+  FZ_CUDA_CHECK(cudaGraphLaunch(graph_, stream));
+}
+
+void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t stream) {
+  const NvtxRange range("fz::compress");
+  const cuda::DeviceGuard guard(p_.device);
+  if (n_bytes > 0) {
+    requireDevicePointer(input, "input");
+  }
+  enter(stream);
+  if (p_.profiling) {
+    makeEvent(begin_, cudaEventDefault);
+    makeEvent(end_, cudaEventDefault);
+    FZ_CUDA_CHECK(cudaEventRecord(begin_, stream));
+  }
+  const void* data = alignedInput(input, n_bytes, stream);
+  const std::size_t padded_bytes = bits::roundUp(n_bytes, p_.alignment);
+  for (int tries = 0;; ++tries) {
+    FZ_REQUIRE(tries < kMaxAttempts, ErrorCode::kInternal, "Pipeline: not done after {} attempts",
+               tries);
+    const std::size_t capacity = frameCapacity(padded_bytes);
+    p_.frame.reserve(capacity, 0, "frame");
+    launch({data, n_bytes, padded_bytes, p_.frame.data(), capacity}, stream);
+    if (p_.profiling) {
+      FZ_CUDA_CHECK(cudaEventRecord(end_, stream));
+    }
+    leave(stream);
+    FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
+    if (p_.dag->finishCuda(stream)) {
+      break;
+    }
+    dropGraph();  // the buffers move; the next launch captures again
+  }
+  p_.frame_bytes = p_.dag->runBlock().frameResult().total_bytes;
+}
+
+void CudaRunner::fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t stream) {
+  const cuda::DeviceGuard guard(p_.device);
+  const std::size_t n_front = std::min(frame.size(), kMaxHeaderBytes);
+  copyAndWait(pinned_header_, frame.data(), n_front, stream);
+  readHeader({pinned_header_, n_front}, frame.size(), header);
+}
+
+void CudaRunner::compressAsync(const void* input,
+                               std::size_t n_bytes,
+                               void* d_frame,
+                               std::size_t capacity_bytes,
+                               std::uint64_t* d_frame_bytes,
+                               cudaStream_t stream) {
+  const NvtxRange range("fz::compressAsync");
+  const cuda::DeviceGuard guard(p_.device);
+  if (n_bytes > 0) {
+    requireDevicePointer(input, "input");
+  }
+  requireDevicePointer(d_frame, "frame");
+  FZ_REQUIRE(isAligned(d_frame), ErrorCode::kInvalidArgument,
+             "Pipeline::compressAsync: the frame must be {}-byte aligned", kPointerAlignment);
+  const std::size_t padded_bytes = bits::roundUp(n_bytes, p_.alignment);
+  const std::size_t needed = frameCapacity(padded_bytes);
+  FZ_REQUIRE(needed <= capacity_bytes, ErrorCode::kBufferTooSmall,
+             "Pipeline::compressAsync: the frame may take {} bytes, the caller's buffer has {}",
+             needed, capacity_bytes);
+  enter(stream);
+  const void* data = alignedInput(input, n_bytes, stream);
+  pending_attempt_ = {data, n_bytes, padded_bytes, static_cast<std::uint8_t*>(d_frame), needed};
+  launch(pending_attempt_, stream);
+  if (d_frame_bytes != nullptr) {
+    FZ_CUDA_CHECK(cudaMemcpyAsync(d_frame_bytes, &p_.dag->runBlock().frameOnDevice()->total_bytes,
+                                  sizeof(std::uint64_t), cudaMemcpyDeviceToDevice, stream));
+  }
+  leave(stream);
+  pending_ = Pending::kCompress;
+}
+
+void CudaRunner::decompressAsync(const void* d_frame,
+                                 std::size_t capacity_bytes,
+                                 void* d_out,
+                                 std::size_t original_bytes,
+                                 std::uint64_t* d_out_bytes,
+                                 cudaStream_t stream) {
+  const NvtxRange range("fz::decompressAsync");
+  const cuda::DeviceGuard guard(p_.device);
+  requireDevicePointer(d_frame, "frame");
+  FZ_REQUIRE(isAligned(d_frame) && isAligned(d_out), ErrorCode::kInvalidArgument,
+             "Pipeline::decompressAsync: frame and result must be {}-byte aligned",
+             kPointerAlignment);
+  const bool primed = p_.decoder != nullptr && p_.decoder->plan() != nullptr &&
+                      p_.read_header.description.original_bytes == original_bytes;
+  if (async_decoder_ == nullptr || !async_decoder_->isFor(original_bytes)) {
+    FZ_REQUIRE(primed, ErrorCode::kInvalidState,
+               "Pipeline::decompressAsync: decompress() one frame of {} bytes of data first (or "
+               "warmup()), so that its kind is known",
+               original_bytes);
+    async_decoder_ = std::make_shared<AsyncDecoder>(
+        p_.read_header, ByteView(pinned_header_, p_.read_header.core.header_size),
+        p_.decoder->customStages(), p_.pool);
+  }
+  if (original_bytes > 0) {
+    requireDevicePointer(d_out, "result");
+  }
+  enter(stream);
+  async_decoder_->enqueue(static_cast<const std::uint8_t*>(d_frame), capacity_bytes,
+                          static_cast<std::uint8_t*>(d_out), p_.context, stream);
+  if (d_out_bytes != nullptr) {
+    // Zero when the header was refused; later findings are finishAsync()'s to tell.
+    FZ_CUDA_CHECK(cudaMemcpyAsync(d_out_bytes, async_decoder_->lengthOnDevice(),
+                                  sizeof(std::uint64_t), cudaMemcpyDeviceToDevice, stream));
+  }
+  leaveUnlessCapturing(stream);
+  pending_ = Pending::kDecompress;
+}
+
+std::size_t CudaRunner::finishAsync(cudaStream_t stream) {
+  const cuda::DeviceGuard guard(p_.device);
+  FZ_REQUIRE(pending_ != Pending::kNone, ErrorCode::kInvalidState,
+             "Pipeline::finishAsync: nothing was started");
+  const Pending what = pending_;  // kept: a graph may replay what was enqueued
+  FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
+  if (what == Pending::kDecompress) {
+    return async_decoder_->finish(stream);
+  }
+  const bool done = p_.dag->finishCuda(stream);
+  if (!done) {
+    dropGraph();
+  }
+  FZ_REQUIRE(
+      done, ErrorCode::kBufferTooSmall,
+      "Pipeline::finishAsync: a buffer was too small for these data; buffers are larger from "
+      "now on, so start again (setOutlierCapacity avoids it)");
+  return p_.dag->runBlock().frameResult().total_bytes;
+}
+
+}  // namespace fz

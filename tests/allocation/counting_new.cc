@@ -1,0 +1,44 @@
+#include "allocation/counting_new.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+thread_local std::size_t n_allocations = 0;
+
+void* countedAllocation(std::size_t n_bytes, std::size_t alignment) {
+  ++n_allocations;
+  const std::size_t n_units = std::max<std::size_t>(1, (n_bytes + alignment - 1) / alignment);
+  if (void* memory = std::aligned_alloc(alignment, n_units * alignment)) {
+    return memory;
+  }
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+std::size_t fz::test::allocationCount() {
+  return n_allocations;
+}
+
+// The array and nothrow forms of the library call these.
+void* operator new(std::size_t n_bytes) {
+  return countedAllocation(n_bytes, alignof(std::max_align_t));
+}
+void* operator new(std::size_t n_bytes, std::align_val_t alignment) {
+  return countedAllocation(n_bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t /*n_bytes*/) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t /*n_bytes*/, std::align_val_t /*a*/) noexcept {
+  std::free(memory);
+}

@@ -1,0 +1,215 @@
+#include <gtest/gtest.h>
+
+#include "coders/huffman/huffman_stage.h"
+#include "gpu/device_pipeline.h"
+
+namespace fz::test {
+namespace {
+
+constexpr std::size_t kValues = 60'000;
+constexpr std::size_t kBytes = kValues * sizeof(float);
+
+Field fieldOf(const std::vector<float>& values) {
+  Field field{"wave", DataType::FLOAT32, {values.size(), 1, 1}, {}};
+  field.bytes.resize(byteCount(values));
+  std::memcpy(field.bytes.data(), values.data(), field.bytes.size());
+  return field;
+}
+
+/// Presets whose stages can all be captured.
+class DeviceGraph : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { FZ_SKIP_WITHOUT_DEVICE() }
+
+  static void capture(Pipeline& pipeline, const std::string& preset, cudaStream_t stream) {
+    pipeline.setBackend(Backend::CUDA);
+    pipeline.enableGraphMode(true);
+    loadPreset(pipeline, preset, fieldOf(wave(kValues)), "0.01");
+    pipeline.setDims(0);
+    pipeline.finalize();
+    pipeline.warmup(stream);
+    pipeline.captureGraph(stream);
+    EXPECT_TRUE(pipeline.isGraphCaptured());
+  }
+};
+
+TEST_P(DeviceGraph, ReplaysWithOtherDataPointersAndSizesEqualTheCpu) {
+  const DeviceStream stream;
+  Pipeline pipeline(kBytes, MemoryStrategy::PREALLOCATE);
+  capture(pipeline, GetParam(), stream);
+  const DeviceBytesBuffer first(kBytes);
+  const DeviceBytesBuffer second(kBytes);
+  for (int i = 0; i < 12; ++i) {
+    // Amplitude and roughness change, so that sizes and outlier counts do; a pointer serves twice.
+    std::vector<float> values = wave(i == 7 ? kValues - 1234 : kValues, 1000.0 * i);
+    for (std::size_t k = 0; k < values.size(); k += static_cast<std::size_t>(3 + i)) {
+      values[k] *= static_cast<float>(i);
+    }
+    if (i % 4 == 3) {
+      std::fill(values.begin(), values.end(), 1.0f);
+    }
+    const Field field = fieldOf(values);
+    const DeviceBytesBuffer& input = (i / 2) % 2 == 0 ? first : second;
+    input.put(field.bytes);
+    const FrameBytes gpu = frameOnDevice(pipeline, input, field.bytes.size(), stream);
+    const FrameBytes cpu = cpuFrame(GetParam(), field, "0.01");
+    ASSERT_EQ(gpu.size(), cpu.size()) << "replay " << i;
+    ASSERT_TRUE(gpu == cpu) << "replay " << i;
+  }
+}
+
+TEST_P(DeviceGraph, DecodingCanBeCapturedAndReplayedOnOtherFrames) {
+  const DeviceStream stream;
+  Pipeline pipeline(kBytes, MemoryStrategy::PREALLOCATE);
+  pipeline.setBackend(Backend::CUDA);
+  loadPreset(pipeline, GetParam(), fieldOf(wave(kValues)), "0.01");
+  pipeline.finalize();
+  const FrameBytes prime = cpuFrame(GetParam(), fieldOf(wave(kValues)), "0.01");
+  const DeviceBytesBuffer frame(2 * kBytes + (1 << 16));
+  const DeviceBytesBuffer out(kBytes);
+  frame.put(prime);
+  void* ignored = nullptr;
+  std::size_t n_bytes = 0;
+  pipeline.decompress(frame.data(), prime.size(), &ignored, &n_bytes, stream);
+  const DeviceBytesBuffer length(sizeof(std::uint64_t));
+  const auto enqueue = [&] {
+    pipeline.decompressAsync(frame.data(), frame.size(), out.data(), kBytes,
+                             reinterpret_cast<std::uint64_t*>(length.data()), stream);
+  };
+  enqueue();  // takes the memory
+  EXPECT_EQ(pipeline.finishAsync(stream), kBytes);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  FZ_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  enqueue();
+  FZ_CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+  FZ_CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  for (int i = 0; i < 6; ++i) {
+    std::vector<float> values = wave(kValues, 500.0 * i);
+    for (std::size_t k = 0; k < values.size(); k += static_cast<std::size_t>(5 + i)) {
+      values[k] *= static_cast<float>(1 + 3 * i);
+    }
+    const FrameBytes cpu = cpuFrame(GetParam(), fieldOf(values), "0.01");
+    frame.put(cpu);
+    FZ_CUDA_CHECK(cudaMemset(out.data(), 0xEE, kBytes));
+    FZ_CUDA_CHECK(cudaDeviceSynchronize());
+    FZ_CUDA_CHECK(cudaGraphLaunch(exec, stream));
+    ASSERT_EQ(pipeline.finishAsync(stream), kBytes);
+    std::uint64_t announced = 0;
+    FZ_CUDA_CHECK(cudaMemcpy(&announced, length.data(), sizeof(announced), cudaMemcpyDefault));
+    EXPECT_EQ(announced, kBytes);
+    Pipeline on_cpu;
+    on_cpu.setBackend(Backend::CPU);
+    ASSERT_TRUE(out.get(kBytes) == decoded<std::uint8_t>(on_cpu, cpu)) << "replay " << i;
+  }
+  // Damage is noticed in replays as well.
+  for (const std::size_t at : {std::size_t{5}, std::size_t{90}, prime.size() - 9}) {
+    FrameBytes damaged = prime;
+    damaged[at] ^= 4;
+    frame.put(damaged);
+    FZ_CUDA_CHECK(cudaGraphLaunch(exec, stream));
+    EXPECT_EQ(codeOf([&] { pipeline.finishAsync(stream); }), ErrorCode::kCorrupt) << at;
+  }
+  FZ_CUDA_CHECK(cudaGraphExecDestroy(exec));
+  FZ_CUDA_CHECK(cudaGraphDestroy(graph));
+}
+
+INSTANTIATE_TEST_SUITE_P(Presets,
+                         DeviceGraph,
+                         testing::Values("cuszp",
+                                         "cuszp2",
+                                         "cuszp3",
+                                         "cuszp3_fixed",
+                                         "cuszp3_outlier",
+                                         "fzgpu",
+                                         "pfpl",
+                                         "speed",
+                                         "lorenzo_bitpack"),
+                         [](const auto& param) { return param.param; });
+
+class DeviceGraphRules : public testing::Test {
+ protected:
+  void SetUp() override { FZ_SKIP_WITHOUT_DEVICE() }
+};
+
+TEST_F(DeviceGraphRules, TheDefaultStreamIsRefused) {
+  Pipeline pipeline(kBytes, MemoryStrategy::PREALLOCATE);
+  pipeline.setBackend(Backend::CUDA);
+  pipeline.enableGraphMode(true);
+  loadPreset(pipeline, "cuszp", fieldOf(wave(kValues)));
+  pipeline.finalize();
+  const Failure failure = failureOf([&] { pipeline.captureGraph(nullptr); });
+  EXPECT_EQ(failure.code, ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(failure.mentions("default stream")) << failure.message;
+}
+
+TEST_F(DeviceGraphRules, AFullNewSetOfOutliersGrowsTheBuffersAndTheGraph) {
+  const DeviceStream stream;
+  Pipeline pipeline(kBytes, MemoryStrategy::PREALLOCATE);
+  pipeline.setBackend(Backend::CUDA);
+  pipeline.enableGraphMode(true);
+  auto* stage = pipeline.addStage<LorenzoQuantF32>(LorenzoQuantF32::Config(1e-3, 16));
+  stage->setOutlierCapacity(0.001);
+  pipeline.finalize();
+  pipeline.warmup(stream);
+  pipeline.captureGraph(stream);
+  Pipeline cpu;
+  cpu.setBackend(Backend::CPU);
+  cpu.addStage<LorenzoQuantF32>(LorenzoQuantF32::Config(1e-3, 16))->setOutlierCapacity(0.001);
+  cpu.finalize();
+  for (int i = 0; i < 3; ++i) {
+    std::vector<float> values = wave(kValues);
+    for (std::size_t k = 0; k < values.size() && i == 1; k += 2) {
+      values[k] *= 1e6f;
+    }
+    const Field field = fieldOf(values);
+    const DeviceBytesBuffer input{ByteView(field.bytes)};
+    EXPECT_TRUE(frameOnDevice(pipeline, input, kBytes, stream) == frameOf(cpu, values))
+        << "replay " << i;
+  }
+}
+
+TEST_F(DeviceGraphRules, AsyncCompressionLeavesTheSizeOnTheDevice) {
+  const DeviceStream stream;
+  const Field field = fieldOf(wave(kValues));
+  Pipeline pipeline;
+  pipeline.setBackend(Backend::CUDA);
+  loadPreset(pipeline, "cuszp", field);
+  pipeline.finalize();
+  const FrameBytes cpu = cpuFrame("cuszp", field);
+  const DeviceBytesBuffer input{ByteView(field.bytes)};
+  const DeviceBytesBuffer frame(pipeline.getMaxCompressedSize(kBytes));
+  const DeviceBytesBuffer length(sizeof(std::uint64_t));
+  for (int i = 0; i < 3; ++i) {
+    pipeline.compressAsync(input.data(), kBytes, frame.data(), frame.size(),
+                           reinterpret_cast<std::uint64_t*>(length.data()), stream);
+    EXPECT_EQ(pipeline.finishAsync(stream), cpu.size());
+    std::uint64_t n = 0;
+    FZ_CUDA_CHECK(cudaMemcpy(&n, length.data(), sizeof(n), cudaMemcpyDefault));
+    EXPECT_EQ(n, cpu.size());
+    EXPECT_TRUE(frame.get(cpu.size()) == cpu);
+  }
+  EXPECT_EQ(codeOf([&] {
+              pipeline.compressAsync(input.data(), kBytes, frame.data(), 2000, nullptr, stream);
+            }),
+            ErrorCode::kBufferTooSmall);
+}
+
+TEST_F(DeviceGraphRules, AsyncCallsSayWhatTheyMiss) {
+  const DeviceStream stream;
+  const Field field = fieldOf(wave(kValues));
+  Pipeline pipeline;
+  pipeline.setBackend(Backend::CUDA);
+  loadPreset(pipeline, "cuszp", field);
+  pipeline.finalize();
+  EXPECT_EQ(codeOf([&] { pipeline.finishAsync(stream); }), ErrorCode::kInvalidState);
+  const DeviceBytesBuffer frame(kBytes);
+  const DeviceBytesBuffer out(kBytes);
+  const Failure failure = failureOf(
+      [&] { pipeline.decompressAsync(frame.data(), kBytes, out.data(), kBytes, nullptr, stream); });
+  EXPECT_EQ(failure.code, ErrorCode::kInvalidState);
+  EXPECT_TRUE(failure.mentions("decompress() one frame")) << failure.message;
+}
+
+}  // namespace
+}  // namespace fz::test

@@ -1,0 +1,241 @@
+#include <gtest/gtest.h>
+
+#include "gpu/device_pipeline.h"
+#include "support/test_stages.h"
+
+namespace fz::test {
+namespace {
+
+std::vector<std::string> presetNames() {
+  std::vector<std::string> names;
+  for (const Preset& preset : allPresets()) {
+    names.emplace_back(preset.name);
+  }
+  return names;
+}
+
+class DevicePreset : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { FZ_SKIP_WITHOUT_DEVICE() }
+
+  static std::vector<Field> fields() {
+    std::vector<Field> all;
+    for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
+      all.push_back(smoothField(type, {100'003, 1, 1}));
+      all.push_back(smoothField(type, {311, 203, 1}));
+      all.push_back(smoothField(type, {67, 43, 29}));
+      all.push_back(smoothField(type, {1, 1, 1}));
+    }
+    return all;
+  }
+};
+
+TEST_P(DevicePreset, FramesAreThoseOfTheCpu) {
+  for (const Field& field : fields()) {
+    for (const char* bound : {"0.1", "0.001", "0.00001"}) {
+      for (const auto strategy : {MemoryStrategy::MINIMAL, MemoryStrategy::PREALLOCATE}) {
+        SCOPED_TRACE(field.name + ", bound " + bound);
+        const FrameBytes cpu = cpuFrame(GetParam(), field, bound);
+        Pipeline pipeline(field.bytes.size(), strategy);
+        pipeline.setBackend(Backend::CUDA);
+        loadPreset(pipeline, GetParam(), field, bound);
+        pipeline.finalize();
+        const DeviceBytesBuffer input{ByteView(field.bytes)};
+        for (int round = 0; round < 2; ++round) {
+          const FrameBytes gpu = frameOnDevice(pipeline, input, field.bytes.size());
+          ASSERT_EQ(gpu.size(), cpu.size());
+          ASSERT_TRUE(gpu == cpu) << "first difference at "
+                                  << std::mismatch(gpu.begin(), gpu.end(), cpu.begin()).first -
+                                         gpu.begin();
+        }
+      }
+    }
+  }
+}
+
+TEST_P(DevicePreset, FramesDecodeToTheSameOnBothSides) {
+  for (const Field& field : fields()) {
+    SCOPED_TRACE(field.name);
+    const FrameBytes frame = cpuFrame(GetParam(), field);
+    Pipeline on_cpu;
+    on_cpu.setBackend(Backend::CPU);
+    const auto cpu = decoded<std::uint8_t>(on_cpu, frame);
+    Pipeline pipeline;
+    pipeline.setBackend(Backend::CUDA);
+    loadPreset(pipeline, GetParam(), field);
+    pipeline.finalize();
+    const DeviceBytesBuffer on_device{ByteView(frame)};
+    for (int round = 0; round < 2; ++round) {
+      void* out = nullptr;
+      std::size_t n_bytes = 0;
+      pipeline.decompress(on_device.data(), on_device.size(), &out, &n_bytes);
+      ASSERT_EQ(n_bytes, cpu.size());
+      ASSERT_TRUE(fromDevice(out, n_bytes) == cpu);
+    }
+    // Into the caller's buffer, at any alignment, from a frame at any alignment.
+    const DeviceBytesBuffer shifted(frame.size() + 4);
+    shifted.put(frame, 4);
+    const DeviceBytesBuffer result(cpu.size() + 8);
+    std::size_t n_bytes = 0;
+    pipeline.decompress(shifted.data() + 4, frame.size(), result.data() + 8, cpu.size(), &n_bytes);
+    ASSERT_EQ(n_bytes, cpu.size());
+    ASSERT_TRUE(fromDevice(result.data() + 8, n_bytes) == cpu);
+  }
+}
+
+TEST_P(DevicePreset, EveryFlippedBitOfASmallFrameIsNoticed) {
+  const Field field = smoothField(DataType::FLOAT32, {500, 1, 1});
+  const FrameBytes frame = cpuFrame(GetParam(), field);
+  Pipeline pipeline;
+  pipeline.setBackend(Backend::CUDA);
+  DeviceBytesBuffer on_device{ByteView(frame)};
+  for (std::size_t i = 0; i < frame.size(); i += 7) {
+    FrameBytes damaged = frame;
+    damaged[i] ^= static_cast<std::uint8_t>(1u << (i % 8));
+    on_device.put(damaged);
+    void* out = nullptr;
+    std::size_t n_bytes = 0;
+    const Failure failure = failureOf([&] {
+      pipeline.decompressFrame({on_device.data(), frame.size()}, &out, &n_bytes);
+    });
+    ASSERT_TRUE(failure.code == ErrorCode::kCorrupt || failure.code == ErrorCode::kUnsupported)
+        << "byte " << i << ": " << failure.message;
+  }
+  for (std::size_t n = 0; n < frame.size(); n += 13) {
+    void* out = nullptr;
+    std::size_t n_bytes = 0;
+    ASSERT_EQ(codeOf([&] {
+                pipeline.decompressFrame({on_device.data(), n}, &out, &n_bytes);
+              }),
+              ErrorCode::kCorrupt)
+        << n << " bytes";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Presets,
+                         DevicePreset,
+                         testing::ValuesIn(presetNames()),
+                         [](const auto& param) { return param.param; });
+
+class DevicePipeline : public testing::Test {
+ protected:
+  void SetUp() override { FZ_SKIP_WITHOUT_DEVICE() }
+};
+
+TEST_F(DevicePipeline, SizesAndPointersMayChangeFromCallToCall) {
+  Pipeline cpu;
+  cpu.setBackend(Backend::CPU);
+  buildRleChain(cpu);
+  Pipeline gpu;
+  gpu.setBackend(Backend::CUDA);
+  buildRleChain(gpu);
+  for (const std::size_t n : {10'000u, 5'000u, 1u, 70'001u, 10'000u, 0u}) {
+    const auto values = wave(n, static_cast<double>(n));
+    // A pointer that is aligned for floats only.
+    const DeviceBytesBuffer input(n * sizeof(float) + 4);
+    FZ_CUDA_CHECK(
+        cudaMemcpy(input.data() + 4, values.data(), n * sizeof(float), cudaMemcpyDefault));
+    const CompressedView view = gpu.compress(input.data() + 4, n * sizeof(float));
+    EXPECT_TRUE(fromDevice(view.data, view.n_bytes) == frameOf(cpu, values)) << n << " values";
+  }
+}
+
+TEST_F(DevicePipeline, SmallOutlierReservesGrow) {
+  std::vector<float> values(50'000);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = i % 2 == 0 ? 1e9f * static_cast<float>(i) : 0.0f;
+  }
+  const auto build = [](Pipeline& pipeline, Backend backend) {
+    pipeline.setBackend(backend);
+    auto* stage = pipeline.addStage<LorenzoQuantF32>(LorenzoQuantF32::Config(1e-3, 16));
+    stage->setOutlierCapacity(0.001);
+    pipeline.finalize();
+  };
+  Pipeline cpu;
+  build(cpu, Backend::CPU);
+  Pipeline gpu;
+  build(gpu, Backend::CUDA);
+  const DeviceBytesBuffer input{
+      ByteView(reinterpret_cast<const std::uint8_t*>(values.data()), byteCount(values))};
+  EXPECT_TRUE(frameOnDevice(gpu, input, input.size()) == frameOf(cpu, values));
+}
+
+TEST_F(DevicePipeline, HeaderAndFileAreThoseOfTheCpu) {
+  const Field field = smoothField(DataType::FLOAT32, {64, 64, 1});
+  const FrameBytes cpu = cpuFrame("cusz", field);
+  Pipeline pipeline;
+  pipeline.setBackend(Backend::CUDA);
+  loadPreset(pipeline, "cusz", field);
+  pipeline.finalize();
+  const DeviceBytesBuffer input{ByteView(field.bytes)};
+  pipeline.compress(input.data(), input.size());
+  const TempFolder folder;
+  const std::string path = folder.file("device.fzm");
+  pipeline.writeToFile(path);
+  EXPECT_EQ(readAll(path), cpu);
+  EXPECT_EQ(pipeline.buildHeader().core.compressed_size,
+            cpu.size() - pipeline.buildHeader().core.header_size);
+  void* out = nullptr;
+  std::size_t n_bytes = 0;
+  pipeline.decompressFromFileInstance(path, &out, &n_bytes);
+  Pipeline on_cpu;
+  on_cpu.setBackend(Backend::CPU);
+  EXPECT_EQ(fromDevice(out, n_bytes), decoded<std::uint8_t>(on_cpu, cpu));
+}
+
+TEST_F(DevicePipeline, CallerOwnedResultsAreFreedWithCudaFree) {
+  const Field field = smoothField(DataType::FLOAT32, {5000, 1, 1});
+  const FrameBytes frame = cpuFrame("cuszp", field);
+  Pipeline pipeline;
+  pipeline.setBackend(Backend::CUDA);
+  pipeline.setPoolManagedDecompOutput(false);
+  void* out = nullptr;
+  std::size_t n_bytes = 0;
+  pipeline.decompressFrame(frame, &out, &n_bytes);
+  EXPECT_EQ(n_bytes, field.bytes.size());
+  EXPECT_EQ(cudaFree(out), cudaSuccess);
+}
+
+TEST_F(DevicePipeline, ProfilingGivesDeviceTimesPerStage) {
+  const Field field = smoothField(DataType::FLOAT32, {1 << 20, 1, 1});
+  Pipeline pipeline;
+  pipeline.setBackend(Backend::CUDA);
+  loadPreset(pipeline, "cuszp", field);
+  pipeline.enableProfiling(true);
+  pipeline.finalize();
+  const DeviceBytesBuffer input{ByteView(field.bytes)};
+  pipeline.compress(input.data(), input.size());
+  const PipelinePerfResult& perf = pipeline.getLastPerfResult();
+  ASSERT_EQ(perf.stages.size(), pipeline.getStages().size());
+  for (const StageTimingResult& row : perf.stages) {
+    EXPECT_GT(row.elapsed_ms, 0.0f) << row.name;
+    EXPECT_GT(row.input_bytes, 0u) << row.name;
+    EXPECT_GT(row.output_bytes, 0u) << row.name;
+  }
+  EXPECT_GE(perf.host_elapsed_ms, perf.dag_elapsed_ms);
+}
+
+TEST_F(DevicePipeline, TheSecondCallTakesNoMemory) {
+  const Field field = smoothField(DataType::FLOAT32, {1 << 18, 1, 1});
+  for (const std::string& preset : presetNames()) {
+    Pipeline pipeline(field.bytes.size(), MemoryStrategy::PREALLOCATE);
+    pipeline.setBackend(Backend::CUDA);
+    loadPreset(pipeline, preset, field);
+    pipeline.finalize();
+    const DeviceBytesBuffer input{ByteView(field.bytes)};
+    void* out = nullptr;
+    std::size_t n_bytes = 0;
+    const auto once = [&] {
+      const CompressedView view = pipeline.compress(input.data(), input.size());
+      pipeline.decompress(view.data, view.n_bytes, &out, &n_bytes);
+    };
+    once();
+    const std::size_t before = pipeline.getMemoryPool().getSystemAllocationCount();
+    once();
+    once();
+    EXPECT_EQ(pipeline.getMemoryPool().getSystemAllocationCount(), before) << preset;
+  }
+}
+
+}  // namespace
+}  // namespace fz::test
