@@ -115,7 +115,7 @@ __global__ __launch_bounds__(kThreads, kHasLayers ? 2 : 3) void decodeKernel(
     return;
   }
   const std::uint64_t n_strips = bits::ceilDiv<std::uint64_t>(grid.nx, T::P::kRowValues);
-  const WarpPlace at(n_strips, sums.n_bands, gridDim.x - 1 - blockIdx.x);
+  const WarpPlace at(tilePlace(gridDim.x - 1 - blockIdx.x, n_strips, sums.n_bands));
   const std::uint64_t layer0 = at.slab * sums.slab_layers;
   if (layer0 >= args.n_layers) {
     return;  // the whole block

@@ -89,8 +89,9 @@ __global__ __launch_bounds__(kThreads, 3) void encodeKernel(GridArgs args) {
   if (grid.nx == 0) {
     return;
   }
-  const TilePlace place = tilePlace(bits::ceilDiv<std::uint64_t>(grid.nx, P::kRowValues),
-                                    bits::ceilDiv<std::uint64_t>(args.n_rows, kWarps * kRowCount));
+  const TilePlace place =
+      tilePlace(blockIdx.x, bits::ceilDiv<std::uint64_t>(grid.nx, P::kRowValues),
+                bits::ceilDiv<std::uint64_t>(args.n_rows, kWarps * kRowCount));
   const std::uint64_t x0 = place.strip * P::kRowValues;
   const std::uint64_t row0 = (place.band * kWarps + warpId()) * kRowCount;
   const std::uint64_t layer0 = place.slab * kSlabLayers;

@@ -78,17 +78,19 @@ __device__ __forceinline__ Grid resolveGrid(const GridArgs& args) {
   return {nx, args.rows_are_z ? nx * ny : nx, args.rows_are_z ? nx : nx * ny};
 }
 
-/// Which tile a block has; strips are numbered fastest, then bands, then slabs.
+/// A tile's place: strips are numbered fastest, then bands, then slabs.
 struct TilePlace {
   std::uint64_t strip;
   std::uint64_t band;
   std::uint64_t slab;
 };
-__device__ __forceinline__ TilePlace tilePlace(std::uint64_t n_strips, std::uint64_t n_bands) {
-  // Numbers of blocks have 31 bits, and so has what divides them unless there is but one.
+__device__ __forceinline__ TilePlace tilePlace(unsigned tile,
+                                               std::uint64_t n_strips,
+                                               std::uint64_t n_bands) {
+  // Numbers of tiles have 31 bits, and so has what divides them unless there is but one.
   const auto strips = static_cast<unsigned>(n_strips);
   const auto bands = static_cast<unsigned>(n_bands);
-  return {blockIdx.x % strips, blockIdx.x / strips % bands, blockIdx.x / strips / bands};
+  return {tile % strips, tile / strips % bands, tile / strips / bands};
 }
 
 }  // namespace fz::lorenzo

@@ -107,7 +107,7 @@ __global__ __launch_bounds__(kThreads, kHasLayers ? 2 : 3) void reduceKernel(
   if (grid.nx == 0) {
     return;
   }
-  const WarpPlace at(n_strips, sums.n_bands, blockIdx.x);
+  const WarpPlace at(tilePlace(blockIdx.x, n_strips, sums.n_bands));
   const std::uint64_t layer0 = at.slab * sums.slab_layers;
   if (layer0 >= args.n_layers) {
     return;  // the whole block

@@ -49,24 +49,11 @@ struct PartSums {
 };
 
 /// Where the rows of a warp are.
-struct WarpPlace {
-  std::uint64_t strip;
-  std::uint64_t band;
-  std::uint64_t slab;
+struct WarpPlace : TilePlace {
   std::uint64_t row0;
 
-  __device__ __forceinline__ WarpPlace(std::uint64_t n_strips,
-                                       std::uint64_t n_bands,
-                                       std::uint64_t block) {
-    // Numbers of blocks have 31 bits, and so has what divides them unless there is but one.
-    const auto number = static_cast<unsigned>(block);
-    const auto strips = static_cast<unsigned>(n_strips);
-    const auto bands = static_cast<unsigned>(n_bands);
-    strip = number % strips;
-    band = number / strips % bands;
-    slab = number / strips / bands;
-    row0 = (band * kWarps + cuda::warpId()) * kRows;
-  }
+  __device__ __forceinline__ explicit WarpPlace(const TilePlace& tile)
+      : TilePlace(tile), row0((tile.band * kWarps + cuda::warpId()) * kRows) {}
 };
 
 /// Where the slab that begins with layer0 ends.
