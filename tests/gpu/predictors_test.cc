@@ -74,7 +74,7 @@ Encoded runWithSizeOnDevice(SimpleStage& stage, ByteView input, std::size_t limi
   Bytes config(FZM_STAGE_CONFIG_SIZE);
   config.resize(stage.serializeHeader(0, config.data(), config.size()));
   if (stage.isInverse()) {
-    cuda::loadFields(stage.deviceFields(), config, record);
+    cuda::loadFields(stage.deviceFields(), config, stage.getStageVersion(), record);
   }
   FZ_CUDA_CHECK(cudaMemcpy(in.get(), input.data(), n_bytes, cudaMemcpyDefault));
   FZ_CUDA_CHECK(cudaMemcpy(sizes.get(), &n_bytes, sizeof(n_bytes), cudaMemcpyDefault));
