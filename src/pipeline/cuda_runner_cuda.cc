@@ -432,7 +432,7 @@ std::size_t CudaRunner::finishAsync(cudaStream_t stream) {
   const cuda::DeviceGuard guard(p_.device);
   FZ_REQUIRE(pending_ != Pending::kNone, ErrorCode::kInvalidState,
              "Pipeline::finishAsync: nothing was started");
-  const Pending what = std::exchange(pending_, Pending::kNone);
+  const Pending what = pending_;  // kept: a graph may replay what was enqueued
   FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
   if (what == Pending::kDecompress) {
     return async_decoder_->finish(stream);

@@ -154,6 +154,7 @@ void FrameDecoder::runCuda(const FrameHeader& header, ByteView payload, cudaStre
     if (stage != nullptr) {
       const FZMStageInfo& record = header.stages[i];
       cuda::loadFields(stage->deviceFields(), {record.stage_config.data(), record.config_size},
+                       record.stage_version,
                        block.initial(static_cast<std::size_t>(plan_->nodes[i]->id)));
     }
   }

@@ -27,8 +27,11 @@ class DeviceBytesBuffer {
   DeviceBytesBuffer& operator=(const DeviceBytesBuffer&) = delete;
   ~DeviceBytesBuffer() { cudaFree(memory_); }
 
-  void put(ByteView bytes) {
-    FZ_CUDA_CHECK(cudaMemcpy(memory_, bytes.data(), bytes.size(), cudaMemcpyDefault));
+  void put(ByteView bytes, std::size_t offset = 0) const {
+    FZ_CUDA_CHECK(cudaMemcpy(data() + offset, bytes.data(), bytes.size(), cudaMemcpyDefault));
+    // A copy from pageable memory may still be under way, and the tests' streams do not wait for
+    // it.
+    FZ_CUDA_CHECK(cudaDeviceSynchronize());
   }
   std::vector<std::uint8_t> get(std::size_t n_bytes) const {
     std::vector<std::uint8_t> bytes(n_bytes);

@@ -103,6 +103,7 @@ TEST_F(DeviceErrors, MemoryThatCannotBeHadIsATypedErrorAndThePipelineRecovers) {
   Pipeline pipeline;
   pipeline.setBackend(Backend::CUDA);
   loadPreset(pipeline, "cuszp", field_);
+  pipeline.setDims(0);
   pipeline.finalize();
   const std::size_t large = std::size_t{8} << 30;
   {

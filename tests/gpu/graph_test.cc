@@ -50,8 +50,7 @@ TEST_P(DeviceGraph, ReplaysWithOtherDataPointersAndSizesEqualTheCpu) {
     }
     const Field field = fieldOf(values);
     const DeviceBytesBuffer& input = (i / 2) % 2 == 0 ? first : second;
-    FZ_CUDA_CHECK(
-        cudaMemcpy(input.data(), field.bytes.data(), field.bytes.size(), cudaMemcpyDefault));
+    input.put(field.bytes);
     const FrameBytes gpu = frameOnDevice(pipeline, input, field.bytes.size(), stream);
     const FrameBytes cpu = cpuFrame(GetParam(), field, "0.01");
     ASSERT_EQ(gpu.size(), cpu.size()) << "replay " << i;
@@ -68,7 +67,7 @@ TEST_P(DeviceGraph, DecodingCanBeCapturedAndReplayedOnOtherFrames) {
   const FrameBytes prime = cpuFrame(GetParam(), fieldOf(wave(kValues)), "0.01");
   const DeviceBytesBuffer frame(2 * kBytes + (1 << 16));
   const DeviceBytesBuffer out(kBytes);
-  FZ_CUDA_CHECK(cudaMemcpy(frame.data(), prime.data(), prime.size(), cudaMemcpyDefault));
+  frame.put(prime);
   void* ignored = nullptr;
   std::size_t n_bytes = 0;
   pipeline.decompress(frame.data(), prime.size(), &ignored, &n_bytes, stream);
@@ -91,8 +90,9 @@ TEST_P(DeviceGraph, DecodingCanBeCapturedAndReplayedOnOtherFrames) {
       values[k] *= static_cast<float>(1 + 3 * i);
     }
     const FrameBytes cpu = cpuFrame(GetParam(), fieldOf(values), "0.01");
-    FZ_CUDA_CHECK(cudaMemcpy(frame.data(), cpu.data(), cpu.size(), cudaMemcpyDefault));
+    frame.put(cpu);
     FZ_CUDA_CHECK(cudaMemset(out.data(), 0xEE, kBytes));
+    FZ_CUDA_CHECK(cudaDeviceSynchronize());
     FZ_CUDA_CHECK(cudaGraphLaunch(exec, stream));
     ASSERT_EQ(pipeline.finishAsync(stream), kBytes);
     std::uint64_t announced = 0;
@@ -103,11 +103,10 @@ TEST_P(DeviceGraph, DecodingCanBeCapturedAndReplayedOnOtherFrames) {
     ASSERT_TRUE(out.get(kBytes) == decoded<std::uint8_t>(on_cpu, cpu)) << "replay " << i;
   }
   // Damage is noticed in replays as well.
-  const FrameBytes whole = frame.get(prime.size());
   for (const std::size_t at : {std::size_t{5}, std::size_t{90}, prime.size() - 9}) {
     FrameBytes damaged = prime;
     damaged[at] ^= 4;
-    FZ_CUDA_CHECK(cudaMemcpy(frame.data(), damaged.data(), damaged.size(), cudaMemcpyDefault));
+    frame.put(damaged);
     FZ_CUDA_CHECK(cudaGraphLaunch(exec, stream));
     EXPECT_EQ(codeOf([&] { pipeline.finishAsync(stream); }), ErrorCode::kCorrupt) << at;
   }
@@ -194,7 +193,22 @@ TEST_F(DeviceGraphRules, AsyncCompressionLeavesTheSizeOnTheDevice) {
               pipeline.compressAsync(input.data(), kBytes, frame.data(), 2000, nullptr, stream);
             }),
             ErrorCode::kBufferTooSmall);
+}
+
+TEST_F(DeviceGraphRules, AsyncCallsSayWhatTheyMiss) {
+  const DeviceStream stream;
+  const Field field = fieldOf(wave(kValues));
+  Pipeline pipeline;
+  pipeline.setBackend(Backend::CUDA);
+  loadPreset(pipeline, "cuszp", field);
+  pipeline.finalize();
   EXPECT_EQ(codeOf([&] { pipeline.finishAsync(stream); }), ErrorCode::kInvalidState);
+  const DeviceBytesBuffer frame(kBytes);
+  const DeviceBytesBuffer out(kBytes);
+  const Failure failure = failureOf(
+      [&] { pipeline.decompressAsync(frame.data(), kBytes, out.data(), kBytes, nullptr, stream); });
+  EXPECT_EQ(failure.code, ErrorCode::kInvalidState);
+  EXPECT_TRUE(failure.mentions("decompress() one frame")) << failure.message;
 }
 
 }  // namespace

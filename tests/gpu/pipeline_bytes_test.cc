@@ -74,7 +74,7 @@ TEST_P(DevicePreset, FramesDecodeToTheSameOnBothSides) {
     }
     // Into the caller's buffer, at any alignment, from a frame at any alignment.
     const DeviceBytesBuffer shifted(frame.size() + 4);
-    FZ_CUDA_CHECK(cudaMemcpy(shifted.data() + 4, frame.data(), frame.size(), cudaMemcpyDefault));
+    shifted.put(frame, 4);
     const DeviceBytesBuffer result(cpu.size() + 8);
     std::size_t n_bytes = 0;
     pipeline.decompress(shifted.data() + 4, frame.size(), result.data() + 8, cpu.size(), &n_bytes);

@@ -252,7 +252,7 @@ class SizesOnDevice {
                   const Bytes& config = {}) {
     StageRecord record;
     cuda::initRecord(record);
-    cuda::loadFields(stage.deviceFields(), config, record);
+    cuda::loadFields(stage.deviceFields(), config, stage.getStageVersion(), record);
     FZ_CUDA_CHECK(cudaMemcpy(record_, &record, sizeof(record), cudaMemcpyDefault));
     stage.enqueueCuda(
         {inputs, outputs, static_cast<StageRecord*>(record_), nullptr, &devicePool()});

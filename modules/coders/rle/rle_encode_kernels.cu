@@ -6,6 +6,7 @@
 
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
+#include "backends/cuda/turns.cuh"
 #include "backends/cuda/unaligned_copy.cuh"
 #include "coders/rle/rle_device.cuh"
 
@@ -227,9 +228,9 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) valuesKernel(EncodeArg
     }
     return;
   }
-  auto* turn = reinterpret_cast<unsigned long long*>(args.states + args.n_tiles);
+  const cuda::Turns turns{args.states + args.n_tiles};
   if (threadIdx.x == 0) {
-    work.next_index = static_cast<std::uint32_t>(atomicAdd(turn, 1ull));
+    work.next_index = turns.take();
   }
   bool has_last = false;
   for (unsigned side = 0;; side ^= 1u) {
@@ -238,7 +239,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) valuesKernel(EncodeArg
     std::uint32_t next = 0;
     if (tile < input.n_tiles) {
       if (threadIdx.x == 0) {
-        next = static_cast<std::uint32_t>(atomicAdd(turn, 1ull));
+        next = turns.take();
       }
       encodeTile<U>(args, input, tile, side, work);
     }

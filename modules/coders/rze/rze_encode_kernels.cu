@@ -3,6 +3,7 @@
 #include "backends/cuda/byte_marks.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
+#include "backends/cuda/turns.cuh"
 #include "backends/cuda/unaligned_copy.cuh"
 #include "coders/rze/rze_codec.h"
 #include "coders/rze/rze_cuda.h"
@@ -309,9 +310,9 @@ __global__ void __launch_bounds__(Work<kChunkBytes>::kThreads, Work<kChunkBytes>
     return;
   }
   const std::uint32_t n_chunks = chunkCount<kChunkBytes>(n_bytes);
-  auto* turn = reinterpret_cast<unsigned long long*>(args.states + args.n_chunks);
+  const cuda::Turns turns{args.states + args.n_chunks};
   if (threadIdx.x == 0) {
-    work.next_index = static_cast<std::uint32_t>(atomicAdd(turn, 1ull));
+    work.next_index = turns.take();
   }
   work.compressing.setCompressing();
   bool has_last = false;
@@ -321,7 +322,7 @@ __global__ void __launch_bounds__(Work<kChunkBytes>::kThreads, Work<kChunkBytes>
     std::uint32_t next = 0;
     if (index < n_chunks) {
       if (threadIdx.x == 0) {
-        next = static_cast<std::uint32_t>(atomicAdd(turn, 1ull));
+        next = turns.take();
         work.index[side] = index;
       }
       const std::uint64_t begin = std::uint64_t{index} * kChunkBytes;

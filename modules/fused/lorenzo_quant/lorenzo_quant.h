@@ -17,6 +17,8 @@ namespace fz {
 
 namespace lorenzo_quant {
 const StageDescriptor& descriptor();
+/// Bound, base and counts: all of them may follow from the data.
+std::vector<DeviceField> deviceFields();
 }  // namespace lorenzo_quant
 
 /// The stored config, field by field; SPEC.md has the layout.
@@ -102,12 +104,12 @@ class LorenzoQuantStage final : public SimpleStage {
   int ndim() const { return dims_.ndim(); }
 
   std::optional<BoundInfo> boundInfo() const override;
-  bool isGraphCompatible() const override;
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override {
     return {kDataTypeOf<TInput>, kDataTypeOf<TCode>};
   }
   const StageDescriptor& descriptor() const override { return lorenzo_quant::descriptor(); }
+  std::vector<DeviceField> deviceFields() const override { return lorenzo_quant::deviceFields(); }
 
  protected:
   DataType inputType() const override { return kDataTypeOf<TInput>; }
@@ -121,8 +123,16 @@ class LorenzoQuantStage final : public SimpleStage {
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
+  bool hasFixedEncodedBytes(std::size_t port) const override { return port == 0; }
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
+#if FZ_HAVE_CUDA
+  bool hasCuda() const override;
+  void encodeCuda(const CudaRun& run) override;
+  void decodeCuda(const CudaRun& run) override;
+  void finishEncodeCuda(const StageRecord& record) override;
+  void throwDeviceError(const StageRecord& record) const override;
+#endif
 
  private:
   /// The outlier lists of a stream, checked.
@@ -133,6 +143,8 @@ class LorenzoQuantStage final : public SimpleStage {
   };
 
   LorenzoQuantConfig configFromSettings() const;
+  /// Throws Error(kBadSize) for inputs that are no whole values, or too many.
+  std::uint32_t checkedCount(std::size_t n_bytes) const;
   LorenzoQuantConfig configOfRun(const CpuRun& run);
   double scannedBase(const CpuRun& run, std::size_t n_values);
   Deltas checkedDeltas(const CpuRun& run);
@@ -154,6 +166,8 @@ class LorenzoQuantStage final : public SimpleStage {
   Scratch sort_keys_;
   Scratch sorted_values_;
   Scratch sorted_indices_;
+  Scratch device_plan_;
+  Scratch device_flags_;
 };
 
 extern template class LorenzoQuantStage<float, std::uint16_t>;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "shared/bits.h"
@@ -9,6 +10,12 @@
 
 /// The arithmetic of LorenzoQuant, shared by all backends; SPEC.md has the layout.
 namespace fz::lorenzo_quant {
+
+inline constexpr std::uint16_t kVersionWithExactValues = 2;
+/// Streams say that they have exact values by their version.
+FZ_HD std::uint16_t versionFor(std::uint64_t n_exact) {
+  return n_exact != 0 ? kVersionWithExactValues : std::uint16_t{1};
+}
 
 /// Integers and constants that go with an input type.
 template <class T>
@@ -45,6 +52,34 @@ FZ_HD Step<T> makeStep(float bound, int ndim) {
   const T step = fp::mul(T{2}, b);
   const T limit = static_cast<T>(std::int64_t{1} << (Number<T>::kExactBits - ndim));
   return {b, step, fp::div(T{1}, step), limit};
+}
+
+inline constexpr double kLargestFloat = std::numeric_limits<float>::max();
+/// Twice this is still a finite float.
+inline constexpr double kLargestBound = kLargestFloat / 2;
+
+/// Largest float that is not above x and whose double is finite; x >= 0.
+FZ_HD float floatNotAbove(double x) {
+  const auto nearest = static_cast<float>(x < kLargestBound ? x : kLargestBound);
+  const bool above = static_cast<double>(nearest) > x;
+  return above ? fp::bitCast<float>(fp::bits(nearest) - 1) : nearest;
+}
+
+/// Nearest float; the largest one for anything beyond.
+FZ_HD float toFloatSaturated(double x) {
+  return static_cast<float>(x < kLargestFloat ? x : kLargestFloat);
+}
+
+/// The bound in use and the base, as the config stores them.
+struct ResolvedBound {
+  float bound;
+  float base;
+};
+
+/// NOA and REL: the bound is a multiple of the base; without one it is the multiple itself.
+FZ_HD ResolvedBound resolveBound(double error_bound, double base) {
+  return {floatNotAbove(base > 0.0 ? fp::mul(error_bound, base) : error_bound),
+          toFloatSaturated(base)};
 }
 
 /// 1 where |x - y| <= bound on the real numbers, else 0: the two-sum of fp::withinBound in T. No
@@ -89,6 +124,27 @@ FZ_HD Bin<T> quantize(T x, const Step<T>& s) {
   const Word sign = Word{0} - (fp::bits(x) >> (8 * sizeof(T) - 1));
   const Word value = ((magnitude ^ sign) - sign) & (Word{0} - usable);
   return {static_cast<IntOf<T>>(value), usable};
+}
+
+/// The bin of a value that lies well inside its cell, as nearly all do: true, and the usable bin
+/// that quantize() gives. False: ask quantize().
+template <int kDim, class T>
+FZ_HD bool quickBin(T x, const Step<T>& s, IntOf<T>& bin) {
+  // Adding 1.5 * 2^(p-1) rounds to an integer of either sign, up to half of the shift's own unit
+  // range, and leaves it in the low bits.
+  constexpr T kShift = T(1.5) * Number<T>::kUnitShift;
+  constexpr int kLimitBits = Number<T>::kExactBits - (kDim > 2 ? kDim : 2);
+  constexpr T kLimit = static_cast<T>((std::int64_t{1} << kLimitBits) - 1);
+  const T scaled = fp::mul(x, s.inv_step);
+  const T shifted = fp::add(scaled, kShift);
+  const T even = fp::sub(shifted, kShift);
+  const T diff = fp::sub(x, fp::mul(even, s.step));
+  bin = static_cast<IntOf<T>>(fp::bits(shifted) - fp::bits(kShift));
+  // No half, so both round alike; below the bound after rounding, so below it before.
+  const bool is_small = fp::abs(scaled) < kLimit;
+  const bool is_no_half = fp::abs(fp::sub(scaled, even)) < T(0.5);
+  const bool is_within = fp::abs(diff) < s.bound;
+  return is_small & is_no_half & is_within;
 }
 
 /// True iff the delta has a code; otherwise it is a range outlier.
@@ -212,6 +268,15 @@ FZ_HD void sumTile(Team team, const Tile& tile, Int* values) {
 template <class T>
 FZ_HD T reconstruct(IntOf<T> bin, T step) {
   return fp::mul(static_cast<T>(bin), step);
+}
+
+/// The same for sums in double. What is not a number gets one bit pattern, since machines differ.
+template <class T>
+FZ_HD T reconstructWide(double sum, T step) {
+  using Word = typename Number<T>::Word;
+  constexpr auto kQuietNan = static_cast<Word>(sizeof(T) == 4 ? 0x7fc00000u : 0x7ff8000000000000u);
+  const T value = fp::mul(static_cast<T>(sum), step);
+  return value == value ? value : fp::bitCast<T>(kQuietNan);
 }
 
 }  // namespace fz::lorenzo_quant

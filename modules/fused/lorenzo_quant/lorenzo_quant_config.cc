@@ -1,30 +1,15 @@
-#include <algorithm>
-#include <limits>
-
 #include "core/require.h"
 #include "fused/lorenzo_quant/lorenzo_quant_config_impl.h"
+#include "fused/lorenzo_quant/lorenzo_quant_cuda.h"
 #include "shared/byte_io.h"
 
 namespace fz::lorenzo_quant {
 
 namespace {
 
-constexpr std::string_view kName = "LorenzoQuant";
 constexpr std::size_t kMinConfigBytes = 32;
-/// Twice this is still a finite float.
-constexpr double kLargestBound = std::numeric_limits<float>::max() / 2;
 
 }  // namespace
-
-float floatNotAbove(double x) {
-  const auto nearest = static_cast<float>(std::min(x, kLargestBound));
-  const bool above = static_cast<double>(nearest) > x;
-  return above ? fp::bitCast<float>(fp::bits(nearest) - 1) : nearest;
-}
-
-float toFloatSaturated(double x) {
-  return static_cast<float>(std::min(x, static_cast<double>(std::numeric_limits<float>::max())));
-}
 
 void writeConfig(const LorenzoQuantConfig& config, ByteWriter& out) {
   const LorenzoQuantConfig& c = config;
@@ -32,6 +17,15 @@ void writeConfig(const LorenzoQuantConfig& config, ByteWriter& out) {
   out.u8(c.input_type).u8(c.code_type).u8(c.ndim).u8(c.eb_mode);
   out.u32(c.dim_x).u32(c.dim_y).u32(c.dim_z);
   out.f32(c.user_error_bound).f32(c.value_base).u8(c.zigzag_codes).zeros(c.reserved.size());
+}
+
+std::vector<DeviceField> deviceFields() {
+  return {{0, 4, device::kBoundSlot},
+          {8, 4, device::kCountSlot},
+          {12, 4, device::kRangeSlot},
+          {36, 4, device::kBaseSlot},
+          {DeviceField::kStageVersion, 2, device::kVersionSlot},
+          {DeviceField::kAbsoluteBound, 8, device::kAbsoluteSlot}};
 }
 
 LorenzoQuantConfig readConfig(ByteReader& in) {

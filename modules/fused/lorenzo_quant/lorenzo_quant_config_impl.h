@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "fused/lorenzo_quant/lorenzo_quant.h"
@@ -7,10 +8,8 @@
 
 namespace fz::lorenzo_quant {
 
-/// Largest float that is not above x and whose double is finite; x >= 0.
-float floatNotAbove(double x);
-/// Nearest float; the largest one for anything beyond.
-float toFloatSaturated(double x);
+inline constexpr std::string_view kName = "LorenzoQuant";
+inline constexpr std::size_t kMaxValues = 0xffffffffu;  // u32 in the config
 
 void writeConfig(const LorenzoQuantConfig& config, ByteWriter& out);
 /// Reads 32 bytes or more of a stored config and checks everything but the types, which select the

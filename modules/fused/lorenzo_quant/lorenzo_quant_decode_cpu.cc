@@ -85,7 +85,7 @@ template <class T, class Sum>
 void writeValues(const Sum* sums, std::uint32_t n, T step, T* out) {
   for (std::uint32_t i = 0; i < n; ++i) {
     if constexpr (std::is_floating_point_v<Sum>) {
-      out[i] = fp::mul(static_cast<T>(sums[i]), step);
+      out[i] = reconstructWide(sums[i], step);
     } else {
       out[i] = reconstruct(static_cast<IntOf<T>>(sums[i]), step);
     }

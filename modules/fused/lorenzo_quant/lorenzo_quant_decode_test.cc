@@ -114,6 +114,14 @@ TEST(LorenzoQuant, DeltasBeyondTheIntegersOfOldStreamsDecode) {
   EXPECT_EQ(fromBytes<float>(decode(1, e)), (std::vector<float>{0, 1e12f, 0}));
 }
 
+TEST(LorenzoQuant, DeltasThatAreNoNumberDecodeToOneBitPattern) {
+  F32 stage(F32::Config(0.5, 4));
+  Encoded e = encode(stage, toBytes(std::vector<float>{0, 100, 3}));
+  e.streams[1] = toBytes(std::vector<float>{-INFINITY, INFINITY});
+  EXPECT_EQ(fromBytes<std::uint32_t>(decode(1, e)),
+            (std::vector<std::uint32_t>{0, 0xff800000u, 0x7fc00000u}));
+}
+
 TEST(LorenzoQuant, ValuesBeyondTheDimsOfOldStreamsAreZero) {
   F32 stage(F32::Config(0.5));
   stage.setDims(2, 2);

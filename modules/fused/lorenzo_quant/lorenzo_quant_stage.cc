@@ -15,10 +15,11 @@ namespace fz {
 
 namespace {
 
-constexpr std::string_view kName = "LorenzoQuant";
-constexpr std::size_t kMaxValues = std::numeric_limits<std::uint32_t>::max();  // u32 in the config
+using lorenzo_quant::kMaxValues;
+using lorenzo_quant::kName;
+using lorenzo_quant::kVersionWithExactValues;
+
 constexpr std::size_t kScanValues = 64 * 1024;  // values per task of the range scan
-constexpr std::uint16_t kVersionWithExactValues = 2;
 
 }  // namespace
 
@@ -72,13 +73,6 @@ std::optional<BoundInfo> LorenzoQuantStage<TInput, TCode>::boundInfo() const {
                      static_cast<double>(config_->abs_error_bound)};
   }
   return BoundInfo{mode_, error_bound_, static_cast<double>(configFromSettings().abs_error_bound)};
-}
-
-template <class TInput, class TCode>
-bool LorenzoQuantStage<TInput, TCode>::isGraphCompatible() const {
-  // The scan of the range ends in a number on the host, which a captured graph cannot wait for.
-  const bool scans = !isInverse() && mode_ != ErrorBoundMode::ABS && value_base_ == 0.0;
-  return !scans && SimpleStage::isGraphCompatible();
 }
 
 template <class TInput, class TCode>
@@ -144,21 +138,26 @@ LorenzoQuantConfig LorenzoQuantStage<TInput, TCode>::configFromSettings() const 
 }
 
 template <class TInput, class TCode>
-LorenzoQuantConfig LorenzoQuantStage<TInput, TCode>::configOfRun(const CpuRun& run) {
-  const std::size_t n_bytes = run.inputs[0].size();
+std::uint32_t LorenzoQuantStage<TInput, TCode>::checkedCount(std::size_t n_bytes) const {
   const std::size_t n = n_bytes / sizeof(TInput);
   FZ_REQUIRE(n_bytes % sizeof(TInput) == 0, ErrorCode::kBadSize,
              "{}: input of {} bytes is no whole number of {}-byte values", kName, n_bytes,
              sizeof(TInput));
   FZ_REQUIRE(n <= kMaxValues, ErrorCode::kBadSize, "{}: at most {} values, the input has {}", kName,
              kMaxValues, n);
+  return static_cast<std::uint32_t>(n);
+}
+
+template <class TInput, class TCode>
+LorenzoQuantConfig LorenzoQuantStage<TInput, TCode>::configOfRun(const CpuRun& run) {
+  const std::uint32_t n = checkedCount(run.inputs[0].size());
   LorenzoQuantConfig config = configFromSettings();
-  config.num_elements = static_cast<std::uint32_t>(n);
+  config.num_elements = n;
   if (mode_ != ErrorBoundMode::ABS) {
     const double base = value_base_ > 0.0 ? value_base_ : scannedBase(run, n);
-    const double resolved = base > 0.0 ? error_bound_ * base : error_bound_;
-    config.abs_error_bound = lorenzo_quant::floatNotAbove(resolved);
-    config.value_base = lorenzo_quant::toFloatSaturated(base);
+    const lorenzo_quant::ResolvedBound resolved = lorenzo_quant::resolveBound(error_bound_, base);
+    config.abs_error_bound = resolved.bound;
+    config.value_base = resolved.base;
   }
   return config;
 }
@@ -206,7 +205,7 @@ void LorenzoQuantStage<TInput, TCode>::encodeCpu(const CpuRun& run) {
   });
   config.outlier_count = total.n_range;
   config_ = config;
-  setStageVersion(total.n_exact != 0 ? kVersionWithExactValues : 1);
+  setStageVersion(lorenzo_quant::versionFor(total.n_exact));
   setActualBytes(0, n * sizeof(TCode));
   setActualBytes(1, n_entries * sizeof(TInput));
   setActualBytes(2, n_entries * sizeof(std::uint32_t));

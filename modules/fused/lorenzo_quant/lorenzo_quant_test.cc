@@ -302,13 +302,45 @@ TEST(LorenzoQuant, DimsThatDoNotHoldTheInputAreRefusedWithBothNumbers) {
   }
 }
 
-TEST(LorenzoQuant, GraphNeedsAKnownBase) {
+TEST(LorenzoQuant, FitsIntoGraphsInEveryModeAndDirection) {
   F32 stage;
-  EXPECT_TRUE(stage.isGraphCompatible());
-  stage.setErrorBoundMode(ErrorBoundMode::NOA);
-  EXPECT_FALSE(stage.isGraphCompatible());
-  stage.setValueBase(2.0);
-  EXPECT_TRUE(stage.isGraphCompatible());
+  for (const ErrorBoundMode mode : {ErrorBoundMode::ABS, ErrorBoundMode::NOA}) {
+    stage.setErrorBoundMode(mode);
+    for (const bool inverse : {false, true}) {
+      stage.setInverse(inverse);
+      EXPECT_TRUE(stage.isGraphCompatible());
+    }
+  }
+}
+
+/// Random values and all near the edges of cells, over many magnitudes.
+template <class T>
+void expectQuickBinsAreRight(float bound) {
+  const lorenzo_quant::Step<T> step = lorenzo_quant::makeStep<T>(bound, 2);
+  std::mt19937_64 rng(6);
+  int n_quick = 0;
+  for (int i = 0; i < 300'000; ++i) {
+    const auto bits = static_cast<typename lorenzo_quant::Number<T>::Word>(rng());
+    const auto half_cells = static_cast<T>(rng() >> (rng() % 64));
+    T x = i % 2 == 0 ? fp::bitCast<T>(bits) : half_cells * step.bound;
+    x = i % 3 == 0 ? std::nextafter(x, T{0}) : x;
+    x = i % 5 == 0 ? -x : x;
+    lorenzo_quant::IntOf<T> quick{};
+    if (lorenzo_quant::quickBin<2>(x, step, quick)) {
+      const lorenzo_quant::Bin<T> bin = lorenzo_quant::quantize(x, step);
+      ASSERT_EQ(bin.usable, 1u) << x;
+      ASSERT_EQ(bin.value, quick) << x;
+      ++n_quick;
+    }
+  }
+  EXPECT_GT(n_quick, 10'000);
+}
+
+TEST(LorenzoQuant, QuickBinsAreThoseOfTheFullText) {
+  for (const float bound : {1e-3f, 0.5f, 3.0f, 1e-30f, 1e30f}) {
+    expectQuickBinsAreRight<float>(bound);
+    expectQuickBinsAreRight<double>(bound);
+  }
 }
 
 template <class T, class TCode, class Team>

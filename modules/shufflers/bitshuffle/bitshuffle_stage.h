@@ -36,8 +36,14 @@ class BitshuffleStage final : public SimpleStage {
   }
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
+  bool hasFixedEncodedBytes(std::size_t /*port*/) const override { return true; }
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
+#if FZ_HAVE_CUDA
+  bool hasCuda() const override;
+  void encodeCuda(const CudaRun& run) override;
+  void decodeCuda(const CudaRun& run) override;
+#endif
 
  private:
   void requireWholeUnits() const;

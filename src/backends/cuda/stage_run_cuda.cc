@@ -43,9 +43,12 @@ void cuda::initRecord(StageRecord& record) {
   record.error_index = ~std::uint64_t{0};
 }
 
-void cuda::loadFields(std::span<const DeviceField> fields, ByteView config, StageRecord& record) {
+void cuda::loadFields(std::span<const DeviceField> fields,
+                      ByteView config,
+                      std::uint16_t stage_version,
+                      StageRecord& record) {
   for (const DeviceField& field : fields) {
-    std::uint64_t value = 0;
+    std::uint64_t value = field.config_offset == DeviceField::kStageVersion ? stage_version : 0;
     if (std::uint64_t{field.config_offset} + field.n_bytes <= config.size()) {
       std::memcpy(&value, config.data() + field.config_offset, field.n_bytes);
     }
@@ -81,7 +84,7 @@ void executeAloneCuda(SimpleStage& stage,
   if (stage.isInverse()) {
     std::array<std::uint8_t, FZM_STAGE_CONFIG_SIZE> config{};
     const std::size_t n = stage.serializeHeader(0, config.data(), config.size());
-    cuda::loadFields(stage.deviceFields(), {config.data(), n}, record);
+    cuda::loadFields(stage.deviceFields(), {config.data(), n}, stage.getStageVersion(), record);
   }
   void* memory = nullptr;
   FZ_CUDA_CHECK(cudaMalloc(&memory, sizeof(StageRecord)));
