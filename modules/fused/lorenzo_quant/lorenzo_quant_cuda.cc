@@ -146,7 +146,6 @@ void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun& run) {
        .indices = reinterpret_cast<const std::uint32_t*>(run.inputs[2].data),
        .indices_size = run.inputs[2].size,
        .dims = dimsOf(dims),
-       .has_exact_values = getStageVersion() >= lorenzo_quant::kVersionWithExactValues,
        .zigzag = config_->zigzag_codes != 0,
        .out = run.outputs[0].data,
        .out_capacity = run.outputs[0].capacity_bytes,

@@ -134,7 +134,6 @@ struct DecodeRun {
   const std::uint32_t* indices;
   DeviceSize indices_size;
   Dims dims;
-  bool has_exact_values;  ///< stream version 2
   bool zigzag;
   void* out;
   std::uint64_t out_capacity;

@@ -306,7 +306,7 @@ void launchDecode(const DecodeRun& run,
       decodeStripes<T, TCode, 3><<<grid, kStripeThreads, 0, stream>>>(run);
   }
   cuda::checkLaunch("lorenzo_quant decode");
-  if (entry_limit != 0 && run.has_exact_values) {
+  if (entry_limit != 0) {
     launchExactEntries<T>(run, entry_limit, stream);
   }
 }
