@@ -39,8 +39,11 @@ void forEveryCase(const std::string& name, F f) {
       if (input.applies && !input.applies(*s.config, s.types)) {
         continue;
       }
+      if (isSmallRun() && &input != &s.stage_case->inputs.back()) {
+        continue;
+      }
       for (const std::size_t n : conformanceSizes(*s.stage_case)) {
-        if (isSmallRun() && n > s.stage_case->tile_values + 1) {
+        if (isSmallRun() && n != 1 && n != 257 && n != s.stage_case->tile_values + 1) {
           continue;
         }
         SCOPED_TRACE(s.text() + ", " + input.label + ", " + std::to_string(n) + " values");

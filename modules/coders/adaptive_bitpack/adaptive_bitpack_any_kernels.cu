@@ -93,6 +93,7 @@ struct BlockTable {
     }
     std::uint32_t total;
     std::uint32_t at = cuda::blockExclusiveSum<kCudaThreads>(sum, warp_sums, &total);
+    __syncthreads();  // the sums are read before anything behind them is written
 #pragma unroll
     for (unsigned j = 0; j < kBlocksPerThread; ++j) {
       begin[first + j] = at;

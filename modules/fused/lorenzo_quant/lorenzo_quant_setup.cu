@@ -179,14 +179,16 @@ template <class T>
 __device__ bool planOf(const DecodeRun& run, unsigned code_bytes, DecodePlan<T>& plan) {
   const std::uint64_t n = run.record->value[kCountSlot] & kMaxValues;
   const std::uint64_t n_range = run.record->value[kRangeSlot] & kMaxValues;
+  const std::uint64_t version = run.record->value[kVersionSlot];
+  const bool has_exact_values = version >= kVersionWithExactValues;
   const auto bound = fp::bitCast<float>(static_cast<std::uint32_t>(run.record->value[kBoundSlot]));
   const std::uint64_t values_bytes = cuda::load(run.values_size);
   const std::uint64_t indices_bytes = cuda::load(run.indices_size);
   const std::uint64_t n_listed = values_bytes / sizeof(T);
   const std::uint64_t n_indices = indices_bytes / sizeof(std::uint32_t);
-  bool holds = cuda::load(run.codes_size) == n * code_bytes && n_range <= n_listed &&
-               n_range <= n_indices && bound >= 0.0f && static_cast<double>(bound) <= kLargestBound;
-  const bool has_exact_values = run.record->value[kVersionSlot] >= kVersionWithExactValues;
+  bool holds = version <= kVersionWithExactValues && cuda::load(run.codes_size) == n * code_bytes &&
+               n_range <= n_listed && n_range <= n_indices && bound >= 0.0f &&
+               static_cast<double>(bound) <= kLargestBound;
   if (has_exact_values) {
     holds = holds && n_listed == n_indices && values_bytes % sizeof(T) == 0 &&
             indices_bytes % sizeof(std::uint32_t) == 0;

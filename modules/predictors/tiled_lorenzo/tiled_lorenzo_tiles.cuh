@@ -112,12 +112,12 @@ inline bool arePowersOfTwo(const Shape& tile) {
 
 template <class U>
 StripShape stripShape(const Shape& tile) {
-  const auto exponent = [](unsigned n) { return static_cast<unsigned>(std::countr_zero(n)); };
+  const auto bitsOf = [](unsigned n) { return static_cast<unsigned>(std::countr_zero(n)); };
   StripShape shape = {};
-  shape.log_tx = exponent(tile.x);
-  shape.log_ty = exponent(tile.y);
-  shape.log_rows = exponent(tile.y) + exponent(tile.z);
-  shape.log_tiles = exponent(kStripBytes / sizeof(U)) - shape.logTileValues();
+  shape.log_tx = bitsOf(tile.x);
+  shape.log_ty = bitsOf(tile.y);
+  shape.log_rows = bitsOf(tile.y) + bitsOf(tile.z);
+  shape.log_tiles = bitsOf(kStripBytes / sizeof(U)) - shape.logTileValues();
   shape.log_row_values = shape.log_tiles + shape.log_tx;
   // Rows are shifted against each other by a tile's edge, so that the pieces of a tile's rows lie
   // in different banks.
