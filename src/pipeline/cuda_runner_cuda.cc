@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <cstring>
-#include <nvtx3/nvToolsExt.h>
 
+#include "backends/cuda/alignment.h"
+#include "backends/cuda/nvtx_range.h"
 #include "backends/cuda/run_block.h"
 #include "core/require.h"
 #include "cuda_check.h"
@@ -15,22 +16,9 @@ namespace fz {
 
 namespace {
 
-constexpr std::size_t kPointerAlignment = 16;  // what every kernel may rely on
 constexpr std::size_t kMaxHeaderBytes =
     kCoreBytes + kRecordBytes * (FZM_MAX_STAGES + FZM_MAX_BUFFERS);
 constexpr int kMaxAttempts = 64;
-
-bool isAligned(const void* p) {
-  return reinterpret_cast<std::uintptr_t>(p) % kPointerAlignment == 0;
-}
-
-class NvtxRange {
- public:
-  explicit NvtxRange(const char* name) { nvtxRangePushA(name); }
-  NvtxRange(const NvtxRange&) = delete;
-  NvtxRange& operator=(const NvtxRange&) = delete;
-  ~NvtxRange() { nvtxRangePop(); }
-};
 
 void makeEvent(cudaEvent_t& event, unsigned flags) {
   if (event == nullptr) {
@@ -44,44 +32,6 @@ void destroyEvent(cudaEvent_t event) {
 }
 
 }  // namespace
-
-DeviceImage::~DeviceImage() {
-  release();
-  destroyEvent(uploaded_);
-}
-
-void DeviceImage::release() {
-  pool_->freePersistentDevice(device_);
-  pool_->freePersistentPinned(pinned_);
-  device_ = nullptr;
-  pinned_ = nullptr;
-  capacity_bytes_ = 0;
-  n_bytes_ = 0;
-}
-
-bool DeviceImage::update(ByteView bytes, cudaStream_t stream) {
-  if (bytes.size() == n_bytes_ && device_ != nullptr &&
-      std::memcmp(pinned_, bytes.data(), n_bytes_) == 0) {
-    return false;
-  }
-  if (uploaded_ != nullptr) {
-    FZ_CUDA_CHECK(cudaEventSynchronize(uploaded_));  // the last upload still reads the pinned copy
-  }
-  if (bytes.size() > capacity_bytes_) {
-    release();
-    device_ = static_cast<std::uint8_t*>(pool_->allocatePersistentDevice(bytes.size(), "header"));
-    pinned_ = static_cast<std::uint8_t*>(pool_->allocatePersistentPinned(bytes.size(), "header"));
-    FZ_REQUIRE(device_ != nullptr && pinned_ != nullptr, ErrorCode::kOutOfMemory,
-               "Pipeline: {} bytes for the header", bytes.size());
-    capacity_bytes_ = bytes.size();
-  }
-  n_bytes_ = bytes.size();
-  std::memcpy(pinned_, bytes.data(), n_bytes_);
-  FZ_CUDA_CHECK(cudaMemcpyAsync(device_, pinned_, n_bytes_, cudaMemcpyHostToDevice, stream));
-  makeEvent(uploaded_, cudaEventDisableTiming);
-  FZ_CUDA_CHECK(cudaEventRecord(uploaded_, stream));
-  return true;
-}
 
 CudaRunner::CudaRunner(Pipeline::Impl& pipeline)
     : p_(pipeline),
@@ -152,7 +102,7 @@ void CudaRunner::requireDevicePointer(const void* data, const char* what) const 
 ByteView CudaRunner::toDevice(ByteView bytes, cudaStream_t stream) {
   cudaPointerAttributes attributes = {};
   FZ_CUDA_CHECK(cudaPointerGetAttributes(&attributes, bytes.data()));
-  if (attributes.type != cudaMemoryTypeUnregistered && isAligned(bytes.data())) {
+  if (attributes.type != cudaMemoryTypeUnregistered && cuda::isAligned(bytes.data())) {
     return bytes;
   }
   uploaded_frame_.reserve(bytes.size(), 0, "frame on the device");
@@ -165,7 +115,7 @@ ByteView CudaRunner::toDevice(ByteView bytes, cudaStream_t stream) {
 /// from outside ask for, repeats the last value.
 const void* CudaRunner::alignedInput(const void* input, std::size_t n_bytes, cudaStream_t stream) {
   const std::size_t padded_bytes = bits::roundUp(n_bytes, p_.alignment);
-  if (padded_bytes == n_bytes && isAligned(input)) {
+  if (padded_bytes == n_bytes && cuda::isAligned(input)) {
     return input;
   }
   aligned_input_.reserve(padded_bytes, 0, "aligned input");
@@ -320,7 +270,7 @@ void CudaRunner::launch(const Attempt& attempt, cudaStream_t stream) {
 }
 
 void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t stream) {
-  const NvtxRange range("fz::compress");
+  const cuda::NvtxRange range("fz::compress");
   const cuda::DeviceGuard guard(p_.device);
   if (n_bytes > 0) {
     requireDevicePointer(input, "input");
@@ -357,95 +307,6 @@ void CudaRunner::fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t s
   const std::size_t n_front = std::min(frame.size(), kMaxHeaderBytes);
   copyAndWait(pinned_header_, frame.data(), n_front, stream);
   readHeader({pinned_header_, n_front}, frame.size(), header);
-}
-
-void CudaRunner::compressAsync(const void* input,
-                               std::size_t n_bytes,
-                               void* d_frame,
-                               std::size_t capacity_bytes,
-                               std::uint64_t* d_frame_bytes,
-                               cudaStream_t stream) {
-  const NvtxRange range("fz::compressAsync");
-  const cuda::DeviceGuard guard(p_.device);
-  if (n_bytes > 0) {
-    requireDevicePointer(input, "input");
-  }
-  requireDevicePointer(d_frame, "frame");
-  FZ_REQUIRE(isAligned(d_frame), ErrorCode::kInvalidArgument,
-             "Pipeline::compressAsync: the frame must be {}-byte aligned", kPointerAlignment);
-  const std::size_t padded_bytes = bits::roundUp(n_bytes, p_.alignment);
-  const std::size_t needed = frameCapacity(padded_bytes);
-  FZ_REQUIRE(needed <= capacity_bytes, ErrorCode::kBufferTooSmall,
-             "Pipeline::compressAsync: the frame may take {} bytes, the caller's buffer has {}",
-             needed, capacity_bytes);
-  enter(stream);
-  const void* data = alignedInput(input, n_bytes, stream);
-  pending_attempt_ = {data, n_bytes, padded_bytes, static_cast<std::uint8_t*>(d_frame), needed};
-  launch(pending_attempt_, stream);
-  if (d_frame_bytes != nullptr) {
-    FZ_CUDA_CHECK(cudaMemcpyAsync(d_frame_bytes, &p_.dag->runBlock().frameOnDevice()->total_bytes,
-                                  sizeof(std::uint64_t), cudaMemcpyDeviceToDevice, stream));
-  }
-  leave(stream);
-  pending_ = Pending::kCompress;
-}
-
-void CudaRunner::decompressAsync(const void* d_frame,
-                                 std::size_t capacity_bytes,
-                                 void* d_out,
-                                 std::size_t original_bytes,
-                                 std::uint64_t* d_out_bytes,
-                                 cudaStream_t stream) {
-  const NvtxRange range("fz::decompressAsync");
-  const cuda::DeviceGuard guard(p_.device);
-  requireDevicePointer(d_frame, "frame");
-  FZ_REQUIRE(isAligned(d_frame) && isAligned(d_out), ErrorCode::kInvalidArgument,
-             "Pipeline::decompressAsync: frame and result must be {}-byte aligned",
-             kPointerAlignment);
-  const bool primed = p_.decoder != nullptr && p_.decoder->plan() != nullptr &&
-                      p_.read_header.description.original_bytes == original_bytes;
-  if (async_decoder_ == nullptr || !async_decoder_->isFor(original_bytes)) {
-    FZ_REQUIRE(primed, ErrorCode::kInvalidState,
-               "Pipeline::decompressAsync: decompress() one frame of {} bytes of data first (or "
-               "warmup()), so that its kind is known",
-               original_bytes);
-    async_decoder_ = std::make_shared<AsyncDecoder>(
-        p_.read_header, ByteView(pinned_header_, p_.read_header.core.header_size),
-        p_.decoder->customStages(), p_.pool);
-  }
-  if (original_bytes > 0) {
-    requireDevicePointer(d_out, "result");
-  }
-  enter(stream);
-  async_decoder_->enqueue(static_cast<const std::uint8_t*>(d_frame), capacity_bytes,
-                          static_cast<std::uint8_t*>(d_out), p_.context, stream);
-  if (d_out_bytes != nullptr) {
-    // Zero when the header was refused; later findings are finishAsync()'s to tell.
-    FZ_CUDA_CHECK(cudaMemcpyAsync(d_out_bytes, async_decoder_->lengthOnDevice(),
-                                  sizeof(std::uint64_t), cudaMemcpyDeviceToDevice, stream));
-  }
-  leaveUnlessCapturing(stream);
-  pending_ = Pending::kDecompress;
-}
-
-std::size_t CudaRunner::finishAsync(cudaStream_t stream) {
-  const cuda::DeviceGuard guard(p_.device);
-  FZ_REQUIRE(pending_ != Pending::kNone, ErrorCode::kInvalidState,
-             "Pipeline::finishAsync: nothing was started");
-  const Pending what = pending_;  // kept: a graph may replay what was enqueued
-  FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
-  if (what == Pending::kDecompress) {
-    return async_decoder_->finish(stream);
-  }
-  const bool done = p_.dag->finishCuda(stream);
-  if (!done) {
-    dropGraph();
-  }
-  FZ_REQUIRE(
-      done, ErrorCode::kBufferTooSmall,
-      "Pipeline::finishAsync: a buffer was too small for these data; buffers are larger from "
-      "now on, so start again (setOutlierCapacity avoids it)");
-  return p_.dag->runBlock().frameResult().total_bytes;
 }
 
 }  // namespace fz

@@ -2,8 +2,8 @@
 // tells how it went.
 #include <algorithm>
 #include <cstring>
-#include <nvtx3/nvToolsExt.h>
 
+#include "backends/cuda/nvtx_range.h"
 #include "backends/cuda/record.h"
 #include "core/require.h"
 #include "fz/simple_stage.h"
@@ -14,14 +14,6 @@
 namespace fz {
 
 namespace {
-
-class NvtxRange {
- public:
-  explicit NvtxRange(const std::string& name) { nvtxRangePushA(name.c_str()); }
-  NvtxRange(const NvtxRange&) = delete;
-  NvtxRange& operator=(const NvtxRange&) = delete;
-  ~NvtxRange() { nvtxRangePop(); }
-};
 
 /// The stage when it has kernels for the current direction.
 SimpleStage* nativeStage(const DAGNode& node) {
@@ -106,7 +98,7 @@ void CompressionDAG::enqueueCuda(cudaStream_t stream) {
   state.begin_events.resize(nodes_.size());
   state.end_events.resize(nodes_.size());
   for (DAGNode* node : order_) {
-    const NvtxRange range(node->name);
+    const cuda::NvtxRange range(node->name.c_str());
     const auto i = static_cast<std::size_t>(node->id);
     if (state.timed) {
       state.begin_events[i].record(stream);

@@ -299,51 +299,6 @@ void Pipeline::compress(const void* d_in,
   *actual_bytes = impl_->frame_bytes;
 }
 
-void Pipeline::compressAsync([[maybe_unused]] const void* d_in,
-                             [[maybe_unused]] std::size_t n_bytes,
-                             [[maybe_unused]] void* d_frame,
-                             [[maybe_unused]] std::size_t capacity_bytes,
-                             [[maybe_unused]] std::uint64_t* d_frame_bytes,
-                             [[maybe_unused]] cudaStream_t stream) {
-  impl_->requireFinalized("compressAsync");
-#if FZ_HAVE_CUDA
-  if (impl_->cuda != nullptr) {
-    FZ_REQUIRE(impl_->hint_bytes == 0 || n_bytes <= impl_->hint_bytes, ErrorCode::kBadSize,
-               "Pipeline::compressAsync: input of {} bytes, the pipeline was made for at most {}",
-               n_bytes, impl_->hint_bytes);
-    impl_->requireDims(n_bytes, "Pipeline::compressAsync");
-    impl_->cuda->compressAsync(d_in, n_bytes, d_frame, capacity_bytes, d_frame_bytes, stream);
-    return;
-  }
-#endif
-  detail::throwError(ErrorCode::kUnsupported, "Pipeline::compressAsync: needs the CUDA backend");
-}
-
-void Pipeline::decompressAsync([[maybe_unused]] const void* d_frame,
-                               [[maybe_unused]] std::size_t capacity_bytes,
-                               [[maybe_unused]] void* d_out,
-                               [[maybe_unused]] std::size_t original_bytes,
-                               [[maybe_unused]] std::uint64_t* d_out_bytes,
-                               [[maybe_unused]] cudaStream_t stream) {
-#if FZ_HAVE_CUDA
-  if (impl_->cuda != nullptr) {
-    impl_->cuda->decompressAsync(d_frame, capacity_bytes, d_out, original_bytes, d_out_bytes,
-                                 stream);
-    return;
-  }
-#endif
-  detail::throwError(ErrorCode::kUnsupported, "Pipeline::decompressAsync: needs the CUDA backend");
-}
-
-std::size_t Pipeline::finishAsync([[maybe_unused]] cudaStream_t stream) {
-#if FZ_HAVE_CUDA
-  if (impl_->cuda != nullptr) {
-    return impl_->cuda->finishAsync(stream);
-  }
-#endif
-  detail::throwError(ErrorCode::kUnsupported, "Pipeline::finishAsync: needs the CUDA backend");
-}
-
 std::size_t Pipeline::getMaxCompressedSize(std::size_t n_bytes) const {
   impl_->requireFinalized("getMaxCompressedSize");
   CompressionDAG& dag = *impl_->dag;

@@ -97,4 +97,8 @@ class HuffmanStage final : public SimpleStage {
   std::unique_ptr<huffman::Workspace> work_;
 };
 
+extern template class HuffmanStage<std::uint8_t>;
+extern template class HuffmanStage<std::uint16_t>;
+extern template class HuffmanStage<std::uint32_t>;
+
 }  // namespace fz

@@ -1,4 +1,4 @@
-#include "backends/cuda/crc32.cuh"
+#include "backends/cuda/crc_device.cuh"
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/frame_kernels.h"
 #include "backends/cuda/launch.h"
@@ -7,79 +7,9 @@ namespace fz::cuda {
 
 namespace {
 
-constexpr unsigned kThreads = 256;
-constexpr unsigned kRoundBytes = kThreads * 16;  // what a block sums up per step
+constexpr unsigned kThreads = kCrcThreads;
+constexpr unsigned kRoundBytes = kCrcRoundBytes;
 constexpr unsigned kMaxRounds = 32;
-
-__device__ const CrcTables kRoundTables = makeCrcTables(kRoundBytes);
-__device__ const CrcTables kWordTables = makeCrcTables(4);
-__device__ const CrcPowers kPowers = makeCrcPowers();
-
-__device__ __forceinline__ std::uint32_t lookUp(const std::uint32_t (*table)[256],
-                                                std::uint32_t w) {
-  return table[0][w & 0xff] ^ table[1][(w >> 8) & 0xff] ^ table[2][(w >> 16) & 0xff] ^
-         table[3][w >> 24];
-}
-
-/// One byte into a register.
-__device__ __forceinline__ std::uint32_t crcByte(std::uint32_t crc, std::uint32_t byte) {
-  crc ^= byte;
-  for (int i = 0; i < 8; ++i) {
-    crc = (crc >> 1) ^ ((crc & 1u) != 0 ? kCrcPolynomial : 0u);
-  }
-  return crc;
-}
-
-/// Checksum of `n_bytes` in shared memory, for every thread of a block of kThreads.
-__device__ std::uint32_t blockCrc(const std::uint8_t* bytes,
-                                  std::uint32_t n_bytes,
-                                  std::uint32_t* parts) {
-  // Thread t sums up its share, aligned at the end.
-  const std::int64_t share = (n_bytes + kThreads - 1) / kThreads;
-  const std::int64_t end =
-      static_cast<std::int64_t>(n_bytes) - share * (kThreads - 1 - threadIdx.x);
-  std::uint32_t crc = 0;
-  for (std::int64_t i = end - share; i < end; ++i) {
-    if (i >= 0) {
-      crc ^= (i < 4 ? 0xffu : 0u);  // the start value, as four bytes of the message
-      crc = crcByte(crc, bytes[i]);
-    }
-  }
-  parts[threadIdx.x] = crc;
-  __syncthreads();
-  for (std::uint64_t n = kThreads / 2, distance = static_cast<std::uint64_t>(share); n > 0;
-       n /= 2, distance *= 2) {
-    std::uint32_t sum = 0;
-    if (threadIdx.x < n) {
-      std::uint32_t power = kCrcOne;
-      for (unsigned k = 0; (distance >> k) != 0; ++k) {
-        if (((distance >> k) & 1) != 0) {
-          power = crcMultiply(power, kPowers.power[k]);
-        }
-      }
-      sum = crcMultiply(parts[2 * threadIdx.x], power) ^ parts[2 * threadIdx.x + 1];
-    }
-    __syncthreads();
-    if (threadIdx.x < n) {
-      parts[threadIdx.x] = sum;
-    }
-    __syncthreads();
-  }
-  return ~parts[0];
-}
-
-/// x^(8 * n_bytes), by a full warp, for every lane.
-__device__ std::uint32_t warpPower(std::uint64_t n_bytes) {
-  const unsigned lane = laneId();
-  std::uint32_t factor = ((n_bytes >> lane) & 1) != 0 ? kPowers.power[lane] : kCrcOne;
-  if (lane + kWarp < 48 && ((n_bytes >> (lane + kWarp)) & 1) != 0) {
-    factor = crcMultiply(factor, kPowers.power[lane + kWarp]);
-  }
-  for (unsigned step = kWarp / 2; step > 0; step /= 2) {
-    factor = crcMultiply(factor, __shfl_xor_sync(kAllLanes, factor, step));
-  }
-  return factor;
-}
 
 __global__ void layoutKernel(SegmentList segments, std::uint64_t header_bytes, FrameState* state) {
   std::uint64_t at = 0;
@@ -199,19 +129,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// The checksum as stored: the remainder of the parts, the bytes behind the last whole 16, and what
-/// the start value 0xffffffff has become. By a full warp.
-__device__ std::uint32_t finishPayloadCrc(const std::uint8_t* payload, const FrameState* state) {
-  const std::uint64_t n = state->payload_bytes;
-  const std::uint64_t n_main = n / 16 * 16;
-  const std::uint32_t start = crcMultiply(0xffffffffu, warpPower(n_main));
-  std::uint32_t crc = state->crc_remainder ^ start;
-  for (std::uint64_t i = n_main; i < n; ++i) {
-    crc = crcByte(crc, payload[i]);
-  }
-  return ~crc;
-}
-
 __global__ void __launch_bounds__(kThreads) headerKernel(const std::uint8_t* header_template,
                                                          std::uint32_t header_bytes,
                                                          const HeaderField* fields,
@@ -250,105 +167,6 @@ __global__ void __launch_bounds__(kThreads) headerKernel(const std::uint8_t* hea
   __syncthreads();
   for (unsigned i = threadIdx.x; i < header_bytes; i += kThreads) {
     frame[i] = header[i];
-  }
-}
-
-__device__ std::uint64_t readField(const std::uint8_t* header, unsigned offset, unsigned n_bytes) {
-  std::uint64_t value = 0;
-  for (unsigned b = 0; b < n_bytes; ++b) {
-    value |= std::uint64_t{header[offset + b]} << (8 * b);
-  }
-  return value;
-}
-
-__global__ void __launch_bounds__(kThreads) openKernel(const std::uint8_t* frame,
-                                                       std::uint64_t capacity_bytes,
-                                                       const std::uint8_t* header_template,
-                                                       std::uint32_t header_bytes,
-                                                       const FieldTarget* fields,
-                                                       std::uint32_t n_fields,
-                                                       SegmentLimits limits,
-                                                       FrameState* state) {
-  extern __shared__ std::uint8_t header[];
-  __shared__ std::uint32_t parts[kThreads];
-  bool bad = capacity_bytes < header_bytes;
-  for (unsigned i = threadIdx.x; i < header_bytes; i += kThreads) {
-    header[i] = bad ? 0 : frame[i];
-  }
-  __syncthreads();
-  const std::uint32_t payload_crc =
-      static_cast<std::uint32_t>(readField(header, HeaderOffsets::kPayloadCrc, 4));
-  const std::uint32_t stored_crc =
-      static_cast<std::uint32_t>(readField(header, HeaderOffsets::kHeaderCrc, 4));
-  __syncthreads();
-  if (threadIdx.x < 4) {
-    header[HeaderOffsets::kHeaderCrc + threadIdx.x] = 0;
-  }
-  __syncthreads();
-  bad = bad || blockCrc(header, header_bytes, parts) != stored_crc;
-  for (unsigned i = threadIdx.x; i < n_fields; i += kThreads) {
-    const FieldTarget field = fields[i];
-    if (field.target != nullptr) {
-      *field.target = readField(header, field.offset, field.n_bytes);
-    }
-  }
-  __syncthreads();
-  for (unsigned i = threadIdx.x; i < n_fields; i += kThreads) {
-    for (unsigned b = 0; b < fields[i].n_bytes; ++b) {
-      header[fields[i].offset + b] = 0;
-    }
-  }
-  if (threadIdx.x < 4) {
-    header[HeaderOffsets::kPayloadCrc + threadIdx.x] = 0;
-  }
-  __syncthreads();
-  for (unsigned i = threadIdx.x; i < header_bytes; i += kThreads) {
-    bad = bad || header[i] != header_template[i];
-  }
-  bad = __syncthreads_or(bad ? 1 : 0) != 0;
-  if (threadIdx.x == 0) {
-    std::uint64_t at = 0;
-    for (std::uint32_t i = 0; i < limits.n_segments; ++i) {
-      const std::uint64_t n = state->segment_bytes[i];
-      bad = bad || n > limits.max_bytes[i] || state->segment_offset[i] != at;
-      at += bad ? 0 : n;
-    }
-    bad = bad || at != state->payload_bytes || at > capacity_bytes - header_bytes;
-    state->expected_crc = payload_crc;
-    state->crc_remainder = 0;
-    if (bad) {
-      state->mismatch = 2;
-      state->payload_bytes = 0;
-      for (std::uint32_t i = 0; i < limits.n_segments; ++i) {
-        state->segment_bytes[i] = 0;
-        state->segment_offset[i] = 0;
-      }
-    }
-  }
-}
-
-/// From any byte offset to an aligned place: whole words of the target; reads whole words too, the
-/// last of which may reach a few bytes past the segment but never past the word that holds its end.
-__global__ void extractKernel(const std::uint8_t* payload,
-                              std::uint8_t* to,
-                              const FrameState* state,
-                              std::uint32_t index) {
-  const std::uint64_t n = state->segment_bytes[index];
-  const std::uint8_t* from = payload + state->segment_offset[index];
-  const unsigned shift = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(from) & 3);
-  const auto* source = reinterpret_cast<const std::uint32_t*>(from - shift);
-  const std::uint64_t thread = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  const std::uint64_t n_threads = std::uint64_t{gridDim.x} * blockDim.x;
-  const std::uint64_t n_words = n / 4;
-  for (std::uint64_t w = thread; w < n_words; w += n_threads) {
-    std::uint32_t value = source[w];
-    if (shift != 0) {
-      value = __funnelshift_r(value, source[w + 1], 8 * shift);
-    }
-    reinterpret_cast<std::uint32_t*>(to)[w] = value;
-  }
-  if (thread < n - 4 * n_words) {
-    to[4 * n_words + thread] = from[4 * n_words + thread];
   }
 }
 
@@ -415,32 +233,6 @@ void enqueueHeader(const std::uint8_t* header_template,
   headerKernel<<<1, kThreads, header_bytes, stream>>>(header_template, header_bytes, fields,
                                                       n_fields, frame, state);
   checkLaunch("headerKernel");
-}
-
-void enqueueOpen(const std::uint8_t* frame,
-                 std::uint64_t capacity_bytes,
-                 const std::uint8_t* header_template,
-                 std::uint32_t header_bytes,
-                 const FieldTarget* fields,
-                 std::uint32_t n_fields,
-                 const SegmentLimits& limits,
-                 FrameState* state,
-                 cudaStream_t stream) {
-  openKernel<<<1, kThreads, header_bytes, stream>>>(frame, capacity_bytes, header_template,
-                                                    header_bytes, fields, n_fields, limits, state);
-  checkLaunch("openKernel");
-}
-
-void enqueueExtract(const std::uint8_t* payload,
-                    std::uint8_t* to,
-                    std::uint64_t max_bytes,
-                    const FrameState* state,
-                    std::uint32_t index,
-                    cudaStream_t stream) {
-  const unsigned blocks =
-      std::min(gridFor(max_bytes, 4 * kThreads * 4), 16 * multiprocessorCount());
-  extractKernel<<<blocks, kThreads, 0, stream>>>(payload, to, state, index);
-  checkLaunch("extractKernel");
 }
 
 void enqueueCrcCheck(const std::uint8_t* payload, FrameState* state, cudaStream_t stream) {

@@ -1,0 +1,52 @@
+#include "backends/cuda/device_image.h"
+
+#include <cstring>
+
+#include "core/require.h"
+#include "cuda_check.h"
+
+namespace fz {
+
+DeviceImage::~DeviceImage() {
+  release();
+  if (uploaded_ != nullptr) {
+    FZ_CUDA_CHECK_WARN(cudaEventDestroy(uploaded_));
+  }
+}
+
+void DeviceImage::release() {
+  pool_->freePersistentDevice(device_);
+  pool_->freePersistentPinned(pinned_);
+  device_ = nullptr;
+  pinned_ = nullptr;
+  capacity_bytes_ = 0;
+  n_bytes_ = 0;
+}
+
+bool DeviceImage::update(ByteView bytes, cudaStream_t stream) {
+  if (bytes.size() == n_bytes_ && device_ != nullptr &&
+      std::memcmp(pinned_, bytes.data(), n_bytes_) == 0) {
+    return false;
+  }
+  if (uploaded_ != nullptr) {
+    FZ_CUDA_CHECK(cudaEventSynchronize(uploaded_));  // the last upload still reads the pinned copy
+  }
+  if (bytes.size() > capacity_bytes_) {
+    release();
+    device_ = static_cast<std::uint8_t*>(pool_->allocatePersistentDevice(bytes.size(), "header"));
+    pinned_ = static_cast<std::uint8_t*>(pool_->allocatePersistentPinned(bytes.size(), "header"));
+    FZ_REQUIRE(device_ != nullptr && pinned_ != nullptr, ErrorCode::kOutOfMemory,
+               "Pipeline: {} bytes for the header", bytes.size());
+    capacity_bytes_ = bytes.size();
+  }
+  n_bytes_ = bytes.size();
+  std::memcpy(pinned_, bytes.data(), n_bytes_);
+  FZ_CUDA_CHECK(cudaMemcpyAsync(device_, pinned_, n_bytes_, cudaMemcpyHostToDevice, stream));
+  if (uploaded_ == nullptr) {
+    FZ_CUDA_CHECK(cudaEventCreateWithFlags(&uploaded_, cudaEventDisableTiming));
+  }
+  FZ_CUDA_CHECK(cudaEventRecord(uploaded_, stream));
+  return true;
+}
+
+}  // namespace fz

@@ -1,0 +1,139 @@
+// Opening a frame on the device: its header against what is expected, its segments out of it.
+#include "backends/cuda/crc_device.cuh"
+#include "backends/cuda/frame_kernels.h"
+#include "backends/cuda/launch.h"
+
+namespace fz::cuda {
+
+namespace {
+
+constexpr unsigned kThreads = kCrcThreads;
+
+__device__ std::uint64_t readField(const std::uint8_t* header, unsigned offset, unsigned n_bytes) {
+  std::uint64_t value = 0;
+  for (unsigned b = 0; b < n_bytes; ++b) {
+    value |= std::uint64_t{header[offset + b]} << (8 * b);
+  }
+  return value;
+}
+
+__global__ void __launch_bounds__(kThreads) openKernel(const std::uint8_t* frame,
+                                                       std::uint64_t capacity_bytes,
+                                                       const std::uint8_t* header_template,
+                                                       std::uint32_t header_bytes,
+                                                       const FieldTarget* fields,
+                                                       std::uint32_t n_fields,
+                                                       SegmentLimits limits,
+                                                       FrameState* state) {
+  extern __shared__ std::uint8_t header[];
+  __shared__ std::uint32_t parts[kThreads];
+  bool bad = capacity_bytes < header_bytes;
+  for (unsigned i = threadIdx.x; i < header_bytes; i += kThreads) {
+    header[i] = bad ? 0 : frame[i];
+  }
+  __syncthreads();
+  const std::uint32_t payload_crc =
+      static_cast<std::uint32_t>(readField(header, HeaderOffsets::kPayloadCrc, 4));
+  const std::uint32_t stored_crc =
+      static_cast<std::uint32_t>(readField(header, HeaderOffsets::kHeaderCrc, 4));
+  __syncthreads();
+  if (threadIdx.x < 4) {
+    header[HeaderOffsets::kHeaderCrc + threadIdx.x] = 0;
+  }
+  __syncthreads();
+  bad = bad || blockCrc(header, header_bytes, parts) != stored_crc;
+  for (unsigned i = threadIdx.x; i < n_fields; i += kThreads) {
+    const FieldTarget field = fields[i];
+    if (field.target != nullptr) {
+      *field.target = readField(header, field.offset, field.n_bytes);
+    }
+  }
+  __syncthreads();
+  for (unsigned i = threadIdx.x; i < n_fields; i += kThreads) {
+    for (unsigned b = 0; b < fields[i].n_bytes; ++b) {
+      header[fields[i].offset + b] = 0;
+    }
+  }
+  if (threadIdx.x < 4) {
+    header[HeaderOffsets::kPayloadCrc + threadIdx.x] = 0;
+  }
+  __syncthreads();
+  for (unsigned i = threadIdx.x; i < header_bytes; i += kThreads) {
+    bad = bad || header[i] != header_template[i];
+  }
+  bad = __syncthreads_or(bad ? 1 : 0) != 0;
+  if (threadIdx.x == 0) {
+    std::uint64_t at = 0;
+    for (std::uint32_t i = 0; i < limits.n_segments; ++i) {
+      const std::uint64_t n = state->segment_bytes[i];
+      bad = bad || n > limits.max_bytes[i] || state->segment_offset[i] != at;
+      at += bad ? 0 : n;
+    }
+    bad = bad || at != state->payload_bytes || at > capacity_bytes - header_bytes;
+    state->expected_crc = payload_crc;
+    state->crc_remainder = 0;
+    if (bad) {
+      state->mismatch = 2;
+      state->payload_bytes = 0;
+      for (std::uint32_t i = 0; i < limits.n_segments; ++i) {
+        state->segment_bytes[i] = 0;
+        state->segment_offset[i] = 0;
+      }
+    }
+  }
+}
+
+/// From any byte offset to an aligned place: whole words of the target; reads whole words too, the
+/// last of which may reach a few bytes past the segment but never past the word that holds its end.
+__global__ void extractKernel(const std::uint8_t* payload,
+                              std::uint8_t* to,
+                              const FrameState* state,
+                              std::uint32_t index) {
+  const std::uint64_t n = state->segment_bytes[index];
+  const std::uint8_t* from = payload + state->segment_offset[index];
+  const unsigned shift = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(from) & 3);
+  const auto* source = reinterpret_cast<const std::uint32_t*>(from - shift);
+  const std::uint64_t thread = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::uint64_t n_threads = std::uint64_t{gridDim.x} * blockDim.x;
+  const std::uint64_t n_words = n / 4;
+  for (std::uint64_t w = thread; w < n_words; w += n_threads) {
+    std::uint32_t value = source[w];
+    if (shift != 0) {
+      value = __funnelshift_r(value, source[w + 1], 8 * shift);
+    }
+    reinterpret_cast<std::uint32_t*>(to)[w] = value;
+  }
+  if (thread < n - 4 * n_words) {
+    to[4 * n_words + thread] = from[4 * n_words + thread];
+  }
+}
+
+}  // namespace
+
+void enqueueOpen(const std::uint8_t* frame,
+                 std::uint64_t capacity_bytes,
+                 const std::uint8_t* header_template,
+                 std::uint32_t header_bytes,
+                 const FieldTarget* fields,
+                 std::uint32_t n_fields,
+                 const SegmentLimits& limits,
+                 FrameState* state,
+                 cudaStream_t stream) {
+  openKernel<<<1, kThreads, header_bytes, stream>>>(frame, capacity_bytes, header_template,
+                                                    header_bytes, fields, n_fields, limits, state);
+  checkLaunch("openKernel");
+}
+
+void enqueueExtract(const std::uint8_t* payload,
+                    std::uint8_t* to,
+                    std::uint64_t max_bytes,
+                    const FrameState* state,
+                    std::uint32_t index,
+                    cudaStream_t stream) {
+  const unsigned blocks =
+      std::min(gridFor(max_bytes, 4 * kThreads * 4), 16 * multiprocessorCount());
+  extractKernel<<<blocks, kThreads, 0, stream>>>(payload, to, state, index);
+  checkLaunch("extractKernel");
+}
+
+}  // namespace fz::cuda
