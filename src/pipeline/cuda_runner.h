@@ -88,8 +88,6 @@ class CudaRunner {
 
   cudaEvent_t last_work_ = nullptr;
   cudaStream_t last_stream_ = nullptr;
-  cudaEvent_t begin_ = nullptr;
-  cudaEvent_t end_ = nullptr;
 
   cudaGraphExec_t graph_ = nullptr;
   Attempt captured_ = {};

@@ -50,8 +50,6 @@ CudaRunner::~CudaRunner() {
   dropGraph();
   p_.pool.freePersistentPinned(pinned_header_);
   destroyEvent(last_work_);
-  destroyEvent(begin_);
-  destroyEvent(end_);
 }
 
 void CudaRunner::enter(cudaStream_t stream) {
@@ -276,11 +274,6 @@ void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t s
     requireDevicePointer(input, "input");
   }
   enter(stream);
-  if (p_.profiling) {
-    makeEvent(begin_, cudaEventDefault);
-    makeEvent(end_, cudaEventDefault);
-    FZ_CUDA_CHECK(cudaEventRecord(begin_, stream));
-  }
   const void* data = alignedInput(input, n_bytes, stream);
   const std::size_t padded_bytes = bits::roundUp(n_bytes, p_.alignment);
   for (int tries = 0;; ++tries) {
@@ -289,9 +282,6 @@ void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t s
     const std::size_t capacity = frameCapacity(padded_bytes);
     p_.frame.reserve(capacity, 0, "frame");
     launch({data, n_bytes, padded_bytes, p_.frame.data(), capacity}, stream);
-    if (p_.profiling) {
-      FZ_CUDA_CHECK(cudaEventRecord(end_, stream));
-    }
     leave(stream);
     FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
     if (p_.dag->finishCuda(stream)) {

@@ -2,6 +2,7 @@
 
 // A map value by value: the plainest kernel, bound by memory alone.
 
+#include <cstddef>
 #include <cstdint>
 
 #include "backends/cuda/device.cuh"
@@ -61,6 +62,34 @@ void enqueueMap(const CudaRun& run, F f) {
   mapKernel<T, U><<<gridFor(in.size.n_bytes, kMapBlockBytes), kMapThreads, 0, run.stream>>>(
       in.data, in.size, out.data, out.size_known ? nullptr : run.record, out.capacity_bytes, f);
   checkLaunch("mapKernel");
+}
+
+/// The same for signed integers of value_bytes bytes and their unsigned ones, both ways.
+template <class F>
+void enqueueMapToUnsigned(const CudaRun& run, std::size_t value_bytes, F f) {
+  switch (value_bytes) {
+    case 1:
+      return enqueueMap<std::int8_t, std::uint8_t>(run, f);
+    case 2:
+      return enqueueMap<std::int16_t, std::uint16_t>(run, f);
+    case 4:
+      return enqueueMap<std::int32_t, std::uint32_t>(run, f);
+    default:
+      return enqueueMap<std::int64_t, std::uint64_t>(run, f);
+  }
+}
+template <class F>
+void enqueueMapToSigned(const CudaRun& run, std::size_t value_bytes, F f) {
+  switch (value_bytes) {
+    case 1:
+      return enqueueMap<std::uint8_t, std::int8_t>(run, f);
+    case 2:
+      return enqueueMap<std::uint16_t, std::int16_t>(run, f);
+    case 4:
+      return enqueueMap<std::uint32_t, std::int32_t>(run, f);
+    default:
+      return enqueueMap<std::uint64_t, std::int64_t>(run, f);
+  }
 }
 
 }  // namespace fz::cuda
