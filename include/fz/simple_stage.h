@@ -8,10 +8,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "fz/backend.h"
 #include "fz/cuda_run.h"
 #include "fz/small_list.h"
 #include "fz/span.h"
 #include "fz/stage_descriptor.h"
+#include "fz/tile_op.h"
 #include "fzm_format.h"
 #include "stage/stage.h"
 
@@ -86,6 +88,22 @@ class SimpleStage : public Stage {
   bool isOutputSizeFixed(std::size_t port) const;
   /// The parts of the config that encoding finds out on the device.
   virtual std::vector<DeviceField> deviceFields() const { return {}; }
+
+  // For fused groups; see docs/fusion.md.
+
+  /// The stage's part in a group, in the current direction.
+  virtual TileOp tileOp(Backend /*backend*/) const { return {}; }
+  /// Full name of the device type of the op, and the header that defines it, as device code spells
+  /// them. Called when tileOp(Backend::CUDA) names a role.
+  virtual std::string tileOpType() const { return {}; }
+  virtual std::string tileOpHeader() const { return {}; }
+  /// How often the group's kernel may have to run.
+  virtual unsigned groupPasses() const { return 1; }
+  /// Adds the op's arguments; enqueues what must be done before the group's kernel. Inputs and
+  /// outputs between two stages of the group have sizes but no memory.
+  virtual void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args);
+  /// Enqueues what must be done after it.
+  virtual void endGroupCuda(const CudaRun& /*run*/, const GroupRun& /*group*/) {}
 
  protected:
   /// A forward port; the name must outlive the stage.

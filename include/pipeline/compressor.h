@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fz/backend.h"
+#include "fz/fusion.h"
 #include "fz/limits.h"
 #include "fz/params.h"
 #include "fz/span.h"
@@ -69,6 +70,11 @@ class Pipeline {
   void setBackend(Backend backend);
   /// The backend in use; Auto until the first call that has to know.
   Backend getBackend() const;
+  /// Default Auto: chains of stages that allow it run as one pass over memory, in both directions,
+  /// with the same bytes; explain() names them. The environment variable FZ_FUSION (off, auto)
+  /// decides where it is set. Throws Error(kInvalidArgument) for another text there.
+  void setFusion(Fusion fusion);
+  Fusion getFusion() const;
   /// Device of the CUDA backend; default: the one that is current at finalize(). The caller's
   /// current device is never changed. Throws Error(kNoDevice).
   void setDevice(int device);

@@ -8,7 +8,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "fz/cuda_run.h"
+#include "fz/fusion.h"
 #include "fz/stream.h"
+#include "fz/tile_op.h"
 #include "pipeline/perf.h"
 
 namespace fz {
@@ -17,8 +20,9 @@ class MemoryPool;
 class Stage;
 struct ExecContext;
 namespace cuda {
+struct GroupKernel;
 class RunBlock;
-}
+}  // namespace cuda
 
 // NOLINTBEGIN(readability-identifier-naming)
 enum class MemoryStrategy {
@@ -41,6 +45,7 @@ struct BufferInfo {
   bool is_allocated = false;
   bool is_persistent = false;  ///< survives reset()
   bool is_external = false;    ///< memory belongs to somebody else
+  bool is_virtual = false;     ///< inside a fused group: has a size and never any memory
   int color = -1;              ///< region shared with other buffers; -1: none
   bool size_exact = false;     ///< on a device: `size` is the size, not only its limit
   std::size_t grown_size = 0;  ///< on a device: what an earlier run turned out to need
@@ -66,12 +71,24 @@ struct DAGNode {
   int execution_order = -1;  ///< position in the canonical order
   cudaStream_t stream = nullptr;
   bool is_executed = false;
+  int group = -1;  ///< index of the fused group that the stage is part of; -1: none
+  TileOp tile_op;  ///< as it was when groups were planned
   float elapsed_ms = 0.0f;
   bool reports_exact_sizes = false;  ///< a size of 0 means empty, not "unknown"
   std::vector<void*> exec_inputs;
   std::vector<void*> exec_outputs;
   std::vector<std::size_t> exec_sizes;
   std::vector<std::size_t> exec_capacities;
+};
+
+/// A chain of stages that runs as one pass over memory.
+struct FusedGroup {
+  std::vector<DAGNode*> chain;  ///< from the field on, in either direction
+  DAGNode* runs_at = nullptr;   ///< the stage in whose turn the group runs
+  std::string name;
+  std::size_t value_bytes = 1;                ///< of a value as the coder gets it
+  const cuda::GroupKernel* kernel = nullptr;  ///< on a device
+  unsigned pass = 0;                          ///< see GroupRun
 };
 
 /// Graph of stages with its buffers and its execution. Users normally need only Pipeline.
@@ -153,6 +170,12 @@ class CompressionDAG {
   /// Stages in canonical order.
   const std::vector<DAGNode*>& getOrder() const { return order_; }
   std::size_t getBufferCount() const { return buffers_.size(); }
+  /// Looks for chains that can run as one, with the stages' present settings. Does nothing when
+  /// nothing has changed. Called before every run.
+  void planGroups();
+  const std::vector<FusedGroup>& getGroups() const { return groups_; }
+  /// Why neighbouring stages are not fused, for people.
+  const std::vector<std::string>& getFusionNotes() const { return fusion_notes_; }
   std::size_t getMaxParallelism() const;
   int getStreamCount() const { return n_streams_; }
 
@@ -165,6 +188,8 @@ class CompressionDAG {
   void setColoringEnabled(bool on) { coloring_requested_ = on; }
   bool isColoringEnabled() const { return !regions_.empty(); }
   std::size_t getColorRegionCount() const { return regions_.size(); }
+  /// On a device: whether the caller waits for each run and may run it again.
+  void setCallerWaits(bool on) { caller_waits_ = on; }
   void setCaptureMode(bool on) { capture_mode_ = on; }
   bool isCaptureMode() const { return capture_mode_; }
   void enableProfiling(bool on) { profiling_ = on; }
@@ -199,6 +224,7 @@ class CompressionDAG {
   void sortLevels();
   void colorBuffers();
   void propagateSizes(bool proven, SizeWork& work) const;
+  std::vector<std::size_t> sizesInMemory() const;
 
   struct CudaState;
   CudaState& cudaState();
@@ -208,6 +234,17 @@ class CompressionDAG {
   void settleInputsCuda(DAGNode& node, cudaStream_t stream);
   bool takeResultCuda(DAGNode& node);
   void planRegions();
+
+  bool areGroupsCurrent() const;
+  void dissolveGroups();
+  DAGNode* nextInChain(const DAGNode& node) const;
+  void splitChain(const std::vector<DAGNode*>& chain);
+  bool tryGroup(std::vector<DAGNode*> chain);
+  void runGroup(FusedGroup& group, cudaStream_t stream);
+  void enqueueGroupCuda(FusedGroup& group, cudaStream_t stream);
+  std::vector<CudaInput> inputsCuda(const DAGNode& node);
+  std::vector<CudaOutput> outputsCuda(const DAGNode& node,
+                                      const std::vector<std::size_t>& capacities);
 
   void runNode(DAGNode& node, cudaStream_t stream);
   void prepareInputs(DAGNode& node) const;
@@ -239,6 +276,11 @@ class CompressionDAG {
   bool bounds_check_ = true;
   bool coloring_requested_ = true;
   bool capture_mode_ = false;
+  bool caller_waits_ = true;
+  std::vector<FusedGroup> groups_;
+  std::vector<std::string> fusion_notes_;
+  bool groups_planned_ = false;
+  Fusion planned_fusion_ = Fusion::Off;
   bool profiling_ = false;
 };
 

@@ -106,6 +106,12 @@ void SimpleStage::throwDeviceError(const StageRecord& record) const {
                                  record.error_index));
 }
 
+void SimpleStage::beginGroupCuda(const CudaRun& /*run*/,
+                                 const GroupRun& /*group*/,
+                                 GroupArgs& /*args*/) {
+  detail::throwError(ErrorCode::kInternal, getName() + ": names a tile operation and has none");
+}
+
 #if !FZ_HAVE_CUDA
 void SimpleStage::encodeCuda(const CudaRun& /*run*/) {
   detail::throwError(ErrorCode::kNoDevice, getName() + ": this build has no CUDA");

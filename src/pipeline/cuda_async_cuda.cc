@@ -10,6 +10,22 @@
 
 namespace fz {
 
+namespace {
+
+/// While it lives, runs are enqueued for a caller who does not look at them soon.
+class NobodyWaits {
+ public:
+  explicit NobodyWaits(CompressionDAG& dag) : dag_(dag) { dag_.setCallerWaits(false); }
+  NobodyWaits(const NobodyWaits&) = delete;
+  NobodyWaits& operator=(const NobodyWaits&) = delete;
+  ~NobodyWaits() { dag_.setCallerWaits(true); }
+
+ private:
+  CompressionDAG& dag_;
+};
+
+}  // namespace
+
 void CudaRunner::compressAsync(const void* input,
                                std::size_t n_bytes,
                                void* d_frame,
@@ -32,7 +48,10 @@ void CudaRunner::compressAsync(const void* input,
   enter(stream);
   const void* data = alignedInput(input, n_bytes, stream);
   pending_attempt_ = {data, n_bytes, padded_bytes, static_cast<std::uint8_t*>(d_frame), needed};
-  launch(pending_attempt_, stream);
+  {
+    const NobodyWaits mode(*p_.dag);
+    launch(pending_attempt_, stream);
+  }
   if (d_frame_bytes != nullptr) {
     FZ_CUDA_CHECK(cudaMemcpyAsync(d_frame_bytes, &p_.dag->runBlock().frameOnDevice()->total_bytes,
                                   sizeof(std::uint64_t), cudaMemcpyDeviceToDevice, stream));

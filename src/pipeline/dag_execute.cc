@@ -182,9 +182,17 @@ void CompressionDAG::execute(cudaStream_t stream) {
   for (BufferInfo& buffer : buffers_) {
     buffer.remaining_consumers = static_cast<int>(buffer.consumer_stage_ids.size());
   }
+  planGroups();
   preallocateBuffers(stream);
   for (DAGNode* node : order_) {
-    runNode(*node, stream);
+    if (node->group < 0) {
+      runNode(*node, stream);
+      continue;
+    }
+    FusedGroup& group = groups_[static_cast<std::size_t>(node->group)];
+    if (group.runs_at == node) {
+      runGroup(group, stream);
+    }
   }
 }
 
@@ -237,15 +245,29 @@ const BufferInfo& CompressionDAG::getBufferInfo(int buffer_id) const {
 std::vector<StageTimingResult> CompressionDAG::collectTimings() const {
   std::vector<StageTimingResult> rows;
   for (const DAGNode* node : order_) {
+    const FusedGroup* group =
+        node->group < 0 ? nullptr : &groups_[static_cast<std::size_t>(node->group)];
+    if (group != nullptr && group->runs_at != node) {
+      continue;
+    }
     StageTimingResult row;
-    row.name = node->name;
+    row.name = group != nullptr ? group->name : node->name;
     row.level = node->level;
     row.elapsed_ms = node->elapsed_ms;
-    for (const std::size_t n : node->exec_sizes) {
-      row.input_bytes += n;
-    }
-    for (const int id : node->output_buffer_ids) {
-      row.output_bytes += bufferAt(id).size;
+    const auto add = [&](const DAGNode& part) {
+      for (std::size_t k = 0; k < part.exec_sizes.size(); ++k) {
+        row.input_bytes += bufferAt(part.input_buffer_ids[k]).is_virtual ? 0 : part.exec_sizes[k];
+      }
+      for (const int id : part.output_buffer_ids) {
+        row.output_bytes += bufferAt(id).is_virtual ? 0 : bufferAt(id).size;
+      }
+    };
+    if (group == nullptr) {
+      add(*node);
+    } else {
+      for (const DAGNode* part : group->chain) {
+        add(*part);
+      }
     }
     rows.push_back(row);
   }

@@ -2,6 +2,7 @@
 // tells how it went.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "backends/cuda/nvtx_range.h"
 #include "backends/cuda/record.h"
@@ -79,12 +80,13 @@ void CompressionDAG::enqueueCuda(cudaStream_t stream) {
       buffer.size_exact = buffer.size_on_device == nullptr;
     }
   }
+  planGroups();
   planSizesCuda();
   if (strategy_ == MemoryStrategy::PREALLOCATE) {
     planRegions();
     for (std::size_t id = 0; id < buffers_.size(); ++id) {
       BufferInfo& buffer = buffers_[id];
-      if (buffer.producer_stage_id >= 0 && !buffer.is_external) {
+      if (buffer.producer_stage_id >= 0 && !buffer.is_external && !buffer.is_virtual) {
         buffer.initial_size = buffer.size;
         provideOutput(static_cast<int>(id), buffer.size, stream);
       }
@@ -98,18 +100,57 @@ void CompressionDAG::enqueueCuda(cudaStream_t stream) {
   state.begin_events.resize(nodes_.size());
   state.end_events.resize(nodes_.size());
   for (DAGNode* node : order_) {
-    const cuda::NvtxRange range(node->name.c_str());
+    FusedGroup* group = node->group < 0 ? nullptr : &groups_[static_cast<std::size_t>(node->group)];
+    if (group != nullptr && group->runs_at != node) {
+      continue;
+    }
+    const cuda::NvtxRange range(group != nullptr ? group->name.c_str() : node->name.c_str());
     const auto i = static_cast<std::size_t>(node->id);
     if (state.timed) {
       state.begin_events[i].record(stream);
     }
-    enqueueNodeCuda(*node, stream);
+    if (group != nullptr) {
+      enqueueGroupCuda(*group, stream);
+    } else {
+      enqueueNodeCuda(*node, stream);
+    }
     if (state.timed) {
       state.end_events[i].record(stream);
     }
-    node->is_executed = true;
-    releaseInputs(*node, stream);
+    if (group == nullptr) {
+      node->is_executed = true;
+      releaseInputs(*node, stream);
+    }
   }
+}
+
+std::vector<CudaInput> CompressionDAG::inputsCuda(const DAGNode& node) {
+  CudaState& state = cudaState();
+  std::vector<CudaInput> inputs;
+  for (std::size_t k = 0; k < node.input_buffer_ids.size(); ++k) {
+    const BufferInfo& buffer = bufferAt(node.input_buffer_ids[k]);
+    DeviceSize size{buffer.size, nullptr};
+    if (buffer.size_on_device != nullptr) {
+      size.on_device = buffer.size_on_device;
+    } else if (!buffer.size_exact) {
+      size.on_device = &state.block.onDevice(static_cast<std::size_t>(buffer.producer_stage_id))
+                            ->n_bytes[buffer.producer_output_index];
+    }
+    inputs.push_back({static_cast<const std::uint8_t*>(node.exec_inputs[k]), size});
+  }
+  return inputs;
+}
+
+std::vector<CudaOutput> CompressionDAG::outputsCuda(const DAGNode& node,
+                                                    const std::vector<std::size_t>& capacities) {
+  std::vector<CudaOutput> outputs(capacities.size());
+  for (const int id : node.output_buffer_ids) {
+    const BufferInfo& buffer = bufferAt(id);
+    const auto port = static_cast<std::size_t>(buffer.producer_output_index);
+    outputs[port] = {capacities[port] == 0 ? nullptr : static_cast<std::uint8_t*>(buffer.d_ptr),
+                     capacities[port], buffer.size_exact};
+  }
+  return outputs;
 }
 
 /// Waits for the stream and takes over the exact sizes of the node's inputs.
@@ -163,28 +204,14 @@ void CompressionDAG::enqueueNodeCuda(DAGNode& node, cudaStream_t stream) {
              "{}: has no kernels and cannot be part of a graph", node.name);
   stage->setExecContext(exec_context_);
   stage->beginRun();
-  std::vector<CudaInput> inputs;
-  for (std::size_t k = 0; k < node.input_buffer_ids.size(); ++k) {
-    const BufferInfo& buffer = bufferAt(node.input_buffer_ids[k]);
-    DeviceSize size{buffer.size, nullptr};
-    if (buffer.size_on_device != nullptr) {
-      size.on_device = buffer.size_on_device;
-    } else if (!buffer.size_exact) {
-      size.on_device = &state.block.onDevice(static_cast<std::size_t>(buffer.producer_stage_id))
-                            ->n_bytes[buffer.producer_output_index];
-    }
-    inputs.push_back({static_cast<const std::uint8_t*>(node.exec_inputs[k]), size});
-  }
+  const std::vector<CudaInput> inputs = inputsCuda(node);
   std::vector<std::size_t>& capacities = state.capacities[i];
   for (int attempt = 0;; ++attempt) {
-    std::vector<CudaOutput> outputs(capacities.size());
     for (const int id : node.output_buffer_ids) {
-      const auto port = static_cast<std::size_t>(bufferAt(id).producer_output_index);
-      provideOutput(id, capacities[port], stream);
-      const BufferInfo& buffer = bufferAt(id);
-      outputs[port] = {capacities[port] == 0 ? nullptr : static_cast<std::uint8_t*>(buffer.d_ptr),
-                       capacities[port], buffer.size_exact};
+      provideOutput(id, capacities[static_cast<std::size_t>(bufferAt(id).producer_output_index)],
+                    stream);
     }
+    const std::vector<CudaOutput> outputs = outputsCuda(node, capacities);
     stage->enqueueCuda({inputs, outputs, state.block.onDevice(i), stream, pool_});
     const bool is_settled =
         !stage->isInverse() || node.dependents.empty() ||
@@ -240,8 +267,18 @@ bool CompressionDAG::takeResultCuda(DAGNode& node) {
 
 bool CompressionDAG::finishCuda(cudaStream_t stream) {
   CudaState& state = cudaState();
+  std::vector<unsigned> passes(groups_.size(), 0);
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    passes[g] =
+        std::exchange(groups_[g].pass, 0u);  // the next run begins anew, unless it is a rerun
+  }
   for (DAGNode* node : order_) {
-    if (!takeResultCuda(*node) || node->stage->wantsRerun()) {
+    const bool fitted = takeResultCuda(*node);
+    if (!fitted || node->stage->wantsRerun()) {
+      for (std::size_t g = 0; g < groups_.size(); ++g) {
+        const bool next = fitted && node->group == static_cast<int>(g);
+        groups_[g].pass = passes[g] + (next ? 1 : 0);
+      }
       return false;
     }
     if (node->reports_exact_sizes) {
@@ -249,7 +286,9 @@ bool CompressionDAG::finishCuda(cudaStream_t stream) {
       node->stage->checkResult();
     }
     const auto i = static_cast<std::size_t>(node->id);
-    if (state.timed) {
+    const bool ran_itself =
+        node->group < 0 || groups_[static_cast<std::size_t>(node->group)].runs_at == node;
+    if (state.timed && ran_itself) {
       node->elapsed_ms = state.end_events[i].since(state.begin_events[i]);
     }
     prepareInputs(*node);

@@ -74,7 +74,7 @@ void CompressionDAG::colorBuffers() {
   std::vector<int> ids;
   for (std::size_t id = 0; id < buffers_.size(); ++id) {
     if (buffers_[id].producer_stage_id >= 0 && !buffers_[id].is_external &&
-        !buffers_[id].is_persistent) {
+        !buffers_[id].is_persistent && !buffers_[id].is_virtual) {
       ids.push_back(static_cast<int>(id));
     }
   }
@@ -115,7 +115,7 @@ void CompressionDAG::preallocateBuffers(cudaStream_t stream) {
   const std::vector<std::size_t>& sizes = size_work_.buffer_bytes;
   for (std::size_t id = 0; id < buffers_.size(); ++id) {
     BufferInfo& buffer = buffers_[id];
-    if (buffer.producer_stage_id < 0 || buffer.is_external) {
+    if (buffer.producer_stage_id < 0 || buffer.is_external || buffer.is_virtual) {
       continue;
     }
     buffer.initial_size = sizes[id];
@@ -124,12 +124,21 @@ void CompressionDAG::preallocateBuffers(cudaStream_t stream) {
 }
 
 std::size_t CompressionDAG::getTotalBufferSize() const {
-  const std::vector<std::size_t> sizes = propagateSizes(false);
+  const std::vector<std::size_t> sizes = sizesInMemory();
   return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
 }
 
+/// Estimates of what takes memory: nothing for buffers inside a group.
+std::vector<std::size_t> CompressionDAG::sizesInMemory() const {
+  std::vector<std::size_t> sizes = propagateSizes(false);
+  for (std::size_t id = 0; id < buffers_.size(); ++id) {
+    sizes[id] = buffers_[id].is_virtual ? 0 : sizes[id];
+  }
+  return sizes;
+}
+
 std::size_t CompressionDAG::computeTopoPoolSize() const {
-  const std::vector<std::size_t> sizes = propagateSizes(false);
+  const std::vector<std::size_t> sizes = sizesInMemory();
   const int last_level = static_cast<int>(levels_.size()) - 1;
   std::size_t scratch = 0;
   for (const DAGNode* node : order_) {

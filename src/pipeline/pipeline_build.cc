@@ -5,6 +5,10 @@
 #include "pipeline/compressor.h"
 #include "pipeline/pipeline_impl.h"
 
+#if FZ_HAVE_CUDA
+#include "backends/cuda/device_guard.h"
+#endif
+
 namespace fz {
 
 Pipeline::Impl::Impl(std::size_t hint, MemoryStrategy memory_strategy, float multiplier)
@@ -253,6 +257,16 @@ void Pipeline::Impl::placeSinks() {
   dag->setExternalGrower([this](int /*id*/, std::size_t n) { return growFirstSegment(n); });
 }
 
+void Pipeline::Impl::planGroups() const {
+#if FZ_HAVE_CUDA
+  std::optional<cuda::DeviceGuard> guard;
+  if (backend == Backend::CUDA) {
+    guard.emplace(device);  // kernels are looked for on the current device
+  }
+#endif
+  dag->planGroups();
+}
+
 void Pipeline::finalize() {
   Impl& p = *impl_;
   p.requireNotFinalized("finalize");
@@ -288,6 +302,7 @@ void Pipeline::finalize() {
     entry.stage->onFinalize(p.hint_bytes, &p.pool);
   }
   p.finalized = true;
+  p.planGroups();
   p.dag->preallocateBuffers();
   if (p.warmup_on_finalize) {
     warmup();

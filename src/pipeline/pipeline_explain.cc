@@ -23,6 +23,23 @@ std::string describeStage(const Stage& stage) {
   return text + (settings.empty() ? "" : " (" + settings + ")");
 }
 
+std::string explainGroups(const CompressionDAG& dag, Fusion fusion) {
+  if (fusion == Fusion::Off) {
+    return "fusion is off: stages run one after the other\n";
+  }
+  std::string text;
+  for (const FusedGroup& group : dag.getGroups()) {
+    text += fmt::format("fused, one pass over memory: {}\n", group.name);
+  }
+  if (text.empty()) {
+    text = "fused groups: none; stages run one after the other\n";
+  }
+  for (const std::string& note : dag.getFusionNotes()) {
+    text += fmt::format("  not fused: {}\n", note);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string Pipeline::explain() const {
@@ -51,8 +68,7 @@ std::string Pipeline::explain() const {
   }
   text += fmt::format("header of {} bytes; {} buffers share {} regions\n", p.header_bytes,
                       p.dag->getBufferCount(), p.dag->getColorRegionCount());
-  text += "fused groups: none; stages run one after the other, each over all threads\n";
-  return text;
+  return text + explainGroups(*p.dag, p.context.fusion);
 }
 
 void Pipeline::printPipeline() const {

@@ -61,6 +61,7 @@ struct Pipeline::Impl {
   void checkSingleSource() const;
   void checkGraphMode() const;
   void placeSinks();
+  void planGroups() const;
 
   /// Throws Error(kBadSize) when dims were set that do not hold exactly these bytes.
   void requireDims(std::size_t n_bytes, const char* who) const;

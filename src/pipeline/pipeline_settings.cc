@@ -49,6 +49,14 @@ Backend Pipeline::getBackend() const {
   return impl_->backend == Backend::Auto ? impl_->requested_backend : impl_->backend;
 }
 
+void Pipeline::setFusion(Fusion fusion) {
+  impl_->requireNotFinalized("setFusion");
+  impl_->context.fusion = fusion;
+}
+Fusion Pipeline::getFusion() const {
+  return impl_->context.fusion;
+}
+
 void Pipeline::setDevice(int device) {
   impl_->requireNotFinalized("setDevice");
   FZ_REQUIRE(impl_->backend != Backend::CUDA || device == impl_->device, ErrorCode::kInvalidState,
@@ -68,6 +76,13 @@ int Pipeline::getDevice() const {
 void Pipeline::Impl::resolveBackend() {
   if (backend != Backend::Auto) {
     return;
+  }
+  if (const char* fusion_wish = std::getenv("FZ_FUSION");
+      fusion_wish != nullptr && *fusion_wish != '\0') {
+    const std::string_view text = fusion_wish;
+    FZ_REQUIRE(text == "off" || text == "auto", ErrorCode::kInvalidArgument,
+               "FZ_FUSION is '{}'; it may be off or auto", text);
+    context.fusion = text == "off" ? Fusion::Off : Fusion::Auto;
   }
   Backend chosen = requested_backend;
   const char* wish = std::getenv("FZ_BACKEND");

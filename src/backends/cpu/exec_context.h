@@ -1,6 +1,7 @@
 #pragma once
 
 #include "fz/backend.h"
+#include "fz/fusion.h"
 
 namespace fz {
 
@@ -10,6 +11,7 @@ class CpuExecutor;
 struct ExecContext {
   Backend backend = Backend::CPU;
   const CpuExecutor* cpu = nullptr;
+  Fusion fusion = Fusion::Auto;
 };
 
 }  // namespace fz

@@ -1,0 +1,190 @@
+#pragma once
+
+// What a coder sees of the stages before it.
+//
+// A *front* stands for the field and the ops between it and the coder. It hands out values of type
+// Value, by index in the order in which the coder stores them, and takes them back when decoding.
+// There are two kinds:
+//
+//   pieces: maps over the field. piece(at, n, x) gives the P values from index `at` on, of which
+//     only the first n exist (the others are Value{}); one thread at a time, in any order, any
+//     number of times. putPiece is the inverse.
+//   rows: load<N>(first, staging, v) gives a full warp N consecutive values per lane: lane l gets
+//     those from index first + l * N on, Value{} behind the last one. All lanes call it together.
+//     store<N> is the inverse; on a front with kBlockWide all threads of the block must call
+//     store together, with `first` rising by 32 * N from warp to warp. `staging` is shared memory
+//     of the warp's own, 32 * N * sizeof(Value) bytes, 16-byte aligned; it is free again when
+//     load and store return.
+//
+// Both: count() is the number of values (encoding); begin(n) checks that the field has room for n
+// decoded values, and is called before the first store; finish() is called by all threads of the
+// block at the end of an encoding kernel, so that ops can report what they found.
+//
+// An op is a type with a nested Args (plain data, what the host sends) and a nested template
+// Front<Inner>, made from (Args, Inner). A coder has encode<Front> and decode<Front> instead.
+// Device code only; must compile with NVRTC (no headers of the standard library but <cstdint>).
+
+#include <cstdint>
+
+#include "backends/cuda/device.cuh"
+#include "backends/cuda/group/field_args.h"
+
+namespace fz::group {
+
+using cuda::Vec16;
+
+/// The field itself.
+template <class T>
+struct Field {
+  using Value = T;
+  using Args = FieldArgs;
+  static constexpr bool kHasRows = false;
+  static constexpr bool kBlockWide = false;
+
+  FieldArgs args;
+
+  __device__ __forceinline__ explicit Field(const FieldArgs& a) : args(a) {}
+
+  __device__ __forceinline__ std::uint64_t count() const {
+    return cuda::load(args.size) / sizeof(T);
+  }
+  /// Whether the field has room for exactly n values.
+  __device__ __forceinline__ bool begin(std::uint64_t n) const {
+    return n * sizeof(T) == args.size.n_bytes;
+  }
+  __device__ __forceinline__ void finish() const {}
+
+  template <unsigned P>
+  __device__ __forceinline__ void piece(std::uint64_t at, unsigned n, T (&x)[P]) const {
+    const T* in = reinterpret_cast<const T*>(args.in) + at;
+    constexpr unsigned kCount = Vec16<T>::kCount;
+    if (P % kCount == 0 && n >= P && (reinterpret_cast<std::uintptr_t>(in) & 15u) == 0) {
+#pragma unroll
+      for (unsigned i = 0; i < P; i += kCount) {
+        Vec16<T> four;
+        four.raw = cuda::loadStream(in + i);
+#pragma unroll
+        for (unsigned k = 0; k < kCount && i + k < P; ++k) {
+          x[i + k] = four.v[k];
+        }
+      }
+      return;
+    }
+#pragma unroll
+    for (unsigned i = 0; i < P; ++i) {
+      x[i] = i < n ? in[i] : T{};
+    }
+  }
+
+  template <unsigned P>
+  __device__ __forceinline__ void putPiece(std::uint64_t at, unsigned n, const T (&x)[P]) const {
+    T* out = reinterpret_cast<T*>(args.out) + at;
+    constexpr unsigned kCount = Vec16<T>::kCount;
+    if (P % kCount == 0 && n >= P && (reinterpret_cast<std::uintptr_t>(out) & 15u) == 0) {
+#pragma unroll
+      for (unsigned i = 0; i < P; i += kCount) {
+        Vec16<T> four;
+#pragma unroll
+        for (unsigned k = 0; k < kCount && i + k < P; ++k) {
+          four.v[k] = x[i + k];
+        }
+        cuda::storeStream(out + i, four.raw);
+      }
+      return;
+    }
+#pragma unroll
+    for (unsigned i = 0; i < P; ++i) {
+      if (i < n) {
+        out[i] = x[i];
+      }
+    }
+  }
+};
+
+/// Values that exist from index `at` on.
+__device__ __forceinline__ unsigned valuesFrom(std::uint64_t at, std::uint64_t n_values) {
+  return at >= n_values            ? 0u
+         : n_values - at > 0xffffu ? 0xffffu
+                                   : static_cast<unsigned>(n_values - at);
+}
+
+/// Where piece c of a lane's row stands in staging, so that neither the pieces of neighbouring
+/// lanes nor those of one lane meet in a bank. kPieces is the number of pieces of a row.
+template <unsigned kPieces>
+__device__ __forceinline__ unsigned stagedAt(unsigned lane, unsigned c) {
+  static_assert((kPieces & (kPieces - 1)) == 0, "rows of a power of two of pieces");
+  constexpr unsigned kTurn = kPieces >= 8 ? 1 : 8 / kPieces;  // lanes that share a turn
+  return kPieces * lane + (c ^ (lane / kTurn & (kPieces - 1)));
+}
+
+/// Rows from any front: its own, or its pieces through shared memory.
+template <unsigned N, class Front>
+__device__ __forceinline__ void loadRows(const Front& front,
+                                         std::uint64_t first,
+                                         uint4* staging,
+                                         typename Front::Value (&v)[N]) {
+  using V = typename Front::Value;
+  if constexpr (Front::kHasRows) {
+    front.template load<N>(first, staging, v);
+  } else {
+    constexpr unsigned kCount = Vec16<V>::kCount;
+    constexpr unsigned kPieces = N / kCount;
+    const unsigned lane = cuda::laneId();
+    const std::uint64_t n = front.count();
+#pragma unroll
+    for (unsigned j = 0; j < kPieces; ++j) {
+      const unsigned i = j * cuda::kWarp + lane;
+      Vec16<V> piece;
+      front.piece(first + i * kCount, valuesFrom(first + i * kCount, n), piece.v);
+      staging[stagedAt<kPieces>(i / kPieces, i % kPieces)] = piece.raw;
+    }
+    __syncwarp();
+#pragma unroll
+    for (unsigned c = 0; c < kPieces; ++c) {
+      Vec16<V> piece;
+      piece.raw = staging[stagedAt<kPieces>(lane, c)];
+#pragma unroll
+      for (unsigned k = 0; k < kCount; ++k) {
+        v[c * kCount + k] = piece.v[k];
+      }
+    }
+    __syncwarp();
+  }
+}
+
+/// The inverse; n is the number of decoded values.
+template <unsigned N, class Front>
+__device__ __forceinline__ void storeRows(const Front& front,
+                                          std::uint64_t first,
+                                          std::uint64_t n,
+                                          uint4* staging,
+                                          typename Front::Value (&v)[N]) {
+  using V = typename Front::Value;
+  if constexpr (Front::kHasRows) {
+    front.template store<N>(first, n, staging, v);
+  } else {
+    constexpr unsigned kCount = Vec16<V>::kCount;
+    constexpr unsigned kPieces = N / kCount;
+    const unsigned lane = cuda::laneId();
+#pragma unroll
+    for (unsigned c = 0; c < kPieces; ++c) {
+      Vec16<V> piece;
+#pragma unroll
+      for (unsigned k = 0; k < kCount; ++k) {
+        piece.v[k] = v[c * kCount + k];
+      }
+      staging[stagedAt<kPieces>(lane, c)] = piece.raw;
+    }
+    __syncwarp();
+#pragma unroll
+    for (unsigned j = 0; j < kPieces; ++j) {
+      const unsigned i = j * cuda::kWarp + lane;
+      Vec16<V> piece;
+      piece.raw = staging[stagedAt<kPieces>(i / kPieces, i % kPieces)];
+      front.putPiece(first + i * kCount, valuesFrom(first + i * kCount, n), piece.v);
+    }
+    __syncwarp();
+  }
+}
+
+}  // namespace fz::group

@@ -1,0 +1,58 @@
+#pragma once
+
+// The end of a group without a coder: values are stored one after the other. Device code only.
+
+#include "backends/cuda/group/front.cuh"
+#include "backends/cuda/group/plain_op.h"
+
+namespace fz::group {
+
+struct PlainOp {
+  using Args = PlainArgs;
+
+  template <class Front>
+  struct Encoding {
+    static constexpr unsigned kThreads = 128;
+    static constexpr unsigned kBlocks = 6;
+    static constexpr unsigned kRow = 32;
+    static constexpr unsigned kTileValues = kThreads * kRow;
+    static constexpr bool kIsPersistent = false;
+    static constexpr unsigned kSharedBytes = 0;
+  };
+  template <class Front>
+  using Decoding = Encoding<Front>;
+
+  template <class Front>
+  static __device__ __forceinline__ void encode(const PlainArgs& args, const Front& front) {
+    using V = typename Front::Value;
+    using Way = Encoding<Front>;
+    __shared__ uint4 staging[Way::kTileValues * sizeof(V) / 16];
+    V v[Way::kRow];
+    const std::uint64_t first =
+        std::uint64_t{blockIdx.x} * Way::kTileValues + cuda::warpId() * cuda::kWarp * Way::kRow;
+    uint4* own = staging + cuda::warpId() * (cuda::kWarp * Way::kRow * sizeof(V) / 16);
+    loadRows<Way::kRow>(front, first, own, v);
+    const FieldArgs target{nullptr, args.out, {args.n_values * sizeof(V), nullptr}};
+    storeRows<Way::kRow>(Field<V>(target), first, args.n_values, own, v);
+    front.finish();
+  }
+
+  template <class Front>
+  static __device__ __forceinline__ void decode(const PlainArgs& args, const Front& front) {
+    using V = typename Front::Value;
+    using Way = Decoding<Front>;
+    __shared__ uint4 staging[Way::kTileValues * sizeof(V) / 16];
+    if (!front.begin(args.n_values)) {
+      return;  // the host has checked the sizes
+    }
+    V v[Way::kRow];
+    const std::uint64_t first =
+        std::uint64_t{blockIdx.x} * Way::kTileValues + cuda::warpId() * cuda::kWarp * Way::kRow;
+    uint4* own = staging + cuda::warpId() * (cuda::kWarp * Way::kRow * sizeof(V) / 16);
+    const FieldArgs source{args.in, nullptr, {args.n_values * sizeof(V), nullptr}};
+    loadRows<Way::kRow>(Field<V>(source), first, own, v);
+    storeRows<Way::kRow>(front, first, args.n_values, own, v);
+  }
+};
+
+}  // namespace fz::group

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "fz/cuda_run.h"
+
+namespace fz::group {
+
+/// Where the values of a group without a coder go, or come from.
+struct alignas(16) PlainArgs {
+  const std::uint8_t* in;
+  std::uint8_t* out;
+  std::uint64_t n_values;
+};
+
+}  // namespace fz::group

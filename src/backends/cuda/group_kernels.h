@@ -1,0 +1,49 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fz/data_type.h"
+#include "fz/tile_op.h"
+
+namespace fz::cuda {
+
+/// A chain of tile operations, from the field on.
+struct GroupChain {
+  struct Op {
+    std::string type;    ///< full name of the device type
+    std::string header;  ///< as device code includes it
+  };
+
+  bool is_inverse = false;
+  DataType field_type = DataType::UNKNOWN;
+  bool has_coder = false;  ///< false: the last op's values are stored as they are
+  std::vector<Op> ops;
+
+  /// Text that is the same for chains with the same kernel: direction, field and types, without
+  /// blanks.
+  std::string key() const;
+};
+
+/// A kernel that runs a chain.
+struct GroupKernel {
+  const void* function = nullptr;  ///< as cudaLaunchKernel takes it
+  GroupShape shape;
+};
+
+/// A kernel that was compiled with the library; `types` is what the compiler read between the
+/// parentheses of FZ_GROUP.
+struct BuiltinGroup {
+  std::string_view types;
+  bool is_inverse;
+  GroupKernel kernel;
+};
+
+/// The kernel of a chain on the current device: one of the library's own, else one compiled now or
+/// earlier. Null when there is none; `why` says the reason. The kernel lives as long as the
+/// process.
+const GroupKernel* findGroupKernel(const GroupChain& chain, std::string& why);
+
+}  // namespace fz::cuda

@@ -1,0 +1,9 @@
+#include "backends/cuda/groups/builtin_groups.h"
+
+namespace fz::cuda {
+
+std::vector<std::span<const BuiltinGroup>> builtinGroups() {
+  return {};
+}
+
+}  // namespace fz::cuda

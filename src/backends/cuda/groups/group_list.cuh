@@ -1,0 +1,30 @@
+#pragma once
+
+// FZ_GROUP(types...) names a chain whose kernels are compiled with the library: both directions.
+
+#include "backends/cuda/group/kernel.cuh"
+#include "backends/cuda/group_kernels.h"
+
+namespace fz::cuda {
+
+template <class C>
+BuiltinGroup encodingGroup(std::string_view types) {
+  return {types,
+          false,
+          {reinterpret_cast<const void*>(&group::encodeGroup<C>),
+           group::shapeOf<C, typename C::Encoding>()}};
+}
+template <class C>
+BuiltinGroup decodingGroup(std::string_view types) {
+  return {types,
+          true,
+          {reinterpret_cast<const void*>(&group::decodeGroup<C>),
+           group::shapeOf<C, typename C::Decoding>()}};
+}
+
+}  // namespace fz::cuda
+
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): the types are needed as text
+#define FZ_GROUP(...)                                                       \
+  ::fz::cuda::encodingGroup<::fz::group::Chain<__VA_ARGS__>>(#__VA_ARGS__), \
+      ::fz::cuda::decodingGroup<::fz::group::Chain<__VA_ARGS__>>(#__VA_ARGS__)

@@ -1,0 +1,280 @@
+// Which stages run as one. The rules are those of TileRole; the same for both backends.
+#include <algorithm>
+
+#include "backends/cpu/exec_context.h"
+#include "core/require.h"
+#include "fz/simple_stage.h"
+#include "pipeline/dag.h"
+
+#if FZ_HAVE_CUDA
+#include "backends/cuda/group_kernels.h"
+#endif
+
+namespace fz {
+
+namespace {
+
+/// Values of a tile when no coder says how many.
+constexpr std::uint32_t kPlainTileValues = 4096;
+
+const SimpleStage* tileStage(const DAGNode& node) {
+  return dynamic_cast<const SimpleStage*>(node.stage);
+}
+
+TileOp opOf(const DAGNode& node, Backend backend) {
+  const SimpleStage* stage = tileStage(node);
+  if (stage == nullptr) {
+    return {.why = "comes from outside the library"};
+  }
+  return stage->tileOp(backend);
+}
+
+bool mayFollow(TileRole before, TileRole role, bool has_order_or_rows) {
+  if (before == TileRole::kCoder || role == TileRole::kNone) {
+    return false;
+  }
+  if (before == TileRole::kPlanes) {
+    return role == TileRole::kCoder;
+  }
+  return role != TileRole::kOrder || !has_order_or_rows;
+}
+
+std::string joinNames(const std::vector<DAGNode*>& chain) {
+  std::string names;
+  for (const DAGNode* node : chain) {
+    names += (names.empty() ? "" : " + ") + node->name;
+  }
+  return names;
+}
+
+/// Bytes of a value on the coder's side of the stage.
+std::size_t codedValueBytes(const SimpleStage& stage) {
+  const auto type = static_cast<DataType>(stage.isInverse() ? stage.getInputDataType(0)
+                                                            : stage.getOutputDataType(0));
+  return isKnown(type) ? getDataTypeSize(type) : 1;
+}
+
+/// Why the ops of a chain do not fit together; empty when they do. `group_value_bytes`: of a value
+/// as planes or coder get it.
+std::string misfit(const std::vector<DAGNode*>& chain, std::size_t& group_value_bytes) {
+  std::size_t value_bytes = 0;  // of the values that planes or coder get
+  for (const DAGNode* node : chain) {
+    if (node->tile_op.role < TileRole::kPlanes) {
+      value_bytes = codedValueBytes(*tileStage(*node));
+    } else if (node->tile_op.value_bytes != 0) {
+      if (value_bytes != 0 && value_bytes != node->tile_op.value_bytes) {
+        return fmt::format("{} works on values of {} bytes, {} come", node->name,
+                           node->tile_op.value_bytes, value_bytes);
+      }
+      value_bytes = node->tile_op.value_bytes;
+    }
+  }
+  value_bytes = std::max<std::size_t>(value_bytes, 1);
+  group_value_bytes = value_bytes;
+  const TileOp& last = chain.back()->tile_op;
+  const std::size_t tile_bytes =
+      last.role == TileRole::kCoder ? last.tile_bytes : kPlainTileValues * value_bytes;
+  for (const DAGNode* node : chain) {
+    const TileOp& op = node->tile_op;
+    const std::size_t unit_bytes =
+        op.role == TileRole::kPlanes ? op.tile_bytes : op.unit_values * value_bytes;
+    if (op.role != TileRole::kCoder && (unit_bytes == 0 || tile_bytes % unit_bytes != 0)) {
+      return fmt::format("{} works on {} bytes at a time, a tile of {} has {}", node->name,
+                         unit_bytes, chain.back()->name, tile_bytes);
+    }
+  }
+  return {};
+}
+
+#if FZ_HAVE_CUDA
+/// An integer of this size, for stages that take bytes.
+DataType wordType(std::size_t n_bytes) {
+  switch (n_bytes) {
+    case 2:
+      return DataType::UINT16;
+    case 4:
+      return DataType::UINT32;
+    case 8:
+      return DataType::UINT64;
+    default:
+      return DataType::UINT8;
+  }
+}
+
+cuda::GroupChain describeChain(const std::vector<DAGNode*>& chain, std::size_t value_bytes) {
+  cuda::GroupChain description;
+  const SimpleStage& first = *tileStage(*chain.front());
+  description.is_inverse = first.isInverse();
+  description.field_type = static_cast<DataType>(first.isInverse() ? first.getOutputDataType(0)
+                                                                   : first.getInputDataType(0));
+  if (chain.front()->tile_op.role >= TileRole::kPlanes) {
+    description.field_type = wordType(value_bytes);
+  }
+  for (const DAGNode* node : chain) {
+    description.ops.push_back({tileStage(*node)->tileOpType(), tileStage(*node)->tileOpHeader()});
+  }
+  description.has_coder = chain.back()->tile_op.role == TileRole::kCoder;
+  return description;
+}
+#endif
+
+}  // namespace
+
+bool CompressionDAG::areGroupsCurrent() const {
+  if (!groups_planned_ || exec_context_->fusion != planned_fusion_) {
+    return false;
+  }
+  return planned_fusion_ == Fusion::Off ||
+         std::all_of(order_.begin(), order_.end(), [&](const DAGNode* node) {
+           return opOf(*node, exec_context_->backend) == node->tile_op;
+         });
+}
+
+void CompressionDAG::dissolveGroups() {
+  groups_.clear();
+  fusion_notes_.clear();
+  for (BufferInfo& buffer : buffers_) {
+    buffer.is_virtual = false;
+  }
+  for (const auto& node : nodes_) {
+    node->group = -1;
+  }
+}
+
+/// The stage next to this one, seen from the field, when nobody else sees what lies between them.
+DAGNode* CompressionDAG::nextInChain(const DAGNode& node) const {
+  const SimpleStage* stage = tileStage(node);
+  if (stage == nullptr) {
+    return nullptr;
+  }
+  int id = -1;
+  if (stage->isInverse()) {
+    id = node.input_buffer_ids.empty() ? -1 : node.input_buffer_ids.front();
+  } else if (node.output_index_to_buffer_id.count(0) != 0) {
+    id = node.output_index_to_buffer_id.at(0);
+  }
+  if (id < 0) {
+    return nullptr;
+  }
+  const BufferInfo& buffer = bufferAt(id);
+  if (buffer.producer_stage_id < 0 || buffer.consumer_stage_ids.size() != 1 || buffer.is_external ||
+      buffer.is_persistent) {
+    return nullptr;
+  }
+  const DAGNode& consumer = *nodes_[static_cast<std::size_t>(buffer.consumer_stage_ids.front())];
+  if (consumer.input_buffer_ids.front() != id) {
+    return nullptr;
+  }
+  DAGNode* other = stage->isInverse()
+                       ? nodes_[static_cast<std::size_t>(buffer.producer_stage_id)].get()
+                       : nodes_[static_cast<std::size_t>(buffer.consumer_stage_ids.front())].get();
+  const SimpleStage* other_stage = tileStage(*other);
+  const bool same_direction =
+      other_stage != nullptr && other_stage->isInverse() == stage->isInverse();
+  return same_direction && buffer.producer_output_index == 0 ? other : nullptr;
+}
+
+bool CompressionDAG::tryGroup(std::vector<DAGNode*> chain) {
+  if (chain.size() < 2) {
+    return false;
+  }
+  FusedGroup group;
+  const std::string why = misfit(chain, group.value_bytes);
+  if (!why.empty()) {
+    fusion_notes_.push_back(fmt::format("{}: {}", joinNames(chain), why));
+    return false;
+  }
+#if FZ_HAVE_CUDA
+  if (exec_context_->backend == Backend::CUDA) {
+    std::string reason;
+    group.kernel = cuda::findGroupKernel(describeChain(chain, group.value_bytes), reason);
+    if (group.kernel == nullptr) {
+      fusion_notes_.push_back(fmt::format("{}: {}", joinNames(chain), reason));
+      return false;
+    }
+  }
+#endif
+  const bool is_inverse = tileStage(*chain.front())->isInverse();
+  // Forward, a group's inputs are those of its first stage; inverse, other inputs of later stages
+  // must be there as well.
+  group.runs_at = chain.front();
+  group.name = joinNames(chain);
+  for (DAGNode* node : chain) {
+    node->group = static_cast<int>(groups_.size());
+    if (node != chain.back()) {
+      const int id =
+          is_inverse ? node->input_buffer_ids.front() : node->output_index_to_buffer_id.at(0);
+      bufferAt(id).is_virtual = true;
+      freeBuffer(bufferAt(id), nullptr);
+    }
+  }
+  group.chain = std::move(chain);
+  groups_.push_back(std::move(group));
+  return true;
+}
+
+/// Groups as long as can be, from the field on.
+void CompressionDAG::splitChain(const std::vector<DAGNode*>& chain) {
+  std::vector<DAGNode*> open;
+  const auto close = [&] {
+    if (!tryGroup(open) && open.size() > 2 && open.back()->tile_op.role == TileRole::kCoder) {
+      open.pop_back();
+      tryGroup(open);
+    }
+    open.clear();
+  };
+  bool has_order_or_rows = false;
+  for (DAGNode* node : chain) {
+    const TileRole role = node->tile_op.role;
+    if (!open.empty() && !mayFollow(open.back()->tile_op.role, role, has_order_or_rows)) {
+      if (role == TileRole::kNone) {
+        fusion_notes_.push_back(fmt::format("{}: {}", node->name, node->tile_op.why));
+      } else {
+        fusion_notes_.push_back(
+            fmt::format("{}: cannot come after {} in a group", node->name, open.back()->name));
+      }
+      close();
+    } else if (open.empty() && role == TileRole::kNone) {
+      fusion_notes_.push_back(fmt::format("{}: {}", node->name, node->tile_op.why));
+    }
+    if (open.empty()) {
+      has_order_or_rows = false;
+    }
+    if (role != TileRole::kNone) {
+      open.push_back(node);
+      has_order_or_rows = has_order_or_rows || role == TileRole::kOrder || role == TileRole::kRows;
+    }
+  }
+  close();
+}
+
+void CompressionDAG::planGroups() {
+  if (exec_context_ == nullptr || areGroupsCurrent()) {
+    return;
+  }
+  dissolveGroups();
+  planned_fusion_ = exec_context_->fusion;
+  groups_planned_ = true;
+  if (planned_fusion_ == Fusion::Off) {
+    return;
+  }
+  std::vector<bool> has_previous(nodes_.size(), false);
+  for (DAGNode* node : order_) {
+    node->tile_op = opOf(*node, exec_context_->backend);
+    if (const DAGNode* next = nextInChain(*node)) {
+      has_previous[static_cast<std::size_t>(next->id)] = true;
+    }
+  }
+  for (DAGNode* node : order_) {
+    if (has_previous[static_cast<std::size_t>(node->id)]) {
+      continue;
+    }
+    std::vector<DAGNode*> chain;
+    for (DAGNode* at = node; at != nullptr; at = nextInChain(*at)) {
+      chain.push_back(at);
+    }
+    splitChain(chain);
+  }
+}
+
+}  // namespace fz
