@@ -22,6 +22,9 @@ class CudaRunner {
   CudaRunner& operator=(const CudaRunner&) = delete;
   ~CudaRunner();
 
+  /// One run over zeros of this length, so that compress() finds all memory in place: what stages
+  /// keep on the device they take when they run. Throws Error(kOutOfMemory).
+  void prepare(std::size_t n_bytes);
   /// Compresses into the pipeline's frame; on return the frame is complete.
   void compress(const void* input, std::size_t n_bytes, cudaStream_t stream);
   /// Enqueues a compression into the caller's buffer; the frame's size goes to d_frame_bytes.
@@ -70,6 +73,8 @@ class CudaRunner {
   };
 
   const void* alignedInput(const void* input, std::size_t n_bytes, cudaStream_t stream);
+  /// Runs the stages and assembles the frame until every buffer was large enough.
+  void runToEnd(const void* data, std::size_t n_bytes, cudaStream_t stream);
   std::size_t frameCapacity(std::size_t padded_bytes);
   void bind(const Attempt& attempt);
   void updateTemplate(const Attempt& attempt, cudaStream_t stream);

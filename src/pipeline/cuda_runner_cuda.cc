@@ -267,14 +267,7 @@ void CudaRunner::launch(const Attempt& attempt, cudaStream_t stream) {
   FZ_CUDA_CHECK(cudaGraphLaunch(graph_, stream));
 }
 
-void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t stream) {
-  const cuda::NvtxRange range("fz::compress");
-  const cuda::DeviceGuard guard(p_.device);
-  if (n_bytes > 0) {
-    requireDevicePointer(input, "input");
-  }
-  enter(stream);
-  const void* data = alignedInput(input, n_bytes, stream);
+void CudaRunner::runToEnd(const void* data, std::size_t n_bytes, cudaStream_t stream) {
   const std::size_t padded_bytes = bits::roundUp(n_bytes, p_.alignment);
   for (int tries = 0;; ++tries) {
     FZ_REQUIRE(tries < kMaxAttempts, ErrorCode::kInternal, "Pipeline: not done after {} attempts",
@@ -285,10 +278,20 @@ void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t s
     leave(stream);
     FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
     if (p_.dag->finishCuda(stream)) {
-      break;
+      return;
     }
     dropGraph();  // the buffers move; the next launch captures again
   }
+}
+
+void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t stream) {
+  const cuda::NvtxRange range("fz::compress");
+  const cuda::DeviceGuard guard(p_.device);
+  if (n_bytes > 0) {
+    requireDevicePointer(input, "input");
+  }
+  enter(stream);
+  runToEnd(alignedInput(input, n_bytes, stream), n_bytes, stream);
   p_.frame_bytes = p_.dag->runBlock().frameResult().total_bytes;
 }
 

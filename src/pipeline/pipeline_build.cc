@@ -5,6 +5,10 @@
 #include "pipeline/compressor.h"
 #include "pipeline/pipeline_impl.h"
 
+#if FZ_HAVE_CUDA
+#include "pipeline/cuda_runner.h"
+#endif
+
 namespace fz {
 
 Pipeline::Impl::Impl(std::size_t hint, MemoryStrategy memory_strategy, float multiplier)
@@ -291,7 +295,13 @@ void Pipeline::finalize() {
   p.dag->preallocateBuffers();
   if (p.warmup_on_finalize) {
     warmup();
+    return;
   }
+#if FZ_HAVE_CUDA
+  if (p.cuda != nullptr && p.strategy == MemoryStrategy::PREALLOCATE && p.warmupBytes() > 0) {
+    p.cuda->prepare(p.warmupBytes());
+  }
+#endif
 }
 
 }  // namespace fz

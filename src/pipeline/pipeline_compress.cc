@@ -208,10 +208,13 @@ void Pipeline::Impl::requireDims(std::size_t n_bytes, const char* who) const {
 /// The hint is an upper limit; dims that were set say how long the data really are.
 std::size_t Pipeline::Impl::warmupBytes() const {
   const auto type = static_cast<DataType>(dag->getOrder().front()->stage->getInputDataType(0));
-  if (dims == std::array<std::size_t, 3>{0, 1, 1} || !isKnown(type)) {
+  if (!isKnown(type)) {
     return hint_bytes;
   }
   const std::size_t n_most = hint_bytes / getDataTypeSize(type);
+  if (dims == std::array<std::size_t, 3>{0, 1, 1}) {
+    return n_most * getDataTypeSize(type);
+  }
   const std::size_t n_rows = dims[1] > n_most / dims[2] ? n_most + 1 : dims[1] * dims[2];
   const std::size_t n_columns = std::min(dims[0] == 0 ? n_most : dims[0], n_most / n_rows);
   return n_columns * n_rows * getDataTypeSize(type);

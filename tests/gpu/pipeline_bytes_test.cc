@@ -215,6 +215,37 @@ TEST_F(DevicePipeline, ProfilingGivesDeviceTimesPerStage) {
   EXPECT_GE(perf.host_elapsed_ms, perf.dag_elapsed_ms);
 }
 
+TEST_F(DevicePipeline, FinalizeTakesTheMemoryOfTheFirstCall) {
+  const Field field = smoothField(DataType::FLOAT32, {1 << 18, 1, 1});
+  for (const std::string& preset : presetNames()) {
+    Pipeline pipeline(field.bytes.size(), MemoryStrategy::PREALLOCATE);
+    pipeline.setBackend(Backend::CUDA);
+    loadPreset(pipeline, preset, field);
+    pipeline.finalize();
+    EXPECT_EQ(pipeline.getLastUncompressedSize(), 0u);
+    const DeviceBytesBuffer input{ByteView(field.bytes)};
+    const MemoryPool& pool = pipeline.getMemoryPool();
+    const std::size_t n_taken = pool.getSystemAllocationCount();
+    const std::size_t n_blocks = pool.getAllocationCount();
+    const CompressedView view = pipeline.compress(input.data(), input.size());
+    EXPECT_EQ(pool.getSystemAllocationCount(), n_taken) << preset;
+    EXPECT_EQ(pool.getAllocationCount(), n_blocks) << preset;
+    EXPECT_TRUE(fromDevice(view.data, view.n_bytes) == cpuFrame(preset, field)) << preset;
+  }
+}
+
+TEST_F(DevicePipeline, AnInputSizeThatTheStagesCannotTakeDoesNotSpoilFinalize) {
+  Pipeline pipeline(1000 * sizeof(float) + 3, MemoryStrategy::PREALLOCATE);
+  pipeline.setBackend(Backend::CUDA);
+  auto* stage = pipeline.addStage<LorenzoQuantF32>(LorenzoQuantF32::Config(1e-3, 16));
+  stage->setDims({10, 20, 2});  // 400 values, not the 1000 of the hint
+  pipeline.finalize();
+  const std::vector<float> values = wave(400);
+  const DeviceBytesBuffer input{
+      ByteView(reinterpret_cast<const std::uint8_t*>(values.data()), byteCount(values))};
+  EXPECT_NO_THROW(pipeline.compress(input.data(), input.size()));
+}
+
 TEST_F(DevicePipeline, TheSecondCallTakesNoMemory) {
   const Field field = smoothField(DataType::FLOAT32, {1 << 18, 1, 1});
   for (const std::string& preset : presetNames()) {
