@@ -8,6 +8,7 @@
 #include "backends/cuda/device_guard.h"
 #include "backends/cuda/device_image.h"
 #include "backends/cuda/frame_kernels.h"
+#include "backends/cuda/timing_event.h"
 #include "pipeline/pipeline_impl.h"
 
 namespace fz {
@@ -56,8 +57,11 @@ class CudaRunner {
   void leaveUnlessCapturing(cudaStream_t stream);
 
   void clear(void* memory, std::size_t n_bytes, cudaStream_t stream);
-  /// Copies between any two places and waits.
-  void copyAndWait(void* to, const void* from, std::size_t n_bytes, cudaStream_t stream);
+  /// Copies between any two places and waits. `ends_call`: the copy is part of the timed call.
+  void copyAndWait(
+      void* to, const void* from, std::size_t n_bytes, cudaStream_t stream, bool ends_call = false);
+  /// From the first to the last work that the current call gave its stream.
+  cuda::CallTimer& callTimer() { return call_timer_; }
   /// Throws Error(kInvalidArgument) when a kernel cannot read the memory at `data`.
   void requireDevicePointer(const void* data, const char* what) const;
   /// Host memory is copied up into the pipeline's own buffer; device memory is taken as it is.
@@ -91,6 +95,7 @@ class CudaRunner {
   PoolBuffer uploaded_frame_;
   std::uint8_t* pinned_header_ = nullptr;  // of the last frame that was opened
 
+  cuda::CallTimer call_timer_;
   cudaEvent_t last_work_ = nullptr;
   cudaStream_t last_stream_ = nullptr;
 

@@ -71,9 +71,13 @@ void CudaRunner::leaveUnlessCapturing(cudaStream_t stream) {
   }
 }
 
-void CudaRunner::copyAndWait(void* to, const void* from, std::size_t n_bytes, cudaStream_t stream) {
+void CudaRunner::copyAndWait(
+    void* to, const void* from, std::size_t n_bytes, cudaStream_t stream, bool ends_call) {
   if (n_bytes > 0) {
     FZ_CUDA_CHECK(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDefault, stream));
+  }
+  if (ends_call) {
+    call_timer_.end(stream);
   }
   FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
 }
@@ -275,6 +279,7 @@ void CudaRunner::runToEnd(const void* data, std::size_t n_bytes, cudaStream_t st
     const std::size_t capacity = frameCapacity(padded_bytes);
     p_.frame.reserve(capacity, 0, "frame");
     launch({data, n_bytes, padded_bytes, p_.frame.data(), capacity}, stream);
+    call_timer_.end(stream);
     leave(stream);
     FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
     if (p_.dag->finishCuda(stream)) {
@@ -291,6 +296,7 @@ void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t s
     requireDevicePointer(input, "input");
   }
   enter(stream);
+  call_timer_.begin(p_.profiling, stream);
   runToEnd(alignedInput(input, n_bytes, stream), n_bytes, stream);
   p_.frame_bytes = p_.dag->runBlock().frameResult().total_bytes;
 }

@@ -16,6 +16,7 @@
 #include "backends/cuda/frame_kernels.h"
 #include "backends/cuda/record.h"
 #include "backends/cuda/run_block.h"
+#include "backends/cuda/timing_event.h"
 #include "cuda_check.h"
 #include "fz/simple_stage.h"
 #endif
@@ -173,6 +174,9 @@ void FrameDecoder::runCuda(const FrameHeader& header, ByteView payload, cudaStre
       cuda::enqueueCrcCheck(payload.data(), block.frameOnDevice(), stream);
     }
     block.enqueueReadback(stream);
+    if (call_timer_ != nullptr) {
+      call_timer_->end(stream);
+    }
     FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
     FZ_REQUIRE(block.frameResult().mismatch == 0, ErrorCode::kCorrupt,
                "frame: the payload does not match its checksum");

@@ -16,6 +16,9 @@ class MemoryPool;
 struct DecodePlan;
 class Stage;
 struct ExecContext;
+namespace cuda {
+class CallTimer;
+}
 
 /// Where a decoded array goes: given its length, returns memory for it.
 using OutputProvider = FunctionRef<void*(std::size_t n_bytes)>;
@@ -46,6 +49,8 @@ class FrameDecoder {
   const DecodePlan* plan() const { return plan_.get(); }
   const std::vector<Stage*>& customStages() const { return custom_stages_; }
   void enableProfiling(bool on) { profiling_ = on; }
+  /// Told when a device has the last work of a decode; may be null.
+  void setCallTimer(cuda::CallTimer* timer) { call_timer_ = timer; }
   bool isFor(MemoryStrategy strategy) const { return strategy_ == strategy; }
 
  private:
@@ -60,6 +65,7 @@ class FrameDecoder {
   std::vector<Stage*> custom_stages_;
   std::unique_ptr<DecodePlan> plan_;
   bool profiling_ = false;
+  cuda::CallTimer* call_timer_ = nullptr;
   std::vector<std::uint16_t> key_;  // of the frame at hand
 };
 

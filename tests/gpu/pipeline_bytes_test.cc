@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sstream>
 
 #include "gpu/device_pipeline.h"
 #include "support/test_stages.h"
@@ -213,6 +214,38 @@ TEST_F(DevicePipeline, ProfilingGivesDeviceTimesPerStage) {
     EXPECT_GT(row.output_bytes, 0u) << row.name;
   }
   EXPECT_GE(perf.host_elapsed_ms, perf.dag_elapsed_ms);
+}
+
+TEST_F(DevicePipeline, ProfilingGivesTheDeviceTimeOfTheWholeCall) {
+  const Field field = smoothField(DataType::FLOAT32, {1 << 20, 1, 1});
+  Pipeline pipeline;
+  pipeline.setBackend(Backend::CUDA);
+  loadPreset(pipeline, "cuszp", field);
+  pipeline.enableProfiling(true);
+  pipeline.finalize();
+  const DeviceBytesBuffer input{ByteView(field.bytes)};
+  const PipelinePerfResult& perf = pipeline.getLastPerfResult();
+  const auto expectWhole = [&](const char* what) {
+    EXPECT_GT(perf.dag_elapsed_ms, 0.0f) << what;
+    EXPECT_GE(perf.device_elapsed_ms, perf.dag_elapsed_ms) << what;
+    EXPECT_GE(perf.host_elapsed_ms, perf.device_elapsed_ms) << what;
+    std::ostringstream text;
+    perf.print(text);
+    EXPECT_NE(text.str().find("whole, on device"), std::string::npos) << text.str();
+  };
+  const CompressedView view = pipeline.compress(input.data(), input.size());
+  expectWhole("compress");
+  const DeviceBytesBuffer result(field.bytes.size() + 4);
+  std::size_t n_bytes = 0;
+  pipeline.decompress(view.data, view.n_bytes, result.data(), field.bytes.size(), &n_bytes);
+  expectWhole("decompress");
+  // An unaligned buffer costs a copy, which is part of the call.
+  pipeline.decompress(view.data, view.n_bytes, result.data() + 4, field.bytes.size(), &n_bytes);
+  expectWhole("decompress with a detour");
+  pipeline.enableProfiling(false);
+  const float before = perf.device_elapsed_ms;
+  pipeline.compress(input.data(), input.size());
+  EXPECT_EQ(perf.device_elapsed_ms, before);
 }
 
 TEST_F(DevicePipeline, FinalizeTakesTheMemoryOfTheFirstCall) {
