@@ -292,6 +292,7 @@ void CudaRunner::runToEnd(const void* data, std::size_t n_bytes, cudaStream_t st
 void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t stream) {
   const cuda::NvtxRange range("fz::compress");
   const cuda::DeviceGuard guard(p_.device);
+  cuda::dropStaleError("Pipeline::compress");
   if (n_bytes > 0) {
     requireDevicePointer(input, "input");
   }

@@ -79,6 +79,7 @@ void Pipeline::Impl::openFrame(ByteView& bytes, [[maybe_unused]] cudaStream_t st
 #if FZ_HAVE_CUDA
   if (cuda != nullptr) {
     const cuda::DeviceGuard guard(device);
+    cuda::dropStaleError("Pipeline::decompress");
     cuda->enter(stream);
     cuda->callTimer().begin(profiling, stream);
     bytes = cuda->toDevice(bytes, stream);
