@@ -182,7 +182,9 @@ class Pipeline {
                   void** d_out,
                   std::size_t* out_bytes,
                   cudaStream_t stream = nullptr);
-  /// Straight into the caller's buffer, which must hold the original length.
+  /// Straight into the caller's buffer, which must hold the original length. Header and checksums
+  /// are verified before the first byte is written, on either backend; a frame that passes them and
+  /// still does not decode (made to deceive) may leave part of its data there.
   void decompress(const void* d_in,
                   std::size_t n_bytes,
                   void* d_buffer,
