@@ -73,7 +73,7 @@ struct CudaOutput {
 
 /// One run of a stage on a device. The stage only enqueues work on `stream`: it does not wait, does
 /// not read anything back and allocates nothing but Scratch, which is in place from the second call
-/// of a size on (and during graph capture).
+/// of a size on, with PREALLOCATE from the first (and during graph capture).
 struct CudaRun {
   std::span<const CudaInput> inputs;
   std::span<const CudaOutput> outputs;

@@ -31,6 +31,9 @@ struct PipelinePerfResult {
   bool is_compress = true;
   /// Wall clock of the whole call, frame assembly and checksums included.
   float host_elapsed_ms = 0.0f;
+  /// On a device: from the first to the last work that the call gave its stream, by device events,
+  /// waits between them included; 0 on the CPU.
+  float device_elapsed_ms = 0.0f;
   /// Time in the stages alone.
   float dag_elapsed_ms = 0.0f;
   std::size_t input_bytes = 0;

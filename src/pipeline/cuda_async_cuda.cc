@@ -34,6 +34,7 @@ void CudaRunner::compressAsync(const void* input,
                                cudaStream_t stream) {
   const cuda::NvtxRange range("fz::compressAsync");
   const cuda::DeviceGuard guard(p_.device);
+  cuda::dropStaleError("Pipeline::compressAsync");
   if (n_bytes > 0) {
     requireDevicePointer(input, "input");
   }
@@ -68,6 +69,7 @@ void CudaRunner::decompressAsync(const void* d_frame,
                                  cudaStream_t stream) {
   const cuda::NvtxRange range("fz::decompressAsync");
   const cuda::DeviceGuard guard(p_.device);
+  cuda::dropStaleError("Pipeline::decompressAsync");
   requireDevicePointer(d_frame, "frame");
   FZ_REQUIRE(cuda::isAligned(d_frame) && cuda::isAligned(d_out), ErrorCode::kInvalidArgument,
              "Pipeline::decompressAsync: frame and result must be {}-byte aligned",

@@ -96,6 +96,7 @@ void CudaRunner::capture(const Attempt& attempt, cudaStream_t stream) {
 
 void CudaRunner::captureGraph(cudaStream_t stream) {
   const cuda::DeviceGuard guard(p_.device);
+  cuda::dropStaleError("Pipeline::captureGraph");
   FZ_REQUIRE(stream != nullptr, ErrorCode::kInvalidArgument,
              "Pipeline::captureGraph: the default stream cannot be captured; make a stream");
   enter(stream);

@@ -8,6 +8,7 @@
 #include "backends/cuda/device_guard.h"
 #include "backends/cuda/device_image.h"
 #include "backends/cuda/frame_kernels.h"
+#include "backends/cuda/timing_event.h"
 #include "pipeline/pipeline_impl.h"
 
 namespace fz {
@@ -22,6 +23,9 @@ class CudaRunner {
   CudaRunner& operator=(const CudaRunner&) = delete;
   ~CudaRunner();
 
+  /// One run over zeros of this length, so that compress() finds all memory in place: what stages
+  /// keep on the device they take when they run. Throws Error(kOutOfMemory).
+  void prepare(std::size_t n_bytes);
   /// Compresses into the pipeline's frame; on return the frame is complete.
   void compress(const void* input, std::size_t n_bytes, cudaStream_t stream);
   /// Enqueues a compression into the caller's buffer; the frame's size goes to d_frame_bytes.
@@ -41,7 +45,12 @@ class CudaRunner {
   /// Waits for the last compressAsync or decompressAsync and throws what it found.
   std::size_t finishAsync(cudaStream_t stream);
 
-  /// The header of a frame on the device: the one read that decoding begins with.
+  /// The one read that decoding begins with: a frame's header, and its payload's checksum, which
+  /// the device computes meanwhile.
+  void openFrame(ByteView frame, FrameHeader& header, cudaStream_t stream);
+  /// Of the last frame that was opened.
+  std::uint32_t payloadCrc() const;
+  /// The header of a frame on the device. Waits.
   void fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t stream);
 
   void captureGraph(cudaStream_t stream);
@@ -53,8 +62,11 @@ class CudaRunner {
   void leaveUnlessCapturing(cudaStream_t stream);
 
   void clear(void* memory, std::size_t n_bytes, cudaStream_t stream);
-  /// Copies between any two places and waits.
-  void copyAndWait(void* to, const void* from, std::size_t n_bytes, cudaStream_t stream);
+  /// Copies between any two places and waits. `ends_call`: the copy is part of the timed call.
+  void copyAndWait(
+      void* to, const void* from, std::size_t n_bytes, cudaStream_t stream, bool ends_call = false);
+  /// From the first to the last work that the current call gave its stream.
+  cuda::CallTimer& callTimer() { return call_timer_; }
   /// Throws Error(kInvalidArgument) when a kernel cannot read the memory at `data`.
   void requireDevicePointer(const void* data, const char* what) const;
   /// Host memory is copied up into the pipeline's own buffer; device memory is taken as it is.
@@ -70,6 +82,8 @@ class CudaRunner {
   };
 
   const void* alignedInput(const void* input, std::size_t n_bytes, cudaStream_t stream);
+  /// Runs the stages and assembles the frame until every buffer was large enough.
+  void runToEnd(const void* data, std::size_t n_bytes, cudaStream_t stream);
   std::size_t frameCapacity(std::size_t padded_bytes);
   void bind(const Attempt& attempt);
   void updateTemplate(const Attempt& attempt, cudaStream_t stream);
@@ -84,8 +98,10 @@ class CudaRunner {
   std::uint32_t n_fields_ = 0;
   PoolBuffer aligned_input_;
   PoolBuffer uploaded_frame_;
-  std::uint8_t* pinned_header_ = nullptr;  // of the last frame that was opened
+  PoolBuffer opened_state_;                // a cuda::FrameState, of the last frame that was opened
+  std::uint8_t* pinned_header_ = nullptr;  // of the same, and behind it the payload's checksum
 
+  cuda::CallTimer call_timer_;
   cudaEvent_t last_work_ = nullptr;
   cudaStream_t last_stream_ = nullptr;
 

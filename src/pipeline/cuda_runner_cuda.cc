@@ -38,11 +38,13 @@ CudaRunner::CudaRunner(Pipeline::Impl& pipeline)
       header_template_(pipeline.pool),
       header_fields_(pipeline.pool),
       aligned_input_(pipeline.pool),
-      uploaded_frame_(pipeline.pool) {
+      uploaded_frame_(pipeline.pool),
+      opened_state_(pipeline.pool) {
+  constexpr std::size_t kPinnedBytes = kMaxHeaderBytes + sizeof(std::uint32_t);
   pinned_header_ =
-      static_cast<std::uint8_t*>(p_.pool.allocatePersistentPinned(kMaxHeaderBytes, "frame header"));
+      static_cast<std::uint8_t*>(p_.pool.allocatePersistentPinned(kPinnedBytes, "frame header"));
   FZ_REQUIRE(pinned_header_ != nullptr, ErrorCode::kOutOfMemory, "Pipeline: {} bytes pinned",
-             kMaxHeaderBytes);
+             kPinnedBytes);
   makeEvent(last_work_, cudaEventDisableTiming);
 }
 
@@ -71,9 +73,13 @@ void CudaRunner::leaveUnlessCapturing(cudaStream_t stream) {
   }
 }
 
-void CudaRunner::copyAndWait(void* to, const void* from, std::size_t n_bytes, cudaStream_t stream) {
+void CudaRunner::copyAndWait(
+    void* to, const void* from, std::size_t n_bytes, cudaStream_t stream, bool ends_call) {
   if (n_bytes > 0) {
     FZ_CUDA_CHECK(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDefault, stream));
+  }
+  if (ends_call) {
+    call_timer_.end(stream);
   }
   FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
 }
@@ -267,14 +273,7 @@ void CudaRunner::launch(const Attempt& attempt, cudaStream_t stream) {
   FZ_CUDA_CHECK(cudaGraphLaunch(graph_, stream));
 }
 
-void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t stream) {
-  const cuda::NvtxRange range("fz::compress");
-  const cuda::DeviceGuard guard(p_.device);
-  if (n_bytes > 0) {
-    requireDevicePointer(input, "input");
-  }
-  enter(stream);
-  const void* data = alignedInput(input, n_bytes, stream);
+void CudaRunner::runToEnd(const void* data, std::size_t n_bytes, cudaStream_t stream) {
   const std::size_t padded_bytes = bits::roundUp(n_bytes, p_.alignment);
   for (int tries = 0;; ++tries) {
     FZ_REQUIRE(tries < kMaxAttempts, ErrorCode::kInternal, "Pipeline: not done after {} attempts",
@@ -282,14 +281,44 @@ void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t s
     const std::size_t capacity = frameCapacity(padded_bytes);
     p_.frame.reserve(capacity, 0, "frame");
     launch({data, n_bytes, padded_bytes, p_.frame.data(), capacity}, stream);
+    call_timer_.end(stream);
     leave(stream);
     FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
     if (p_.dag->finishCuda(stream)) {
-      break;
+      return;
     }
     dropGraph();  // the buffers move; the next launch captures again
   }
+}
+
+void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t stream) {
+  const cuda::NvtxRange range("fz::compress");
+  const cuda::DeviceGuard guard(p_.device);
+  cuda::dropStaleError("Pipeline::compress");
+  if (n_bytes > 0) {
+    requireDevicePointer(input, "input");
+  }
+  enter(stream);
+  call_timer_.begin(p_.profiling, stream);
+  runToEnd(alignedInput(input, n_bytes, stream), n_bytes, stream);
   p_.frame_bytes = p_.dag->runBlock().frameResult().total_bytes;
+}
+
+void CudaRunner::openFrame(ByteView frame, FrameHeader& header, cudaStream_t stream) {
+  opened_state_.reserve(sizeof(cuda::FrameState), 0, "state of a frame");
+  auto* state = reinterpret_cast<cuda::FrameState*>(opened_state_.data());
+  if (frame.size() >= kCoreBytes) {  // less is refused as a header, whatever its checksum
+    cuda::enqueueFrameCrc(frame.data(), frame.size(), state, stream);
+    FZ_CUDA_CHECK(cudaMemcpyAsync(pinned_header_ + kMaxHeaderBytes, &state->payload_crc,
+                                  sizeof(state->payload_crc), cudaMemcpyDefault, stream));
+  }
+  fetchHeader(frame, header, stream);
+}
+
+std::uint32_t CudaRunner::payloadCrc() const {
+  std::uint32_t crc = 0;
+  std::memcpy(&crc, pinned_header_ + kMaxHeaderBytes, sizeof(crc));
+  return crc;
 }
 
 void CudaRunner::fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t stream) {

@@ -33,6 +33,12 @@ void PipelinePerfResult::print(std::ostream& out) const {
   }
   out << fmt::format("{:<18} {:>5} {:>10.3f} {:>14} {:>14} {:>8.2f}\n", "stages", "",
                      dag_elapsed_ms, input_bytes, output_bytes, throughput_gbs());
+  if (device_elapsed_ms > 0.0f) {
+    out << fmt::format(
+        "{:<18} {:>5} {:>10.3f} {:>14} {:>14} {:>8.2f}\n", "whole, on device", "",
+        device_elapsed_ms, input_bytes, output_bytes,
+        gigabytesPerSecond(is_compress ? input_bytes : output_bytes, device_elapsed_ms));
+  }
   out << fmt::format("{:<18} {:>5} {:>10.3f} {:>14} {:>14} {:>8.2f}\n", "whole call", "",
                      host_elapsed_ms, input_bytes, output_bytes, pipeline_throughput_gbs());
 }

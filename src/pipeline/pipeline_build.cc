@@ -7,6 +7,7 @@
 
 #if FZ_HAVE_CUDA
 #include "backends/cuda/device_guard.h"
+#include "pipeline/cuda_runner.h"
 #endif
 
 namespace fz {
@@ -306,7 +307,13 @@ void Pipeline::finalize() {
   p.dag->preallocateBuffers();
   if (p.warmup_on_finalize) {
     warmup();
+    return;
   }
+#if FZ_HAVE_CUDA
+  if (p.cuda != nullptr && p.strategy == MemoryStrategy::PREALLOCATE && p.warmupBytes() > 0) {
+    p.cuda->prepare(p.warmupBytes());
+  }
+#endif
 }
 
 }  // namespace fz

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -18,10 +17,6 @@
 namespace fz {
 
 namespace {
-
-float millisecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
 
 void putName(const std::string& name, std::array<char, FZM_MAX_NAME_LEN>& out) {
   const std::size_t n = std::min(name.size(), FZM_MAX_NAME_LEN - 1);
@@ -208,10 +203,13 @@ void Pipeline::Impl::requireDims(std::size_t n_bytes, const char* who) const {
 /// The hint is an upper limit; dims that were set say how long the data really are.
 std::size_t Pipeline::Impl::warmupBytes() const {
   const auto type = static_cast<DataType>(dag->getOrder().front()->stage->getInputDataType(0));
-  if (dims == std::array<std::size_t, 3>{0, 1, 1} || !isKnown(type)) {
+  if (!isKnown(type)) {
     return hint_bytes;
   }
   const std::size_t n_most = hint_bytes / getDataTypeSize(type);
+  if (dims == std::array<std::size_t, 3>{0, 1, 1}) {
+    return n_most * getDataTypeSize(type);
+  }
   const std::size_t n_rows = dims[1] > n_most / dims[2] ? n_most + 1 : dims[1] * dims[2];
   const std::size_t n_columns = std::min(dims[0] == 0 ? n_most : dims[0], n_most / n_rows);
   return n_columns * n_rows * getDataTypeSize(type);
@@ -225,14 +223,14 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
              "Pipeline::compress: input of {} bytes, the pipeline was made for at most {}", n_bytes,
              hint_bytes);
   requireDims(n_bytes, "Pipeline::compress");
-  const auto start = std::chrono::steady_clock::now();
+  call_start = std::chrono::steady_clock::now();
   frame_bytes = 0;
   dag->reset(stream);
   try {
 #if FZ_HAVE_CUDA
     if (cuda != nullptr) {
       cuda->compress(input, n_bytes, stream);
-      noteCompressed(n_bytes, millisecondsSince(start));
+      noteCompressed(n_bytes);
       return;
     }
 #endif
@@ -251,10 +249,10 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
     dag->reset(stream);
     throw;
   }
-  noteCompressed(n_bytes, millisecondsSince(start));
+  noteCompressed(n_bytes);
 }
 
-void Pipeline::Impl::noteCompressed(std::size_t n_bytes, float host_ms) {
+void Pipeline::Impl::noteCompressed(std::size_t n_bytes) {
   last_uncompressed_bytes = n_bytes;
   compressed_since_reset = true;
   if (profiling) {
@@ -262,7 +260,7 @@ void Pipeline::Impl::noteCompressed(std::size_t n_bytes, float host_ms) {
     perf.input_bytes = n_bytes;
     perf.output_bytes = frame_bytes;
     fillPerf(perf, dag->collectTimings());
-    perf.host_elapsed_ms = host_ms;
+    noteTimes();
   }
 }
 
@@ -295,7 +293,7 @@ void Pipeline::compress(const void* d_in,
   FZ_REQUIRE(impl_->frame_bytes <= capacity_bytes, ErrorCode::kBufferTooSmall,
              "Pipeline::compress: the frame has {} bytes, the caller's buffer {}",
              impl_->frame_bytes, capacity_bytes);
-  impl_->copyAndWait(d_buffer, impl_->frame.data(), impl_->frame_bytes, stream);
+  impl_->copyResult(d_buffer, impl_->frame.data(), impl_->frame_bytes, stream);
   *actual_bytes = impl_->frame_bytes;
 }
 

@@ -1,4 +1,3 @@
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -76,12 +75,15 @@ ByteView Pipeline::Impl::frameOrLast(const void* data, std::size_t n_bytes) cons
 /// The header goes to read_header.
 void Pipeline::Impl::openFrame(ByteView& bytes, [[maybe_unused]] cudaStream_t stream) {
   resolveBackend();
+  call_start = std::chrono::steady_clock::now();
 #if FZ_HAVE_CUDA
   if (cuda != nullptr) {
     const cuda::DeviceGuard guard(device);
+    cuda::dropStaleError("Pipeline::decompress");
     cuda->enter(stream);
+    cuda->callTimer().begin(profiling, stream);
     bytes = cuda->toDevice(bytes, stream);
-    cuda->fetchHeader(bytes, read_header, stream);
+    cuda->openFrame(bytes, read_header, stream);
     return;
   }
 #endif
@@ -92,7 +94,6 @@ void Pipeline::Impl::openFrame(ByteView& bytes, [[maybe_unused]] cudaStream_t st
 std::size_t Pipeline::Impl::runDecompress(ByteView bytes,
                                           OutputProvider provide,
                                           cudaStream_t stream) {
-  const auto start = std::chrono::steady_clock::now();
   const FrameHeader& header = read_header;
 #if FZ_HAVE_CUDA
   std::optional<cuda::DeviceGuard> guard;
@@ -109,14 +110,17 @@ std::size_t Pipeline::Impl::runDecompress(ByteView bytes,
     decoder->setCustomStages(stagesInOrder());
   }
   decoder->enableProfiling(profiling);
+#if FZ_HAVE_CUDA
+  decoder->setCallTimer(cuda != nullptr ? &cuda->callTimer() : nullptr);
+  decoder->setPayloadCrc(cuda != nullptr ? cuda->payloadCrc() : 0);
+#endif
   decoder->decode(header, bytes.subspan(header.core.header_size), limits, context, provide, stream);
   if (profiling) {
     perf.is_compress = false;
     perf.input_bytes = bytes.size();
     perf.output_bytes = header.description.original_bytes;
     fillPerf(perf, decoder->collectTimings());
-    perf.host_elapsed_ms =
-        std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - start).count();
+    noteTimes();
   }
   return header.description.original_bytes;
 }
@@ -202,7 +206,7 @@ void Pipeline::decompress(const void* d_in,
       },
       stream);
   if (!direct) {
-    impl_->copyAndWait(d_buffer, impl_->padded_input.data(), *actual_bytes, stream);
+    impl_->copyResult(d_buffer, impl_->padded_input.data(), *actual_bytes, stream);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -69,7 +70,9 @@ struct Pipeline::Impl {
   std::size_t warmupBytes() const;
   /// Runs the stages and assembles the frame; the frame is in frame_ afterwards.
   void runCompress(const void* input, std::size_t n_bytes, cudaStream_t stream);
-  void noteCompressed(std::size_t n_bytes, float host_ms);
+  void noteCompressed(std::size_t n_bytes);
+  /// Times of the whole call as far as it has come, when profiling.
+  void noteTimes();
   const void* padInput(const void* input, std::size_t n_bytes, std::size_t padded_bytes);
   void assembleFrame(std::size_t n_bytes, std::size_t padded_bytes);
   StageDims shapeOf(std::size_t n_values) const;
@@ -82,6 +85,8 @@ struct Pipeline::Impl {
   /// Throws Error(kInvalidArgument) when the CPU cannot read the memory.
   void requireHostPointer(const void* data, const char* what) const;
   void copyAndWait(void* to, const void* from, std::size_t n_bytes, cudaStream_t stream) const;
+  /// The last step of a call whose result the caller wants elsewhere.
+  void copyResult(void* to, const void* from, std::size_t n_bytes, cudaStream_t stream);
 
   /// Reads and checks a frame's header, into read_header; `frame` becomes memory of the backend,
   /// aligned.
@@ -134,6 +139,7 @@ struct Pipeline::Impl {
   std::size_t last_uncompressed_bytes = 0;
   std::unique_ptr<FrameDecoder> decoder;
   PipelinePerfResult perf;
+  std::chrono::steady_clock::time_point call_start;
   std::shared_ptr<CudaRunner> cuda;  // on a device only; shared because the type is hidden here
 };
 

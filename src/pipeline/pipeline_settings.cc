@@ -136,6 +136,36 @@ void Pipeline::Impl::copyAndWait(void* to,
   }
 }
 
+void Pipeline::Impl::copyResult(void* to,
+                                const void* from,
+                                std::size_t n_bytes,
+                                cudaStream_t stream) {
+#if FZ_HAVE_CUDA
+  if (cuda != nullptr) {
+    cuda->copyAndWait(to, from, n_bytes, stream, true);
+    noteTimes();
+    return;
+  }
+#endif
+  copyAndWait(to, from, n_bytes, stream);
+  noteTimes();
+}
+
+void Pipeline::Impl::noteTimes() {
+  if (!profiling) {
+    return;
+  }
+  perf.host_elapsed_ms =
+      std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - call_start)
+          .count();
+  perf.device_elapsed_ms = 0.0f;
+#if FZ_HAVE_CUDA
+  if (cuda != nullptr) {
+    perf.device_elapsed_ms = cuda->callTimer().milliseconds();
+  }
+#endif
+}
+
 void Pipeline::setThreads(std::size_t n_threads) {
   impl_->n_threads = n_threads;
   impl_->executor = makeCpuExecutor(n_threads, defaultThreadBackend());

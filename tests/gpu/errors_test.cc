@@ -3,6 +3,7 @@
 
 #include "fz/host_api.h"
 #include "gpu/device_pipeline.h"
+#include "log.h"
 
 namespace fz::test {
 namespace {
@@ -69,6 +70,51 @@ TEST_F(DeviceErrors, TheCallersDeviceIsLeftAlone) {
   int after = -1;
   FZ_CUDA_CHECK(cudaGetDevice(&after));
   EXPECT_EQ(after, before);
+}
+
+std::string last_warning;  // NOLINT: the log's callback has no context
+
+TEST_F(DeviceErrors, AnErrorThatTheCallerLeftBehindIsNotOurs) {
+  const DeviceStream stream;
+  const FrameBytes expected = cpuFrame("cuszp", field_);
+  Pipeline pipeline(field_.bytes.size(), MemoryStrategy::PREALLOCATE);
+  pipeline.setBackend(Backend::CUDA);
+  pipeline.enableGraphMode(true);
+  loadPreset(pipeline, "cuszp", field_);
+  const DeviceBytesBuffer input{ByteView(field_.bytes)};
+  const DeviceBytesBuffer out(field_.bytes.size());
+  Logger::setCallback([](LogLevel level, const char* text) {
+    last_warning = level == LogLevel::WARN ? text : last_warning;
+  });
+  // Each call must work after an error that nobody looked at, and say that it was there before.
+  const auto afterAnError = [&](const char* name, auto call) {
+    last_warning.clear();
+    EXPECT_NE(cudaSetDevice(99), cudaSuccess);
+    EXPECT_NO_THROW(call()) << name;
+    EXPECT_NE(last_warning.find("cudaErrorInvalidDevice"), std::string::npos) << last_warning;
+    EXPECT_NE(last_warning.find(std::string("came before Pipeline::") + name), std::string::npos)
+        << last_warning;
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess) << name;
+  };
+  afterAnError("finalize", [&] { pipeline.finalize(); });
+  afterAnError("captureGraph", [&] { pipeline.captureGraph(stream); });
+  CompressedView view;
+  afterAnError("compress", [&] { view = pipeline.compress(input.data(), input.size(), stream); });
+  EXPECT_TRUE(fromDevice(view.data, view.n_bytes) == expected);
+  std::size_t n_bytes = 0;
+  afterAnError("decompress", [&] {
+    pipeline.decompress(view.data, view.n_bytes, out.data(), out.size(), &n_bytes, stream);
+  });
+  const DeviceBytesBuffer frame(pipeline.getMaxCompressedSize(input.size()));
+  afterAnError("compressAsync", [&] {
+    pipeline.compressAsync(input.data(), input.size(), frame.data(), frame.size(), nullptr, stream);
+  });
+  EXPECT_EQ(pipeline.finishAsync(stream), expected.size());
+  afterAnError("decompressAsync", [&] {
+    pipeline.decompressAsync(frame.data(), frame.size(), out.data(), out.size(), nullptr, stream);
+  });
+  EXPECT_EQ(pipeline.finishAsync(stream), out.size());
+  Logger::setCallback(nullptr);
 }
 
 TEST_F(DeviceErrors, AViolatedBoundThrowsAsOnTheCpu) {

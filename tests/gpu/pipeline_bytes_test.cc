@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sstream>
 
 #include "gpu/device_pipeline.h"
 #include "support/test_stages.h"
@@ -112,6 +113,33 @@ TEST_P(DevicePreset, EveryFlippedBitOfASmallFrameIsNoticed) {
   }
 }
 
+TEST_P(DevicePreset, ADamagedFrameLeavesTheCallersBufferAlone) {
+  const Field field = smoothField(DataType::FLOAT32, {30'000, 1, 1});
+  const FrameBytes frame = cpuFrame(GetParam(), field);
+  Pipeline pipeline;
+  pipeline.setBackend(Backend::CUDA);
+  loadPreset(pipeline, GetParam(), field);
+  pipeline.finalize();
+  const DeviceBytesBuffer on_device{ByteView(frame)};
+  const DeviceBytesBuffer out(field.bytes.size());
+  std::size_t n_bytes = 0;
+  const auto decode = [&] {
+    pipeline.decompress(on_device.data(), frame.size(), out.data(), out.size(), &n_bytes);
+  };
+  for (const std::size_t at :
+       {frame.size() - 1, frame.size() - frame.size() / 8, std::size_t{80}}) {
+    FrameBytes damaged = frame;
+    damaged[at] ^= 16;
+    on_device.put(damaged);
+    FZ_CUDA_CHECK(cudaMemset(out.data(), 0xEE, out.size()));
+    EXPECT_EQ(codeOf(decode), ErrorCode::kCorrupt) << at;
+    EXPECT_TRUE(out.get(out.size()) == FrameBytes(out.size(), 0xEE)) << "damage at " << at;
+  }
+  on_device.put(frame);
+  EXPECT_NO_THROW(decode());
+  EXPECT_EQ(n_bytes, out.size());
+}
+
 INSTANTIATE_TEST_SUITE_P(Presets,
                          DevicePreset,
                          testing::ValuesIn(presetNames()),
@@ -213,6 +241,69 @@ TEST_F(DevicePipeline, ProfilingGivesDeviceTimesPerStage) {
     EXPECT_GT(row.output_bytes, 0u) << row.name;
   }
   EXPECT_GE(perf.host_elapsed_ms, perf.dag_elapsed_ms);
+}
+
+TEST_F(DevicePipeline, ProfilingGivesTheDeviceTimeOfTheWholeCall) {
+  const Field field = smoothField(DataType::FLOAT32, {1 << 20, 1, 1});
+  Pipeline pipeline;
+  pipeline.setBackend(Backend::CUDA);
+  loadPreset(pipeline, "cuszp", field);
+  pipeline.enableProfiling(true);
+  pipeline.finalize();
+  const DeviceBytesBuffer input{ByteView(field.bytes)};
+  const PipelinePerfResult& perf = pipeline.getLastPerfResult();
+  const auto expectWhole = [&](const char* what) {
+    EXPECT_GT(perf.dag_elapsed_ms, 0.0f) << what;
+    EXPECT_GE(perf.device_elapsed_ms, perf.dag_elapsed_ms) << what;
+    EXPECT_GE(perf.host_elapsed_ms, perf.device_elapsed_ms) << what;
+    std::ostringstream text;
+    perf.print(text);
+    EXPECT_NE(text.str().find("whole, on device"), std::string::npos) << text.str();
+  };
+  const CompressedView view = pipeline.compress(input.data(), input.size());
+  expectWhole("compress");
+  const DeviceBytesBuffer result(field.bytes.size() + 4);
+  std::size_t n_bytes = 0;
+  pipeline.decompress(view.data, view.n_bytes, result.data(), field.bytes.size(), &n_bytes);
+  expectWhole("decompress");
+  // An unaligned buffer costs a copy, which is part of the call.
+  pipeline.decompress(view.data, view.n_bytes, result.data() + 4, field.bytes.size(), &n_bytes);
+  expectWhole("decompress with a detour");
+  pipeline.enableProfiling(false);
+  const float before = perf.device_elapsed_ms;
+  pipeline.compress(input.data(), input.size());
+  EXPECT_EQ(perf.device_elapsed_ms, before);
+}
+
+TEST_F(DevicePipeline, FinalizeTakesTheMemoryOfTheFirstCall) {
+  const Field field = smoothField(DataType::FLOAT32, {1 << 18, 1, 1});
+  for (const std::string& preset : presetNames()) {
+    Pipeline pipeline(field.bytes.size(), MemoryStrategy::PREALLOCATE);
+    pipeline.setBackend(Backend::CUDA);
+    loadPreset(pipeline, preset, field);
+    pipeline.finalize();
+    EXPECT_EQ(pipeline.getLastUncompressedSize(), 0u);
+    const DeviceBytesBuffer input{ByteView(field.bytes)};
+    const MemoryPool& pool = pipeline.getMemoryPool();
+    const std::size_t n_taken = pool.getSystemAllocationCount();
+    const std::size_t n_blocks = pool.getAllocationCount();
+    const CompressedView view = pipeline.compress(input.data(), input.size());
+    EXPECT_EQ(pool.getSystemAllocationCount(), n_taken) << preset;
+    EXPECT_EQ(pool.getAllocationCount(), n_blocks) << preset;
+    EXPECT_TRUE(fromDevice(view.data, view.n_bytes) == cpuFrame(preset, field)) << preset;
+  }
+}
+
+TEST_F(DevicePipeline, AnInputSizeThatTheStagesCannotTakeDoesNotSpoilFinalize) {
+  Pipeline pipeline(1000 * sizeof(float) + 3, MemoryStrategy::PREALLOCATE);
+  pipeline.setBackend(Backend::CUDA);
+  auto* stage = pipeline.addStage<LorenzoQuantF32>(LorenzoQuantF32::Config(1e-3, 16));
+  stage->setDims({10, 20, 2});  // 400 values, not the 1000 of the hint
+  pipeline.finalize();
+  const std::vector<float> values = wave(400);
+  const DeviceBytesBuffer input{
+      ByteView(reinterpret_cast<const std::uint8_t*>(values.data()), byteCount(values))};
+  EXPECT_NO_THROW(pipeline.compress(input.data(), input.size()));
 }
 
 TEST_F(DevicePipeline, TheSecondCallTakesNoMemory) {

@@ -31,6 +31,7 @@ TEST(Profiling, CompressGivesARowPerStageAndPerLevel) {
   EXPECT_EQ(perf.output_bytes, frame.size());
   EXPECT_GT(perf.dag_elapsed_ms, 0.0f);
   EXPECT_GE(perf.host_elapsed_ms, perf.dag_elapsed_ms);
+  EXPECT_EQ(perf.device_elapsed_ms, 0.0f) << "no device, no device time";
   EXPECT_GT(perf.throughput_gbs(), 0.0f);
   EXPECT_GT(perf.pipeline_throughput_gbs(), 0.0f);
   EXPECT_LE(perf.pipeline_throughput_gbs(), perf.throughput_gbs());

@@ -7,6 +7,7 @@
 
 #include "backends/cuda/launch.h"
 #include "cuda_check.h"
+#include "log.h"
 
 namespace fz::cuda {
 
@@ -41,6 +42,14 @@ int currentDevice() {
   int device = 0;
   FZ_CUDA_CHECK(cudaGetDevice(&device));
   return device;
+}
+
+void dropStaleError(const char* call) noexcept {
+  const cudaError_t status = cudaGetLastError();
+  if (status != cudaSuccess) {
+    FZ_LOG(WARN, "CUDA: error %d (%s, %s) came before %s and is none of its own",
+           static_cast<int>(status), cudaGetErrorName(status), cudaGetErrorString(status), call);
+  }
 }
 
 bool isDeviceOnly(const void* data) noexcept {

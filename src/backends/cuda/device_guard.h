@@ -20,4 +20,9 @@ int currentDevice();
 /// Whether the host cannot read the memory at `data`.
 bool isDeviceOnly(const void* data) noexcept;
 
+/// At the entry of a call: an error that earlier work of the program left with the runtime is
+/// logged and taken away, so that it is not found after one of our launches and blamed on it. One
+/// that has broken the context stays, and fails our first call.
+void dropStaleError(const char* call) noexcept;
+
 }  // namespace fz::cuda
