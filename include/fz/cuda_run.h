@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#ifndef __CUDACC_RTC__
 #include <span>
+#endif
 
 #include "fz/stream.h"
 
@@ -71,6 +73,7 @@ struct CudaOutput {
   bool size_known = false;
 };
 
+#ifndef __CUDACC_RTC__
 /// One run of a stage on a device. The stage only enqueues work on `stream`: it does not wait, does
 /// not read anything back and allocates nothing but Scratch, which is in place from the second call
 /// of a size on, with PREALLOCATE from the first (and during graph capture).
@@ -81,5 +84,6 @@ struct CudaRun {
   cudaStream_t stream;
   MemoryPool* pool;
 };
+#endif
 
 }  // namespace fz

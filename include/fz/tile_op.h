@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "fz/data_type.h"
+#include "fz/group_shape.h"
 
 namespace fz {
 
@@ -40,15 +40,6 @@ struct TileOp {
     return a.role == b.role && a.unit_values == b.unit_values && a.tile_bytes == b.tile_bytes &&
            a.value_bytes == b.value_bytes && a.variant == b.variant;
   }
-};
-
-/// How a group's kernel is launched; known when it is compiled.
-struct GroupShape {
-  std::uint32_t n_threads = 0;             ///< of a thread block
-  std::uint32_t tile_values = 0;           ///< values that a thread block works on at a time
-  std::uint32_t shared_bytes = 0;          ///< dynamic shared memory
-  std::uint32_t blocks_per_processor = 0;  ///< 0: one thread block per tile
-  std::uint32_t args_bytes = 0;            ///< size of the kernel's parameter
 };
 
 /// The parameter of a group's kernel: the arguments of the field and of every op, in this order,

@@ -22,8 +22,9 @@ struct GroupChain {
   bool has_coder = false;  ///< false: the last op's values are stored as they are
   std::vector<Op> ops;
 
-  /// Text that is the same for chains with the same kernel: direction, field and types, without
-  /// blanks.
+  /// Field, ops and coder as a list of C++ types.
+  std::string types() const;
+  /// Text that is the same for chains with the same kernel: direction and types, without blanks.
   std::string key() const;
 };
 

@@ -1,10 +1,18 @@
+#include "backends/cuda/group_kernels.h"
+
 #include <algorithm>
-#include <fmt/format.h>
 #include <iterator>
 #include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
 
-#include "backends/cuda/group_kernels.h"
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
 #include "backends/cuda/groups/builtin_groups.h"
+#include "backends/cuda/rtc/loaded_kernel.h"
+#include "cuda_check.h"
 
 namespace fz::cuda {
 
@@ -44,9 +52,17 @@ const std::map<std::string, GroupKernel>& builtinKernels() {
   return kKernels;
 }
 
+/// Shared memory above the usual limit has to be asked for.
+bool allowSharedMemory(const GroupKernel& kernel) {
+  constexpr std::uint32_t kUsualBytes = 48 * 1024;
+  return kernel.shape.shared_bytes <= kUsualBytes ||
+         cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              static_cast<int>(kernel.shape.shared_bytes)) == cudaSuccess;
+}
+
 }  // namespace
 
-std::string GroupChain::key() const {
+std::string GroupChain::types() const {
   std::string types = "fz::group::Field<" + cppTypeName(field_type) + ">";
   for (const Op& op : ops) {
     types += "," + op.type;
@@ -54,16 +70,44 @@ std::string GroupChain::key() const {
   if (!has_coder) {
     types += ",fz::group::PlainOp";
   }
-  return keyOf(is_inverse, types);
+  return types;
+}
+
+std::string GroupChain::key() const {
+  return keyOf(is_inverse, types());
 }
 
 const GroupKernel* findGroupKernel(const GroupChain& chain, std::string& why) {
-  const auto found = builtinKernels().find(chain.key());
+  const std::string key = chain.key();
+  const auto found = builtinKernels().find(key);
   if (found != builtinKernels().end()) {
+    if (!allowSharedMemory(found->second)) {
+      cudaGetLastError();
+      why = "the device has too little shared memory for the kernel";
+      return nullptr;
+    }
     return &found->second;
   }
-  why = "no kernel was compiled for this chain";
-  return nullptr;
+  // What was made or refused once is not tried again. By device: code is for one architecture.
+  static std::mutex mutex;
+  static std::map<std::pair<int, std::string>, std::pair<std::optional<GroupKernel>, std::string>>
+      made;
+  int device = 0;
+  FZ_CUDA_CHECK(cudaGetDevice(&device));
+  const std::lock_guard lock(mutex);
+  auto entry = made.find({device, key});
+  if (entry == made.end()) {
+    std::string reason;
+    std::optional<GroupKernel> kernel = rtc::makeGroupKernel(chain, reason);
+    if (kernel && !allowSharedMemory(*kernel)) {
+      cudaGetLastError();
+      kernel.reset();
+      reason = "the device has too little shared memory for the kernel";
+    }
+    entry = made.try_emplace({device, key}, kernel, reason).first;
+  }
+  why = entry->second.second;
+  return entry->second.first ? &*entry->second.first : nullptr;
 }
 
 }  // namespace fz::cuda

@@ -9,7 +9,7 @@
 // one per tile) and kSharedBytes of dynamic shared memory.
 
 #include "backends/cuda/group/front.cuh"
-#include "fz/tile_op.h"
+#include "fz/group_shape.h"
 
 namespace fz::group {
 
