@@ -44,7 +44,8 @@ class Program {
 
   bool compile(int architecture) {
     const std::string target = fmt::format("--gpu-architecture=sm_{}", architecture);
-    const char* options[] = {target.c_str(), "--std=c++20", "-default-device", "-DFZ_HAVE_CUDA=1"};
+    const char* options[] = {target.c_str(), "--std=c++20", "-default-device", "--fmad=false",
+                             "-DFZ_HAVE_CUDA=1"};
     return program_ != nullptr &&
            nvrtc_.compile(program_, static_cast<int>(std::size(options)), options) == NVRTC_SUCCESS;
   }

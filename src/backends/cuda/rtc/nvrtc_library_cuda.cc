@@ -1,7 +1,8 @@
 #include <cstdlib>
-#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <vector>
+
+#include <cuda_runtime_api.h>
 
 #include "backends/cuda/rtc/nvrtc_library.h"
 

@@ -95,12 +95,12 @@ struct numeric_limits {
 template <>
 struct numeric_limits<float> {
   static constexpr float max() { return 3.402823466e+38f; }
-  static constexpr float infinity() { return __builtin_huge_valf(); }
+  static constexpr float infinity() { return __builtin_bit_cast(float, 0x7f800000u); }
 };
 template <>
 struct numeric_limits<double> {
   static constexpr double max() { return 1.7976931348623157e+308; }
-  static constexpr double infinity() { return __builtin_huge_val(); }
+  static constexpr double infinity() { return __builtin_bit_cast(double, 0x7ff0000000000000u); }
 };
 
 template <class T>
