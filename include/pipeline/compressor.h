@@ -164,7 +164,8 @@ class Pipeline {
                      cudaStream_t stream);
   /// CUDA only: enqueues the decoding of a frame that this pipeline's settings could have written
   /// for an input of original_bytes, without waiting and without reading it on the host. Works from
-  /// inside a stream capture. The bytes written go to d_out_bytes (device memory, may be null).
+  /// inside a stream capture. The bytes written go to d_out_bytes (device memory, may be null). The
+  /// memory at d_out is written to even when the frame turns out to be damaged.
   void decompressAsync(const void* d_frame,
                        std::size_t capacity_bytes,
                        void* d_out,
@@ -182,7 +183,9 @@ class Pipeline {
                   void** d_out,
                   std::size_t* out_bytes,
                   cudaStream_t stream = nullptr);
-  /// Straight into the caller's buffer, which must hold the original length.
+  /// Straight into the caller's buffer, which must hold the original length. Header and checksums
+  /// are verified before the first byte is written, on either backend; a frame that passes them and
+  /// still does not decode (made to deceive) may leave part of its data there.
   void decompress(const void* d_in,
                   std::size_t n_bytes,
                   void* d_buffer,

@@ -55,5 +55,7 @@ std::uint64_t announcedHeaderBytes(ByteView front);
 /// Throws Error(kCorrupt) when the payload does not match its checksum. A no-op for 3.0 frames,
 /// which have none.
 void verifyPayload(const FrameHeader& header, ByteView payload);
+/// The same with a checksum that was computed elsewhere.
+void verifyPayloadCrc(const FrameHeader& header, std::uint32_t crc);
 
 }  // namespace fz

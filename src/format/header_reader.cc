@@ -292,11 +292,13 @@ void verifyPayload(const FrameHeader& header, ByteView payload) {
   FZ_REQUIRE(payload.size() == header.core.compressed_size, ErrorCode::kCorrupt,
              "frame: payload of {} bytes, the header announces {}", payload.size(),
              header.core.compressed_size);
-  if (header.minor() == 0) {
-    return;
+  if (header.minor() != 0) {
+    verifyPayloadCrc(header, crc32(payload));
   }
-  const std::uint32_t crc = crc32(payload);
-  FZ_REQUIRE(crc == header.core.data_checksum, ErrorCode::kCorrupt,
+}
+
+void verifyPayloadCrc(const FrameHeader& header, std::uint32_t crc) {
+  FZ_REQUIRE(header.minor() == 0 || crc == header.core.data_checksum, ErrorCode::kCorrupt,
              "frame: payload checksum {:08x}, computed {:08x}", header.core.data_checksum, crc);
 }
 

@@ -45,7 +45,12 @@ class CudaRunner {
   /// Waits for the last compressAsync or decompressAsync and throws what it found.
   std::size_t finishAsync(cudaStream_t stream);
 
-  /// The header of a frame on the device: the one read that decoding begins with.
+  /// The one read that decoding begins with: a frame's header, and its payload's checksum, which
+  /// the device computes meanwhile.
+  void openFrame(ByteView frame, FrameHeader& header, cudaStream_t stream);
+  /// Of the last frame that was opened.
+  std::uint32_t payloadCrc() const;
+  /// The header of a frame on the device. Waits.
   void fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t stream);
 
   void captureGraph(cudaStream_t stream);
@@ -93,7 +98,8 @@ class CudaRunner {
   std::uint32_t n_fields_ = 0;
   PoolBuffer aligned_input_;
   PoolBuffer uploaded_frame_;
-  std::uint8_t* pinned_header_ = nullptr;  // of the last frame that was opened
+  PoolBuffer opened_state_;                // a cuda::FrameState, of the last frame that was opened
+  std::uint8_t* pinned_header_ = nullptr;  // of the same, and behind it the payload's checksum
 
   cuda::CallTimer call_timer_;
   cudaEvent_t last_work_ = nullptr;

@@ -38,11 +38,13 @@ CudaRunner::CudaRunner(Pipeline::Impl& pipeline)
       header_template_(pipeline.pool),
       header_fields_(pipeline.pool),
       aligned_input_(pipeline.pool),
-      uploaded_frame_(pipeline.pool) {
+      uploaded_frame_(pipeline.pool),
+      opened_state_(pipeline.pool) {
+  constexpr std::size_t kPinnedBytes = kMaxHeaderBytes + sizeof(std::uint32_t);
   pinned_header_ =
-      static_cast<std::uint8_t*>(p_.pool.allocatePersistentPinned(kMaxHeaderBytes, "frame header"));
+      static_cast<std::uint8_t*>(p_.pool.allocatePersistentPinned(kPinnedBytes, "frame header"));
   FZ_REQUIRE(pinned_header_ != nullptr, ErrorCode::kOutOfMemory, "Pipeline: {} bytes pinned",
-             kMaxHeaderBytes);
+             kPinnedBytes);
   makeEvent(last_work_, cudaEventDisableTiming);
 }
 
@@ -300,6 +302,23 @@ void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t s
   call_timer_.begin(p_.profiling, stream);
   runToEnd(alignedInput(input, n_bytes, stream), n_bytes, stream);
   p_.frame_bytes = p_.dag->runBlock().frameResult().total_bytes;
+}
+
+void CudaRunner::openFrame(ByteView frame, FrameHeader& header, cudaStream_t stream) {
+  opened_state_.reserve(sizeof(cuda::FrameState), 0, "state of a frame");
+  auto* state = reinterpret_cast<cuda::FrameState*>(opened_state_.data());
+  if (frame.size() >= kCoreBytes) {  // less is refused as a header, whatever its checksum
+    cuda::enqueueFrameCrc(frame.data(), frame.size(), state, stream);
+    FZ_CUDA_CHECK(cudaMemcpyAsync(pinned_header_ + kMaxHeaderBytes, &state->payload_crc,
+                                  sizeof(state->payload_crc), cudaMemcpyDefault, stream));
+  }
+  fetchHeader(frame, header, stream);
+}
+
+std::uint32_t CudaRunner::payloadCrc() const {
+  std::uint32_t crc = 0;
+  std::memcpy(&crc, pinned_header_ + kMaxHeaderBytes, sizeof(crc));
+  return crc;
 }
 
 void CudaRunner::fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t stream) {

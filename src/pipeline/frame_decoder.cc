@@ -13,7 +13,6 @@
 #if FZ_HAVE_CUDA
 #include <cuda_runtime_api.h>
 
-#include "backends/cuda/frame_kernels.h"
 #include "backends/cuda/record.h"
 #include "backends/cuda/run_block.h"
 #include "backends/cuda/timing_event.h"
@@ -104,8 +103,11 @@ void FrameDecoder::decode(const FrameHeader& header,
   FZ_REQUIRE(limits.max_output_bytes == 0 || n_bytes <= limits.max_output_bytes, ErrorCode::kLimit,
              "frame: decodes to {} bytes, the limit is {}", n_bytes, limits.max_output_bytes);
   const bool on_cpu = context.backend == Backend::CPU;
+  // Before anything is decoded, so that damage leaves the caller's memory alone.
   if (on_cpu) {
-    verifyPayload(header, payload);  // a device does it on the way
+    verifyPayload(header, payload);
+  } else {
+    verifyPayloadCrc(header, payload_crc_);
   }
   putPlanKey(header, key_);
   if (plan_ == nullptr || plan_->key != key_) {
@@ -129,7 +131,7 @@ void FrameDecoder::decode(const FrameHeader& header,
     if (on_cpu) {
       dag.execute(stream);
     } else {
-      runCuda(header, payload, stream);
+      runCuda(header, stream);
     }
   } catch (...) {
     dag.reset(stream);
@@ -142,11 +144,11 @@ void FrameDecoder::decode(const FrameHeader& header,
 }
 
 #if !FZ_HAVE_CUDA
-void FrameDecoder::runCuda(const FrameHeader&, ByteView, cudaStream_t) {
+void FrameDecoder::runCuda(const FrameHeader&, cudaStream_t) {
   detail::throwError(ErrorCode::kNoDevice, "this build has no CUDA");
 }
 #else
-void FrameDecoder::runCuda(const FrameHeader& header, ByteView payload, cudaStream_t stream) {
+void FrameDecoder::runCuda(const FrameHeader& header, cudaStream_t stream) {
   constexpr int kMaxAttempts = 64;
   CompressionDAG& dag = plan_->dag;
   cuda::RunBlock& block = dag.runBlock();
@@ -159,27 +161,16 @@ void FrameDecoder::runCuda(const FrameHeader& header, ByteView payload, cudaStre
                        block.initial(static_cast<std::size_t>(plan_->nodes[i]->id)));
     }
   }
-  const bool has_crc = (header.core.flags & FZM_FLAG_DATA_CHECKSUM) != 0 && header.minor() > 0;
-  cuda::FrameState& state = block.initialFrame();
-  state = {};
-  state.payload_bytes = payload.size();
-  state.expected_crc = header.core.data_checksum;
   dag.enableProfiling(profiling_);
   for (int attempt = 0;; ++attempt) {
     FZ_REQUIRE(attempt < kMaxAttempts, ErrorCode::kInternal, "frame: not decoded after {} attempts",
                attempt);
     dag.enqueueCuda(stream);
-    if (has_crc) {
-      cuda::enqueuePayloadCrc(payload.data(), payload.size(), block.frameOnDevice(), stream);
-      cuda::enqueueCrcCheck(payload.data(), block.frameOnDevice(), stream);
-    }
     block.enqueueReadback(stream);
     if (call_timer_ != nullptr) {
       call_timer_->end(stream);
     }
     FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
-    FZ_REQUIRE(block.frameResult().mismatch == 0, ErrorCode::kCorrupt,
-               "frame: the payload does not match its checksum");
     if (dag.finishCuda(stream)) {
       return;
     }

@@ -49,6 +49,8 @@ class FrameDecoder {
   const DecodePlan* plan() const { return plan_.get(); }
   const std::vector<Stage*>& customStages() const { return custom_stages_; }
   void enableProfiling(bool on) { profiling_ = on; }
+  /// The payload's checksum as a device found it; the CPU computes its own.
+  void setPayloadCrc(std::uint32_t crc) { payload_crc_ = crc; }
   /// Told when a device has the last work of a decode; may be null.
   void setCallTimer(cuda::CallTimer* timer) { call_timer_ = timer; }
   bool isFor(MemoryStrategy strategy) const { return strategy_ == strategy; }
@@ -57,7 +59,7 @@ class FrameDecoder {
   class InverseMode;
 
   /// Runs the plan on a device until every size is settled.
-  void runCuda(const FrameHeader& header, ByteView payload, cudaStream_t stream);
+  void runCuda(const FrameHeader& header, cudaStream_t stream);
   void bindSegments(const FrameHeader& header, ByteView payload, cudaStream_t stream);
 
   MemoryPool* pool_;
@@ -65,6 +67,7 @@ class FrameDecoder {
   std::vector<Stage*> custom_stages_;
   std::unique_ptr<DecodePlan> plan_;
   bool profiling_ = false;
+  std::uint32_t payload_crc_ = 0;
   cuda::CallTimer* call_timer_ = nullptr;
   std::vector<std::uint16_t> key_;  // of the frame at hand
 };

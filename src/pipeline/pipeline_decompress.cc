@@ -83,7 +83,7 @@ void Pipeline::Impl::openFrame(ByteView& bytes, [[maybe_unused]] cudaStream_t st
     cuda->enter(stream);
     cuda->callTimer().begin(profiling, stream);
     bytes = cuda->toDevice(bytes, stream);
-    cuda->fetchHeader(bytes, read_header, stream);
+    cuda->openFrame(bytes, read_header, stream);
     return;
   }
 #endif
@@ -112,6 +112,7 @@ std::size_t Pipeline::Impl::runDecompress(ByteView bytes,
   decoder->enableProfiling(profiling);
 #if FZ_HAVE_CUDA
   decoder->setCallTimer(cuda != nullptr ? &cuda->callTimer() : nullptr);
+  decoder->setPayloadCrc(cuda != nullptr ? cuda->payloadCrc() : 0);
 #endif
   decoder->decode(header, bytes.subspan(header.core.header_size), limits, context, provide, stream);
   if (profiling) {

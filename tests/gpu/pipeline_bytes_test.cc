@@ -113,6 +113,33 @@ TEST_P(DevicePreset, EveryFlippedBitOfASmallFrameIsNoticed) {
   }
 }
 
+TEST_P(DevicePreset, ADamagedFrameLeavesTheCallersBufferAlone) {
+  const Field field = smoothField(DataType::FLOAT32, {30'000, 1, 1});
+  const FrameBytes frame = cpuFrame(GetParam(), field);
+  Pipeline pipeline;
+  pipeline.setBackend(Backend::CUDA);
+  loadPreset(pipeline, GetParam(), field);
+  pipeline.finalize();
+  const DeviceBytesBuffer on_device{ByteView(frame)};
+  const DeviceBytesBuffer out(field.bytes.size());
+  std::size_t n_bytes = 0;
+  const auto decode = [&] {
+    pipeline.decompress(on_device.data(), frame.size(), out.data(), out.size(), &n_bytes);
+  };
+  for (const std::size_t at :
+       {frame.size() - 1, frame.size() - frame.size() / 8, std::size_t{80}}) {
+    FrameBytes damaged = frame;
+    damaged[at] ^= 16;
+    on_device.put(damaged);
+    FZ_CUDA_CHECK(cudaMemset(out.data(), 0xEE, out.size()));
+    EXPECT_EQ(codeOf(decode), ErrorCode::kCorrupt) << at;
+    EXPECT_TRUE(out.get(out.size()) == FrameBytes(out.size(), 0xEE)) << "damage at " << at;
+  }
+  on_device.put(frame);
+  EXPECT_NO_THROW(decode());
+  EXPECT_EQ(n_bytes, out.size());
+}
+
 INSTANTIATE_TEST_SUITE_P(Presets,
                          DevicePreset,
                          testing::ValuesIn(presetNames()),

@@ -63,6 +63,7 @@ __global__ void __launch_bounds__(kThreads)
     payloadCrcKernel(const std::uint8_t* payload, unsigned n_rounds, FrameState* state) {
   __shared__ std::uint32_t tables[4][256];
   __shared__ std::uint32_t parts[kThreads];
+  payload += state->payload_offset;
   const std::uint64_t n_main = state->payload_bytes / 16 * 16;  // the rest is left to one thread
   const std::uint64_t begin = std::uint64_t{blockIdx.x} * n_rounds * kRoundBytes;
   if (begin >= n_main) {
@@ -171,11 +172,15 @@ __global__ void __launch_bounds__(kThreads) headerKernel(const std::uint8_t* hea
 }
 
 __global__ void crcCheckKernel(const std::uint8_t* payload, FrameState* state) {
-  const std::uint32_t crc = finishPayloadCrc(payload, state);
+  const std::uint32_t crc = finishPayloadCrc(payload + state->payload_offset, state);
   if (threadIdx.x == 0) {
     state->payload_crc = crc;
     if (crc != state->expected_crc && state->mismatch == 0) {
       state->mismatch = 1;
+      // Decoders that follow find no damaged bytes to decode.
+      for (std::uint64_t& n_bytes : state->segment_bytes) {
+        n_bytes = 0;
+      }
     }
   }
 }

@@ -50,8 +50,16 @@ void enqueueHeader(const std::uint8_t* header_template,
                    std::uint8_t* frame,
                    FrameState* state,
                    cudaStream_t stream);
-/// Decoding: finishes the payload's checksum and compares it with state->expected_crc.
+/// Decoding: finishes the payload's checksum and compares it with state->expected_crc. A payload
+/// that does not pass sets state->mismatch to 1 and has no bytes in any segment.
 void enqueueCrcCheck(const std::uint8_t* payload, FrameState* state, cudaStream_t stream);
+/// The checksum of a frame's payload into state->payload_crc, for a host that has not seen the
+/// header yet; the frame has at least the bytes of a header's core. Means nothing where the header
+/// does not stand up to the host's checks.
+void enqueueFrameCrc(const std::uint8_t* frame,
+                     std::uint64_t n_bytes,
+                     FrameState* state,
+                     cudaStream_t stream);
 
 /// A header field that may differ between frames of one kind, and where it is wanted (may be null).
 struct FieldTarget {
@@ -85,8 +93,9 @@ void enqueueExtract(const std::uint8_t* payload,
                     std::uint32_t index,
                     cudaStream_t stream);
 
-/// Offsets in the header that these kernels write.
+/// Offsets in the header that these kernels read or write.
 struct HeaderOffsets {
+  static constexpr std::uint32_t kHeaderSize = 24;
   static constexpr std::uint32_t kPayloadCrc = 72;
   static constexpr std::uint32_t kHeaderCrc = 76;
 };

@@ -83,6 +83,19 @@ __global__ void __launch_bounds__(kThreads) openKernel(const std::uint8_t* frame
   }
 }
 
+/// Nothing in the header is trusted: what does not fit leaves an empty payload.
+__global__ void locatePayloadKernel(const std::uint8_t* frame,
+                                    std::uint64_t n_bytes,
+                                    FrameState* state) {
+  const std::uint64_t header_bytes = readField(frame, HeaderOffsets::kHeaderSize, 8);
+  const bool fits = header_bytes <= n_bytes && header_bytes % 16 == 0;
+  state->payload_offset = fits ? header_bytes : 0;
+  state->payload_bytes = fits ? n_bytes - header_bytes : 0;
+  state->crc_remainder = 0;
+  state->expected_crc = 0;
+  state->mismatch = 0;
+}
+
 /// From any byte offset to an aligned place: whole words of the target; reads whole words too, the
 /// last of which may reach a few bytes past the segment but never past the word that holds its end.
 __global__ void extractKernel(const std::uint8_t* payload,
@@ -122,6 +135,16 @@ void enqueueOpen(const std::uint8_t* frame,
   openKernel<<<1, kThreads, header_bytes, stream>>>(frame, capacity_bytes, header_template,
                                                     header_bytes, fields, n_fields, limits, state);
   checkLaunch("openKernel");
+}
+
+void enqueueFrameCrc(const std::uint8_t* frame,
+                     std::uint64_t n_bytes,
+                     FrameState* state,
+                     cudaStream_t stream) {
+  locatePayloadKernel<<<1, 1, 0, stream>>>(frame, n_bytes, state);
+  checkLaunch("locatePayloadKernel");
+  enqueuePayloadCrc(frame, n_bytes, state, stream);
+  enqueueCrcCheck(frame, state, stream);
 }
 
 void enqueueExtract(const std::uint8_t* payload,

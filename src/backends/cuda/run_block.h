@@ -18,6 +18,7 @@ namespace fz::cuda {
 struct FrameState {
   std::uint64_t total_bytes;  ///< header and payload
   std::uint64_t payload_bytes;
+  std::uint64_t payload_offset;  ///< from where kernels are told that the payload begins; mostly 0
   std::uint64_t segment_bytes[FZM_MAX_BUFFERS];
   std::uint64_t segment_offset[FZM_MAX_BUFFERS];  ///< within the payload
   std::uint32_t payload_crc;                      ///< as stored in the header
