@@ -185,7 +185,10 @@ void CompressionDAG::enqueueNodeCuda(DAGNode& node, cudaStream_t stream) {
       outputs[port] = {capacities[port] == 0 ? nullptr : static_cast<std::uint8_t*>(buffer.d_ptr),
                        capacities[port], buffer.size_exact};
     }
-    stage->enqueueCuda({inputs, outputs, state.block.onDevice(i), stream, pool_});
+    {
+      const ScratchScope scope(*this);
+      stage->enqueueCuda({inputs, outputs, state.block.onDevice(i), stream, pool_});
+    }
     const bool is_settled =
         !stage->isInverse() || node.dependents.empty() ||
         bufferAt(node.output_buffer_ids.front()).has_planned_size ||
