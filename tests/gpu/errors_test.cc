@@ -8,10 +8,8 @@
 namespace fz::test {
 namespace {
 
-class DeviceErrors : public testing::Test {
+class DeviceErrors : public OnDevice<> {
  protected:
-  void SetUp() override{FZ_SKIP_WITHOUT_DEVICE()}
-
   Field field_ = smoothField(DataType::FLOAT32, {20'000, 1, 1});
 };
 

@@ -17,10 +17,8 @@ Field fieldOf(const std::vector<float>& values) {
 }
 
 /// Presets whose stages can all be captured.
-class DeviceGraph : public testing::TestWithParam<std::string> {
+class DeviceGraph : public OnDevice<testing::TestWithParam<std::string>> {
  protected:
-  void SetUp() override { FZ_SKIP_WITHOUT_DEVICE() }
-
   static void capture(Pipeline& pipeline, const std::string& preset, cudaStream_t stream) {
     pipeline.setBackend(Backend::CUDA);
     pipeline.enableGraphMode(true);
@@ -126,10 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Presets,
                                          "lorenzo_bitpack"),
                          [](const auto& param) { return param.param; });
 
-class DeviceGraphRules : public testing::Test {
- protected:
-  void SetUp() override { FZ_SKIP_WITHOUT_DEVICE() }
-};
+class DeviceGraphRules : public OnDevice<> {};
 
 TEST_F(DeviceGraphRules, TheDefaultStreamIsRefused) {
   Pipeline pipeline(kBytes, MemoryStrategy::PREALLOCATE);

@@ -15,10 +15,8 @@ std::vector<std::string> presetNames() {
   return names;
 }
 
-class DevicePreset : public testing::TestWithParam<std::string> {
+class DevicePreset : public OnDevice<testing::TestWithParam<std::string>> {
  protected:
-  void SetUp() override { FZ_SKIP_WITHOUT_DEVICE() }
-
   static std::vector<Field> fields() {
     std::vector<Field> all;
     for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
@@ -145,10 +143,7 @@ INSTANTIATE_TEST_SUITE_P(Presets,
                          testing::ValuesIn(presetNames()),
                          [](const auto& param) { return param.param; });
 
-class DevicePipeline : public testing::Test {
- protected:
-  void SetUp() override { FZ_SKIP_WITHOUT_DEVICE() }
-};
+class DevicePipeline : public OnDevice<> {};
 
 TEST_F(DevicePipeline, SizesAndPointersMayChangeFromCallToCall) {
   Pipeline cpu;

@@ -1,4 +1,3 @@
-#include <cstdlib>
 #include <gtest/gtest.h>
 
 #include "fz/backend.h"
@@ -24,11 +23,6 @@ auto outcomeOf(F f) -> Outcome<decltype(f())> {
   } catch (const InvalidArgument& e) {
     return {{}, errorCodeName(e.code())};
   }
-}
-
-/// Under a sanitizer every access is followed, so only small sizes are tried there.
-bool isSmallRun() {
-  return std::getenv("FZ_GPU_SMALL") != nullptr;
 }
 
 /// f(setup, input bytes) over every setup, input and size.
@@ -62,14 +56,7 @@ std::unique_ptr<Stage> makeFor(const StageSetup& s, const Bytes& original) {
 }
 
 /// One test per stage. A stage without kernels runs on the host, and must still be right.
-class DeviceBytes : public testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override {
-    if (!isBackendAvailable(Backend::CUDA)) {
-      GTEST_SKIP() << "no CUDA device";
-    }
-  }
-};
+class DeviceBytes : public OnDevice<testing::TestWithParam<std::string>> {};
 
 TEST_P(DeviceBytes, EncodingGivesTheBytesOfTheCpu) {
   forEveryCase(GetParam(), [](const StageSetup& s, const Bytes& original) {
