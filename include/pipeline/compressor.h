@@ -78,6 +78,9 @@ class Pipeline {
   /// kMaxThreads, and fewer when the system gives no more: getThreads() tells. Any time.
   void setThreads(std::size_t n_threads);
   std::size_t getThreads() const;
+  /// Accepted for compatibility and kept, at least 1. Branches do not run side by side: on CUDA all
+  /// work of a call goes to the stream that the call was given, on the CPU stages follow each
+  /// other.
   void setNumStreams(int n_streams);
   int getNumStreams() const;
   /// x is the fastest axis; x = 0: as many as the data leave. Before or after addStage; a stage's

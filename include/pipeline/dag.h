@@ -108,7 +108,8 @@ class CompressionDAG {
 
   /// Orders the stages. Throws Error(kGraph) naming the stages of a cycle.
   void finalize();
-  /// Accepted for compatibility; CPU stages use all threads, one stage after the other.
+  /// Accepted for compatibility; stages run one after the other, on the CPU each over all threads,
+  /// on a device all on the stream of the call.
   void configureStreams(int n_streams);
   /// Runs all stages. Throws what a stage throws; the graph can be run again afterwards.
   void execute(cudaStream_t stream);

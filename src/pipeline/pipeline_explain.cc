@@ -51,7 +51,10 @@ std::string Pipeline::explain() const {
   }
   text += fmt::format("header of {} bytes; {} buffers share {} regions\n", p.header_bytes,
                       p.dag->getBufferCount(), p.dag->getColorRegionCount());
-  text += "fused groups: none; stages run one after the other, each over all threads\n";
+  text += fmt::format(
+      "fused groups: none; stages run one after the other, {}{}\n",
+      p.backend == Backend::CUDA ? "on one stream" : "each over all threads",
+      p.n_streams > 1 ? fmt::format(" ({} streams were asked for)", p.n_streams) : std::string());
   return text;
 }
 
