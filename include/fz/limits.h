@@ -12,7 +12,9 @@ inline constexpr std::size_t kMaxThreads = 1024;
 /// Error(kLimit) before the memory is taken.
 struct DecodeLimits {
   std::uint64_t max_output_bytes = 0;
-  /// Working memory besides the frame and the output.
+  /// Working memory besides the frame and the output: buffers between the stages, what the stages
+  /// keep for their own work, aligned copies of parts of the frame, and on a device the frame's
+  /// copy there where it came from the host.
   std::uint64_t max_memory_bytes = 0;
 };
 

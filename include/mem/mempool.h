@@ -92,6 +92,12 @@ class MemoryPool {
   std::size_t getReleaseThreshold() const;
   void synchronize(cudaStream_t stream);
 
+  /// Bytes that Scratch may take on top of what is in use now; more throws Error(kLimit) there. A
+  /// graph sets it while a stage runs.
+  void setScratchAllowance(std::size_t n_bytes);
+  /// Throws Error(kLimit) when the allowance does not hold n_bytes more.
+  void requireScratchAllowance(std::size_t n_bytes) const;
+
   std::size_t getPersistentDeviceBytes() const;
   std::size_t getPersistentPinnedBytes() const;
   /// Bytes handed out and not freed, persistent ones included.

@@ -17,7 +17,8 @@ class Scratch {
   ~Scratch();
 
   /// At least n values, 64-byte aligned, contents undefined. From the pool when there is one.
-  /// Throws Error(kOutOfMemory). The pool must outlive this object or be the same in every call.
+  /// Throws Error(kOutOfMemory), and Error(kLimit) beyond the pool's allowance. The pool must
+  /// outlive this object or be the same in every call.
   template <class T>
   std::span<T> get(MemoryPool* pool, std::size_t n) {
     return {static_cast<T*>(bytes(pool, n * sizeof(T))), n};

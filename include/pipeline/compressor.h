@@ -84,6 +84,9 @@ class Pipeline {
   /// kMaxThreads, and fewer when the system gives no more: getThreads() tells. Any time.
   void setThreads(std::size_t n_threads);
   std::size_t getThreads() const;
+  /// Accepted for compatibility and kept, at least 1. Branches do not run side by side: on CUDA all
+  /// work of a call goes to the stream that the call was given, on the CPU stages follow each
+  /// other.
   void setNumStreams(int n_streams);
   int getNumStreams() const;
   /// x is the fastest axis; x = 0: as many as the data leave. Before or after addStage; a stage's
@@ -170,7 +173,8 @@ class Pipeline {
                      cudaStream_t stream);
   /// CUDA only: enqueues the decoding of a frame that this pipeline's settings could have written
   /// for an input of original_bytes, without waiting and without reading it on the host. Works from
-  /// inside a stream capture. The bytes written go to d_out_bytes (device memory, may be null).
+  /// inside a stream capture. The bytes written go to d_out_bytes (device memory, may be null). The
+  /// memory at d_out is written to even when the frame turns out to be damaged.
   void decompressAsync(const void* d_frame,
                        std::size_t capacity_bytes,
                        void* d_out,

@@ -125,7 +125,8 @@ class CompressionDAG {
 
   /// Orders the stages. Throws Error(kGraph) naming the stages of a cycle.
   void finalize();
-  /// Accepted for compatibility; CPU stages use all threads, one stage after the other.
+  /// Accepted for compatibility; stages run one after the other, on the CPU each over all threads,
+  /// on a device all on the stream of the call.
   void configureStreams(int n_streams);
   /// Runs all stages. Throws what a stage throws; the graph can be run again afterwards.
   void execute(cudaStream_t stream);
@@ -151,8 +152,24 @@ class CompressionDAG {
   void updateBufferSize(int buffer_id, std::size_t n_bytes);
   /// Called when an external output is too small; must return memory of at least that size.
   void setExternalGrower(std::function<void*(int buffer_id, std::size_t n_bytes)> grow);
-  /// Bytes that buffers may take together; more throws Error(kLimit). 0: no limit.
-  void setMemoryLimit(std::size_t n_bytes) { memory_limit_bytes_ = n_bytes; }
+  /// Bytes that buffers, the stages' work memory and the `n_elsewhere` bytes that the run needs
+  /// elsewhere may take together; more throws Error(kLimit). 0: no limit.
+  void setMemoryLimit(std::size_t n_bytes, std::size_t n_elsewhere = 0) {
+    memory_limit_bytes_ = n_bytes;
+    elsewhere_bytes_ = n_elsewhere;
+  }
+  /// While it lives, what Scratch takes from the pool counts as work memory of this graph.
+  class ScratchScope {
+   public:
+    explicit ScratchScope(CompressionDAG& dag);
+    ScratchScope(const ScratchScope&) = delete;
+    ScratchScope& operator=(const ScratchScope&) = delete;
+    ~ScratchScope();
+
+   private:
+    CompressionDAG& dag_;
+    std::size_t before_bytes_;
+  };
 
   /// Estimates from the external input sizes, through every stage. `proven` asks for the sizes
   /// that no input can exceed. Returns one size per buffer.
@@ -255,6 +272,8 @@ class CompressionDAG {
   void freeBuffer(BufferInfo& buffer, cudaStream_t stream);
   void growRegion(Region& region, std::size_t n_bytes, cudaStream_t stream);
   void* allocate(std::size_t n_bytes, const std::string& tag, cudaStream_t stream);
+  /// What the memory limit leaves; all that there can be when there is none.
+  std::size_t bytesLeft() const;
 
   MemoryPool* pool_;
   MemoryStrategy strategy_;
@@ -269,6 +288,8 @@ class CompressionDAG {
   std::function<void(cudaStream_t)> before_stages_;
   std::shared_ptr<CudaState> cuda_;  // shared only because the type is hidden here
   std::size_t memory_limit_bytes_ = 0;
+  std::size_t elsewhere_bytes_ = 0;
+  std::size_t scratch_bytes_ = 0;  // that stages took in runs of this graph
   std::size_t current_bytes_ = 0;
   std::size_t peak_bytes_ = 0;
   int n_streams_ = 1;

@@ -89,6 +89,7 @@ struct MemoryPool::Impl {
   std::size_t kept_bytes = 0;
   std::size_t keep_limit_bytes = std::numeric_limits<std::size_t>::max();
   std::size_t used_bytes = 0;
+  std::size_t scratch_ceiling_bytes = std::numeric_limits<std::size_t>::max();  // of used_bytes
   std::size_t peak_bytes = 0;
   std::size_t n_system_allocations = 0;
   bool fallback = false;
@@ -263,6 +264,17 @@ std::size_t MemoryPool::getReleaseThreshold() const {
 void MemoryPool::synchronize(cudaStream_t /*stream*/) {
 }
 
+void MemoryPool::setScratchAllowance(std::size_t n_bytes) {
+  const std::size_t n_most = std::numeric_limits<std::size_t>::max() - impl_->used_bytes;
+  impl_->scratch_ceiling_bytes = impl_->used_bytes + std::min(n_bytes, n_most);
+}
+void MemoryPool::requireScratchAllowance(std::size_t n_bytes) const {
+  const std::size_t n_left =
+      impl_->scratch_ceiling_bytes - std::min(impl_->used_bytes, impl_->scratch_ceiling_bytes);
+  FZ_REQUIRE(n_bytes <= n_left, ErrorCode::kLimit, "scratch: {} bytes, the memory limit leaves {}",
+             n_bytes, n_left);
+}
+
 std::size_t MemoryPool::getPersistentDeviceBytes() const {
   return impl_->persistentBytes(false);
 }
@@ -335,6 +347,9 @@ void* Scratch::bytes(MemoryPool* pool, std::size_t n_bytes) {
   }
   release();
   const std::size_t rounded = blockBytes(std::max<std::size_t>(n_bytes, kAlignment));
+  if (pool != nullptr) {
+    pool->requireScratchAllowance(rounded);
+  }
   pool_ = pool;
   memory_ = pool != nullptr ? pool->allocatePersistentDevice(rounded, "scratch")
                             : std::aligned_alloc(kAlignment, rounded);

@@ -69,8 +69,11 @@ class CudaRunner {
   cuda::CallTimer& callTimer() { return call_timer_; }
   /// Throws Error(kInvalidArgument) when a kernel cannot read the memory at `data`.
   void requireDevicePointer(const void* data, const char* what) const;
-  /// Host memory is copied up into the pipeline's own buffer; device memory is taken as it is.
+  /// Host memory, and device memory that is not aligned, is copied into the pipeline's own buffer;
+  /// other device memory is taken as it is. Throws Error(kLimit) when the copy is too large.
   ByteView toDevice(ByteView bytes, cudaStream_t stream);
+  /// Bytes of the last frame's copy; 0 when it was taken as it is.
+  std::size_t uploadedBytes() const { return uploaded_bytes_; }
 
  private:
   struct Attempt {
@@ -98,6 +101,7 @@ class CudaRunner {
   std::uint32_t n_fields_ = 0;
   PoolBuffer aligned_input_;
   PoolBuffer uploaded_frame_;
+  std::size_t uploaded_bytes_ = 0;
   PoolBuffer opened_state_;                // a cuda::FrameState, of the last frame that was opened
   std::uint8_t* pinned_header_ = nullptr;  // of the same, and behind it the payload's checksum
 

@@ -107,8 +107,13 @@ ByteView CudaRunner::toDevice(ByteView bytes, cudaStream_t stream) {
   cudaPointerAttributes attributes = {};
   FZ_CUDA_CHECK(cudaPointerGetAttributes(&attributes, bytes.data()));
   if (attributes.type != cudaMemoryTypeUnregistered && cuda::isAligned(bytes.data())) {
+    uploaded_bytes_ = 0;
     return bytes;
   }
+  FZ_REQUIRE(p_.limits.max_memory_bytes == 0 || bytes.size() <= p_.limits.max_memory_bytes,
+             ErrorCode::kLimit, "frame: {} bytes to copy to the device, the memory limit is {}",
+             bytes.size(), p_.limits.max_memory_bytes);
+  uploaded_bytes_ = bytes.size();
   uploaded_frame_.reserve(bytes.size(), 0, "frame on the device");
   FZ_CUDA_CHECK(cudaMemcpyAsync(uploaded_frame_.data(), bytes.data(), bytes.size(),
                                 cudaMemcpyDefault, stream));

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "core/require.h"
 #include "mem/mempool.h"
@@ -15,10 +16,33 @@ constexpr int kMaxAttempts = 64;
 
 }  // namespace
 
+std::size_t CompressionDAG::bytesLeft() const {
+  if (memory_limit_bytes_ == 0) {
+    return std::numeric_limits<std::size_t>::max();
+  }
+  const std::size_t n_used = current_bytes_ + scratch_bytes_ + elsewhere_bytes_;
+  return memory_limit_bytes_ - std::min(n_used, memory_limit_bytes_);
+}
+
+CompressionDAG::ScratchScope::ScratchScope(CompressionDAG& dag)
+    : dag_(dag), before_bytes_(dag.pool_->getCurrentUsage()) {
+  dag.pool_->setScratchAllowance(dag.bytesLeft());
+}
+
+CompressionDAG::ScratchScope::~ScratchScope() {
+  dag_.pool_->setScratchAllowance(std::numeric_limits<std::size_t>::max());
+  // A stage that grew gave its smaller block back, so the difference may fall as well.
+  const std::size_t after_bytes = dag_.pool_->getCurrentUsage();
+  dag_.scratch_bytes_ =
+      after_bytes >= before_bytes_
+          ? dag_.scratch_bytes_ + (after_bytes - before_bytes_)
+          : dag_.scratch_bytes_ - std::min(dag_.scratch_bytes_, before_bytes_ - after_bytes);
+}
+
 void* CompressionDAG::allocate(std::size_t n_bytes, const std::string& tag, cudaStream_t stream) {
-  FZ_REQUIRE(memory_limit_bytes_ == 0 || current_bytes_ + n_bytes <= memory_limit_bytes_,
-             ErrorCode::kLimit, "{}: {} bytes more than the {} in use exceed the limit of {} bytes",
-             tag, n_bytes, current_bytes_, memory_limit_bytes_);
+  FZ_REQUIRE(n_bytes <= bytesLeft(), ErrorCode::kLimit,
+             "{}: {} bytes more than the {} in use exceed the limit of {} bytes", tag, n_bytes,
+             current_bytes_ + scratch_bytes_ + elsewhere_bytes_, memory_limit_bytes_);
   void* memory = pool_->allocate(n_bytes, stream, tag, true);
   FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory, "{}: {} bytes could not be had", tag,
              n_bytes);
@@ -112,7 +136,10 @@ void CompressionDAG::runUntilDone(DAGNode& node,
       capacities[port] = capacities[port] == 0 ? 0 : buffer.allocated_size;
     }
     stage.setOutputCapacities(capacities);
-    stage.execute(stream, pool_, node.exec_inputs, node.exec_outputs, node.exec_sizes);
+    {
+      const ScratchScope scope(*this);
+      stage.execute(stream, pool_, node.exec_inputs, node.exec_outputs, node.exec_sizes);
+    }
     const std::vector<std::size_t>& needed = stage.neededOutputSizes();
     if (!needed.empty()) {
       for (std::size_t port = 0; port < capacities.size(); ++port) {

@@ -212,7 +212,10 @@ void CompressionDAG::enqueueNodeCuda(DAGNode& node, cudaStream_t stream) {
                     stream);
     }
     const std::vector<CudaOutput> outputs = outputsCuda(node, capacities);
-    stage->enqueueCuda({inputs, outputs, state.block.onDevice(i), stream, pool_});
+    {
+      const ScratchScope scope(*this);
+      stage->enqueueCuda({inputs, outputs, state.block.onDevice(i), stream, pool_});
+    }
     const bool is_settled =
         !stage->isInverse() || node.dependents.empty() ||
         bufferAt(node.output_buffer_ids.front()).has_planned_size ||

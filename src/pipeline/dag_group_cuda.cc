@@ -75,6 +75,7 @@ void CompressionDAG::enqueueGroupCuda(FusedGroup& group, cudaStream_t stream) {
   run.all_passes = capture_mode_ || !caller_waits_;
   const unsigned first_pass = run.all_passes ? 0 : group.pass;
   const unsigned end_pass = run.all_passes ? n_passes : first_pass + 1;
+  const ScratchScope scope(*this);
   for (run.pass = first_pass; run.pass < end_pass; ++run.pass) {
     GroupArgs args;
     group::FieldArgs field = {};

@@ -67,6 +67,7 @@ FrameDecoder::~FrameDecoder() = default;
 void FrameDecoder::bindSegments(const FrameHeader& header,
                                 ByteView payload,
                                 [[maybe_unused]] cudaStream_t stream) {
+  const CompressionDAG::ScratchScope scope(plan_->dag);
   for (std::size_t i = 0; i < header.buffers.size(); ++i) {
     const FZMBufferEntry& entry = header.buffers[i];
     const auto found = plan_->segment_buffers.find(entry.dag_buffer_id);
@@ -117,9 +118,9 @@ void FrameDecoder::decode(const FrameHeader& header,
   plan_->configure(header);
   CompressionDAG& dag = plan_->dag;
   dag.reset(stream);
+  dag.setMemoryLimit(limits.max_memory_bytes, frame_copy_bytes_);
   bindSegments(header, payload, stream);
   dag.setExecContext(&context);
-  dag.setMemoryLimit(limits.max_memory_bytes);
   dag.setExternalOutput(plan_->result_buffer, nullptr, 0);
   // A stage may begin with less and ask for the rest once its stream has confirmed it.
   dag.setExternalGrower([&](int /*buffer_id*/, std::size_t stage_bytes) {

@@ -49,6 +49,8 @@ class FrameDecoder {
   const DecodePlan* plan() const { return plan_.get(); }
   const std::vector<Stage*>& customStages() const { return custom_stages_; }
   void enableProfiling(bool on) { profiling_ = on; }
+  /// Bytes that a copy of the frame takes; they count against the memory limit.
+  void setFrameCopyBytes(std::size_t n_bytes) { frame_copy_bytes_ = n_bytes; }
   /// The payload's checksum as a device found it; the CPU computes its own.
   void setPayloadCrc(std::uint32_t crc) { payload_crc_ = crc; }
   /// Told when a device has the last work of a decode; may be null.
@@ -68,6 +70,7 @@ class FrameDecoder {
   std::unique_ptr<DecodePlan> plan_;
   bool profiling_ = false;
   std::uint32_t payload_crc_ = 0;
+  std::size_t frame_copy_bytes_ = 0;
   cuda::CallTimer* call_timer_ = nullptr;
   std::vector<std::uint16_t> key_;  // of the frame at hand
 };

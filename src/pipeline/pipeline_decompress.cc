@@ -113,6 +113,7 @@ std::size_t Pipeline::Impl::runDecompress(ByteView bytes,
 #if FZ_HAVE_CUDA
   decoder->setCallTimer(cuda != nullptr ? &cuda->callTimer() : nullptr);
   decoder->setPayloadCrc(cuda != nullptr ? cuda->payloadCrc() : 0);
+  decoder->setFrameCopyBytes(cuda != nullptr ? cuda->uploadedBytes() : 0);
 #endif
   decoder->decode(header, bytes.subspan(header.core.header_size), limits, context, provide, stream);
   if (profiling) {

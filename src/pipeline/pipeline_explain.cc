@@ -68,6 +68,10 @@ std::string Pipeline::explain() const {
   }
   text += fmt::format("header of {} bytes; {} buffers share {} regions\n", p.header_bytes,
                       p.dag->getBufferCount(), p.dag->getColorRegionCount());
+  text += fmt::format(
+      "runs {}{}\n",
+      p.backend == Backend::CUDA ? "on one stream" : "stage after stage, each over all threads",
+      p.n_streams > 1 ? fmt::format(" ({} streams were asked for)", p.n_streams) : std::string());
   return text + explainGroups(*p.dag, p.context.fusion);
 }
 

@@ -9,6 +9,7 @@
 
 #include "cuda_check.h"
 #include "fz/presets.h"
+#include "gpu/device_fixture.h"
 #include "pipeline/compressor.h"
 #include "support/fields.h"
 #include "support/pipelines.h"
@@ -96,10 +97,5 @@ inline FrameBytes frameOnDevice(Pipeline& pipeline,
   const CompressedView view = pipeline.compress(input.data(), n_bytes, stream);
   return fromDevice(view.data, view.n_bytes);
 }
-
-#define FZ_SKIP_WITHOUT_DEVICE()            \
-  if (!isBackendAvailable(Backend::CUDA)) { \
-    GTEST_SKIP() << "no CUDA device";       \
-  }
 
 }  // namespace fz::test

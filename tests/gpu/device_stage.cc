@@ -1,14 +1,12 @@
 #include "gpu/device_stage.h"
 
 #include <algorithm>
-#include <gtest/gtest.h>
 
 #include <cuda_runtime_api.h>
 
 #include "backends/cpu/exec_context.h"
 #include "cuda_check.h"
-#include "fzm_format.h"
-#include "stage/stage_factory.h"
+#include "support/stage_run.h"
 
 namespace fz::test {
 
@@ -50,22 +48,6 @@ class GuardedDevice {
   void* memory_ = nullptr;
 };
 
-std::vector<GuardedDevice> makeBuffers(const std::vector<std::size_t>& sizes, std::uint8_t poison) {
-  std::vector<GuardedDevice> buffers;
-  for (const std::size_t n : sizes) {
-    buffers.emplace_back(n, poison);
-  }
-  return buffers;
-}
-
-std::vector<void*> pointers(const std::vector<GuardedDevice>& buffers) {
-  std::vector<void*> all;
-  for (const GuardedDevice& b : buffers) {
-    all.push_back(b.data());
-  }
-  return all;
-}
-
 }  // namespace
 
 MemoryPool& devicePool() {
@@ -78,78 +60,22 @@ MemoryPool& devicePool() {
 }
 
 Encoded encodeOnDevice(Stage& stage, ByteView input, std::uint8_t poison) {
-  stage.setExecContext(&kOnDevice);
-  stage.setInverse(false);
-  stage.beginRun();
   const GuardedDevice on_device(input);
-  const std::vector<std::size_t> limits = stage.maxOutputSizes({input.size()});
-  std::vector<std::size_t> sizes = stage.estimateOutputSizes({input.size()});
-  for (int attempt = 0;; ++attempt) {
-    const std::vector<GuardedDevice> buffers = makeBuffers(sizes, poison);
-    stage.setOutputCapacities(sizes);
-    stage.execute(nullptr, &devicePool(), {on_device.data()}, pointers(buffers), {input.size()});
-    for (const GuardedDevice& b : buffers) {
-      EXPECT_TRUE(b.isIntact()) << stage.getName() << " wrote past the end of an output";
-    }
-    const std::vector<std::size_t> needed = stage.neededOutputSizes();
-    if (!needed.empty() && attempt < 8) {
-      for (std::size_t i = 0; i < sizes.size(); ++i) {
-        sizes[i] = std::max(sizes[i], needed[i]);
-      }
-      continue;
-    }
-    if (stage.wantsRerun() && attempt < 8) {
-      continue;
-    }
-    stage.postStreamSync(nullptr);
-    stage.checkResult();
-    Encoded encoded;
-    encoded.version = stage.getStageVersion();
-    encoded.config.resize(FZM_STAGE_CONFIG_SIZE);
-    encoded.config.resize(stage.serializeHeader(0, encoded.config.data(), encoded.config.size()));
-    for (std::size_t i = 0; i < buffers.size(); ++i) {
-      const std::size_t n_used = stage.getActualOutputSize(static_cast<int>(i));
-      EXPECT_LE(n_used, sizes[i]) << stage.getName() << " port " << i;
-      EXPECT_LE(n_used, limits[i]) << stage.getName() << " port " << i << " exceeds its limit";
-      encoded.streams.push_back(buffers[i].take(std::min(n_used, sizes[i])));
-    }
-    return encoded;
-  }
+  return runEncoder<GuardedDevice>(
+      stage, {{on_device.data()}, {input.size()}, &kOnDevice, &devicePool()}, poison);
 }
 
 Bytes decodeOnDevice(std::uint16_t stage_id, const Encoded& encoded) {
   const std::unique_ptr<Stage> stage =
       makeStage(stage_id, encoded.config.data(), encoded.config.size(), encoded.version);
-  stage->setExecContext(&kOnDevice);
-  stage->setInverse(true);
-  std::vector<std::size_t> input_sizes;
+  StageInputs inputs{{}, {}, &kOnDevice, &devicePool()};
   std::vector<GuardedDevice> streams;
   for (const Bytes& stream : encoded.streams) {
     streams.emplace_back(ByteView(stream));
-    input_sizes.push_back(stream.size());
+    inputs.data.push_back(streams.back().data());
+    inputs.n_bytes.push_back(stream.size());
   }
-  std::vector<std::size_t> sizes = stage->estimateOutputSizes(input_sizes);
-  for (int attempt = 0;; ++attempt) {
-    const std::vector<GuardedDevice> buffers = makeBuffers(sizes, 0xEE);
-    stage->setOutputCapacities(sizes);
-    try {
-      stage->execute(nullptr, &devicePool(), pointers(streams), pointers(buffers), input_sizes);
-    } catch (...) {
-      EXPECT_TRUE(buffers[0].isIntact())
-          << stage->getName() << " wrote past its output, then threw";
-      throw;
-    }
-    EXPECT_TRUE(buffers[0].isIntact()) << stage->getName() << " decoder wrote past its output";
-    const std::vector<std::size_t> needed = stage->neededOutputSizes();
-    if (!needed.empty() && attempt < 8) {
-      sizes[0] = std::max(sizes[0], needed[0]);
-      continue;
-    }
-    stage->checkResult();
-    const std::size_t n_used = stage->getActualOutputSize(0);
-    EXPECT_LE(n_used, sizes[0]);
-    return buffers[0].take(std::min(n_used, sizes[0]));
-  }
+  return runDecoder<GuardedDevice>(*stage, inputs);
 }
 
 }  // namespace fz::test

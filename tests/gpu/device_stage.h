@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "gpu/device_fixture.h"
 #include "mem/mempool.h"
 #include "support/stage_case.h"
 

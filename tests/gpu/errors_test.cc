@@ -8,10 +8,8 @@
 namespace fz::test {
 namespace {
 
-class DeviceErrors : public testing::Test {
+class DeviceErrors : public OnDevice<> {
  protected:
-  void SetUp() override{FZ_SKIP_WITHOUT_DEVICE()}
-
   Field field_ = smoothField(DataType::FLOAT32, {20'000, 1, 1});
 };
 
@@ -211,6 +209,48 @@ TEST_F(DeviceErrors, DecodeLimitsHold) {
   limits.max_memory_bytes = 1000;
   pipeline.setDecodeLimits(limits);
   EXPECT_EQ(codeOf([&] { pipeline.decompressFrame(frame, &out, &n_bytes); }), ErrorCode::kLimit);
+}
+
+/// The smallest limit, to 256 bytes, with which a new pipeline decodes the frame.
+std::size_t memoryNeeded(ByteView frame, Backend backend) {
+  std::size_t too_small = 0;
+  std::size_t enough = std::size_t{1} << 30;
+  while (enough - too_small > 256) {
+    const std::size_t limit = too_small + (enough - too_small) / 2;
+    Pipeline pipeline;
+    pipeline.setBackend(backend);
+    pipeline.setDecodeLimits({.max_output_bytes = 0, .max_memory_bytes = limit});
+    void* out = nullptr;
+    std::size_t n_bytes = 0;
+    const Failure failure = failureOf([&] { pipeline.decompressFrame(frame, &out, &n_bytes); });
+    EXPECT_TRUE(!failure.code || failure.code == ErrorCode::kLimit) << failure.message;
+    (failure.code ? too_small : enough) = limit;
+  }
+  return enough;
+}
+
+TEST_F(DeviceErrors, TheMemoryLimitCountsScratchAndTheFramesCopy) {
+  const Field field = smoothField(DataType::FLOAT32, {400, 300, 1});
+  for (const char* preset : {"cusz", "cuszp", "pfpl"}) {
+    const FrameBytes frame = cpuFrame(preset, field);
+    const DeviceBytesBuffer on_device{ByteView(frame)};
+    const std::size_t from_device = memoryNeeded({on_device.data(), frame.size()}, Backend::CUDA);
+    const std::size_t from_host = memoryNeeded(frame, Backend::CUDA);
+    EXPECT_NEAR(static_cast<double>(from_host), static_cast<double>(from_device + frame.size()),
+                512.0)
+        << preset;
+    // What the decoder took is what it was allowed to take, but for a few fixed blocks.
+    Pipeline pipeline;
+    pipeline.setBackend(Backend::CUDA);
+    pipeline.setPoolManagedDecompOutput(false);
+    const std::size_t before = pipeline.getMemoryPool().getCurrentUsage();
+    void* out = nullptr;
+    std::size_t n_bytes = 0;
+    pipeline.decompressFrame({on_device.data(), frame.size()}, &out, &n_bytes);
+    FZ_CUDA_CHECK(cudaFree(out));
+    EXPECT_LE(pipeline.getMemoryPool().getPeakUsage() - before, from_device + (64u << 10))
+        << preset;
+  }
 }
 
 }  // namespace

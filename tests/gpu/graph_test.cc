@@ -17,10 +17,8 @@ Field fieldOf(const std::vector<float>& values) {
 }
 
 /// Presets whose stages can all be captured.
-class DeviceGraph : public testing::TestWithParam<std::string> {
+class DeviceGraph : public OnDevice<testing::TestWithParam<std::string>> {
  protected:
-  void SetUp() override { FZ_SKIP_WITHOUT_DEVICE() }
-
   static void capture(Pipeline& pipeline, const std::string& preset, cudaStream_t stream) {
     pipeline.setBackend(Backend::CUDA);
     pipeline.enableGraphMode(true);
@@ -57,13 +55,46 @@ TEST_P(DeviceGraph, ReplaysWithOtherDataPointersAndSizesEqualTheCpu) {
   }
 }
 
-TEST_P(DeviceGraph, DecodingCanBeCapturedAndReplayedOnOtherFrames) {
+INSTANTIATE_TEST_SUITE_P(Presets,
+                         DeviceGraph,
+                         testing::Values("cuszp",
+                                         "cuszp2",
+                                         "cuszp3",
+                                         "cuszp3_fixed",
+                                         "cuszp3_outlier",
+                                         "fzgpu",
+                                         "pfpl",
+                                         "speed",
+                                         "lorenzo_bitpack"),
+                         [](const auto& param) { return param.param; });
+
+/// Chains whose decoding can be captured: presets, and what no preset has.
+class DeviceGraphDecode : public OnDevice<testing::TestWithParam<std::string>> {
+ protected:
+  static void build(Pipeline& pipeline) {
+    if (GetParam() == "rle_chain") {
+      buildRleChain(pipeline);
+    } else if (GetParam() == "huffman_chain") {
+      buildHuffmanChain(pipeline);
+    } else {
+      loadPreset(pipeline, GetParam(), fieldOf(wave(kValues)), "0.01");
+      pipeline.finalize();
+    }
+  }
+  static FrameBytes frameOnCpu(const std::vector<float>& values) {
+    Pipeline pipeline;
+    pipeline.setBackend(Backend::CPU);
+    build(pipeline);
+    return frameOf(pipeline, values);
+  }
+};
+
+TEST_P(DeviceGraphDecode, CanBeCapturedAndReplayedOnOtherFrames) {
   const DeviceStream stream;
   Pipeline pipeline(kBytes, MemoryStrategy::PREALLOCATE);
   pipeline.setBackend(Backend::CUDA);
-  loadPreset(pipeline, GetParam(), fieldOf(wave(kValues)), "0.01");
-  pipeline.finalize();
-  const FrameBytes prime = cpuFrame(GetParam(), fieldOf(wave(kValues)), "0.01");
+  build(pipeline);
+  const FrameBytes prime = frameOnCpu(wave(kValues));
   const DeviceBytesBuffer frame(2 * kBytes + (1 << 16));
   const DeviceBytesBuffer out(kBytes);
   frame.put(prime);
@@ -88,7 +119,7 @@ TEST_P(DeviceGraph, DecodingCanBeCapturedAndReplayedOnOtherFrames) {
     for (std::size_t k = 0; k < values.size(); k += static_cast<std::size_t>(5 + i)) {
       values[k] *= static_cast<float>(1 + 3 * i);
     }
-    const FrameBytes cpu = cpuFrame(GetParam(), fieldOf(values), "0.01");
+    const FrameBytes cpu = frameOnCpu(values);
     frame.put(cpu);
     FZ_CUDA_CHECK(cudaMemset(out.data(), 0xEE, kBytes));
     FZ_CUDA_CHECK(cudaDeviceSynchronize());
@@ -116,8 +147,8 @@ TEST_P(DeviceGraph, DecodingCanBeCapturedAndReplayedOnOtherFrames) {
   FZ_CUDA_CHECK(cudaGraphDestroy(graph));
 }
 
-INSTANTIATE_TEST_SUITE_P(Presets,
-                         DeviceGraph,
+INSTANTIATE_TEST_SUITE_P(Chains,
+                         DeviceGraphDecode,
                          testing::Values("cuszp",
                                          "cuszp2",
                                          "cuszp3",
@@ -126,13 +157,13 @@ INSTANTIATE_TEST_SUITE_P(Presets,
                                          "fzgpu",
                                          "pfpl",
                                          "speed",
-                                         "lorenzo_bitpack"),
+                                         "lorenzo_bitpack",
+                                         "cusz",
+                                         "rle_chain",
+                                         "huffman_chain"),
                          [](const auto& param) { return param.param; });
 
-class DeviceGraphRules : public testing::Test {
- protected:
-  void SetUp() override { FZ_SKIP_WITHOUT_DEVICE() }
-};
+class DeviceGraphRules : public OnDevice<> {};
 
 TEST_F(DeviceGraphRules, TheDefaultStreamIsRefused) {
   Pipeline pipeline(kBytes, MemoryStrategy::PREALLOCATE);

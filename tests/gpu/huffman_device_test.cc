@@ -16,14 +16,8 @@
 namespace fz::test {
 namespace {
 
-class HuffmanDevice : public testing::Test {
+class HuffmanDevice : public OnDevice<> {
  protected:
-  void SetUp() override {
-    if (!isBackendAvailable(Backend::CUDA)) {
-      GTEST_SKIP() << "no CUDA device";
-    }
-  }
-
   template <class T>
   static void expectSameBothWays(HuffmanStage<T>& stage, const std::vector<T>& values) {
     const Bytes input = toBytes(values);

@@ -22,14 +22,7 @@ using F32Narrow = LorenzoQuantStage<float, std::uint8_t>;
 using F64 = LorenzoQuantStage<double, std::uint32_t>;
 constexpr std::uint16_t kId = 1;
 
-class LorenzoQuantDevice : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!isBackendAvailable(Backend::CUDA)) {
-      GTEST_SKIP() << "no CUDA device";
-    }
-  }
-};
+class LorenzoQuantDevice : public OnDevice<> {};
 
 /// Smooth, with noise from `noise_begin` on and values of every kind in between.
 template <class T>

@@ -17,14 +17,7 @@
 namespace fz::test {
 namespace {
 
-class PackingDevice : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!isBackendAvailable(Backend::CUDA)) {
-      GTEST_SKIP() << "no CUDA device";
-    }
-  }
-};
+class PackingDevice : public OnDevice<> {};
 
 template <class F>
 std::string messageOf(F f) {

@@ -15,12 +15,14 @@ std::vector<std::string> presetNames() {
   return names;
 }
 
-class DevicePreset : public testing::TestWithParam<std::string> {
+class DevicePreset : public OnDevice<testing::TestWithParam<std::string>> {
  protected:
-  void SetUp() override { FZ_SKIP_WITHOUT_DEVICE() }
-
   static std::vector<Field> fields() {
     std::vector<Field> all;
+    if (isSmallRun()) {
+      return {smoothField(DataType::FLOAT32, {5003, 1, 1}),
+              smoothField(DataType::FLOAT64, {23, 17, 9})};
+    }
     for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
       all.push_back(smoothField(type, {100'003, 1, 1}));
       all.push_back(smoothField(type, {311, 203, 1}));
@@ -34,6 +36,9 @@ class DevicePreset : public testing::TestWithParam<std::string> {
 TEST_P(DevicePreset, FramesAreThoseOfTheCpu) {
   for (const Field& field : fields()) {
     for (const char* bound : {"0.1", "0.001", "0.00001"}) {
+      if (isSmallRun() && bound != std::string("0.001")) {
+        continue;
+      }
       for (const auto strategy : {MemoryStrategy::MINIMAL, MemoryStrategy::PREALLOCATE}) {
         SCOPED_TRACE(field.name + ", bound " + bound);
         const FrameBytes cpu = cpuFrame(GetParam(), field, bound);
@@ -145,10 +150,7 @@ INSTANTIATE_TEST_SUITE_P(Presets,
                          testing::ValuesIn(presetNames()),
                          [](const auto& param) { return param.param; });
 
-class DevicePipeline : public testing::Test {
- protected:
-  void SetUp() override { FZ_SKIP_WITHOUT_DEVICE() }
-};
+class DevicePipeline : public OnDevice<> {};
 
 TEST_F(DevicePipeline, SizesAndPointersMayChangeFromCallToCall) {
   Pipeline cpu;

@@ -19,14 +19,7 @@
 namespace fz::test {
 namespace {
 
-class DevicePredictors : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!isBackendAvailable(Backend::CUDA)) {
-      GTEST_SKIP() << "no CUDA device";
-    }
-  }
-};
+class DevicePredictors : public OnDevice<> {};
 
 Bytes randomBytes(std::size_t n) {
   std::mt19937_64 rng(n);

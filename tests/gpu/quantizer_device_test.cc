@@ -20,14 +20,7 @@ using quantizer::QuantizerBase;
 using QConfig = QuantizerBase::Config;
 constexpr std::uint16_t kId = 14;
 
-class DeviceQuantizer : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!isBackendAvailable(Backend::CUDA)) {
-      GTEST_SKIP() << "no CUDA device";
-    }
-  }
-};
+class DeviceQuantizer : public OnDevice<> {};
 
 template <class F>
 std::string messageOf(F f) {

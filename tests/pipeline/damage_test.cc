@@ -3,7 +3,10 @@
 #include "fz/error.h"
 #include "fz/host_api.h"
 #include "fz/presets.h"
+#include "mem/scratch.h"
 #include "support/fields.h"
+#include "support/pipelines.h"
+#include "support/test_stages.h"
 
 // Every truncation and every flipped bit of a frame must be noticed.
 
@@ -17,6 +20,24 @@ Frame smallFrame(const Preset& preset) {
   options.dims = field.dims;
   return compress(field.type, field.bytes, options);
 }
+
+/// Decodes with a million bytes of work memory.
+class TakesScratch : public PassThroughStage {
+ public:
+  void execute(cudaStream_t stream,
+               MemoryPool* pool,
+               const std::vector<void*>& inputs,
+               const std::vector<void*>& outputs,
+               const std::vector<std::size_t>& sizes) override {
+    if (inverse_) {
+      scratch_.get<std::uint8_t>(pool, 1'000'000);
+    }
+    PassThroughStage::execute(stream, pool, inputs, outputs, sizes);
+  }
+
+ private:
+  Scratch scratch_;
+};
 
 /// True when decoding ends in a typed error of the decoder.
 bool isRejected(ByteView bytes) {
@@ -72,6 +93,23 @@ TEST(Damage, LimitsAreKept) {
   }
   options.limits = {.max_output_bytes = 0, .max_memory_bytes = 64};
   EXPECT_THROW(decompress(frame, options), Error);
+}
+
+TEST(Damage, TheMemoryLimitCountsWhatStagesKeep) {
+  // One stage that writes straight into the output: what is left is its own work memory.
+  Pipeline pipeline;
+  pipeline.setBackend(Backend::CPU);
+  pipeline.addStage<TakesScratch>();
+  pipeline.finalize();
+  const std::vector<float> values(1000, 1.0f);
+  const FrameBytes frame = frameOf(pipeline, values);
+  const auto decode = [&] { decoded<float>(pipeline, frame); };
+  pipeline.setDecodeLimits({.max_output_bytes = 0, .max_memory_bytes = 500'000});
+  const Failure failure = failureOf(decode);
+  EXPECT_EQ(failure.code, ErrorCode::kLimit);
+  EXPECT_TRUE(failure.mentions("scratch")) << failure.message;
+  pipeline.setDecodeLimits({.max_output_bytes = 0, .max_memory_bytes = 2'000'000});
+  EXPECT_NO_THROW(decode());
 }
 
 }  // namespace

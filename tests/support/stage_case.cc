@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <gtest/gtest.h>
 
-#include "fzm_format.h"
-#include "stage/stage_factory.h"
+#include "support/stage_run.h"
 
 namespace fz::test {
 
@@ -48,22 +46,6 @@ class GuardedBuffer {
   std::size_t n_bytes_;
   Bytes bytes_;
 };
-
-std::vector<GuardedBuffer> makeBuffers(const std::vector<std::size_t>& sizes, std::uint8_t poison) {
-  std::vector<GuardedBuffer> buffers;
-  for (const std::size_t n : sizes) {
-    buffers.emplace_back(n, poison);
-  }
-  return buffers;
-}
-
-std::vector<void*> pointers(std::vector<GuardedBuffer>& buffers) {
-  std::vector<void*> all;
-  for (GuardedBuffer& b : buffers) {
-    all.push_back(b.data());
-  }
-  return all;
-}
 
 template <class T, class F>
 Bytes generate(std::size_t n, F f) {
@@ -172,81 +154,22 @@ std::vector<std::size_t> conformanceSizes(const StageCase& stage_case) {
 }
 
 Encoded encode(Stage& stage, ByteView input, const ExecContext* context, std::uint8_t poison) {
-  stage.setExecContext(context);
-  stage.setInverse(false);
-  stage.beginRun();
-  const std::vector<std::size_t> limits = stage.maxOutputSizes({input.size()});
-  std::vector<std::size_t> sizes = stage.estimateOutputSizes({input.size()});
-  for (int attempt = 0;; ++attempt) {
-    std::vector<GuardedBuffer> buffers = makeBuffers(sizes, poison);
-    stage.setOutputCapacities(sizes);
-    stage.execute(nullptr, nullptr, {const_cast<std::uint8_t*>(input.data())}, pointers(buffers),
-                  {input.size()});
-    for (const GuardedBuffer& b : buffers) {
-      EXPECT_TRUE(b.isIntact()) << stage.getName() << " wrote past the end of an output";
-    }
-    const std::vector<std::size_t> needed = stage.neededOutputSizes();
-    if (!needed.empty() && attempt < 8) {
-      for (std::size_t i = 0; i < sizes.size(); ++i) {
-        sizes[i] = std::max(sizes[i], needed[i]);
-      }
-      continue;
-    }
-    if (stage.wantsRerun() && attempt < 8) {
-      continue;
-    }
-    stage.postStreamSync(nullptr);
-    stage.checkResult();
-    Encoded encoded;
-    encoded.version = stage.getStageVersion();
-    encoded.config.resize(FZM_STAGE_CONFIG_SIZE);
-    encoded.config.resize(stage.serializeHeader(0, encoded.config.data(), encoded.config.size()));
-    for (std::size_t i = 0; i < buffers.size(); ++i) {
-      const std::size_t n_used = stage.getActualOutputSize(static_cast<int>(i));
-      EXPECT_LE(n_used, sizes[i]) << stage.getName() << " port " << i;
-      EXPECT_LE(n_used, limits[i]) << stage.getName() << " port " << i << " exceeds its limit";
-      encoded.streams.push_back(buffers[i].take(std::min(n_used, sizes[i])));
-    }
-    return encoded;
-  }
+  return runEncoder<GuardedBuffer>(
+      stage, {{const_cast<std::uint8_t*>(input.data())}, {input.size()}, context, nullptr}, poison);
 }
 
 Bytes decode(std::uint16_t stage_id, const Encoded& encoded, const ExecContext* context) {
   const std::unique_ptr<Stage> stage =
       makeStage(stage_id, encoded.config.data(), encoded.config.size(), encoded.version);
-  stage->setExecContext(context);
-  stage->setInverse(true);
-  std::vector<std::size_t> input_sizes;
-  std::vector<void*> inputs;
+  StageInputs inputs{{}, {}, context, nullptr};
   std::vector<std::vector<std::uint64_t>> aligned;  // streams arrive aligned, as in a pipeline
   for (const Bytes& stream : encoded.streams) {
     aligned.emplace_back(stream.size() / 8 + 1);
     std::copy(stream.begin(), stream.end(), reinterpret_cast<std::uint8_t*>(aligned.back().data()));
-    inputs.push_back(stream.empty() ? nullptr : aligned.back().data());
-    input_sizes.push_back(stream.size());
+    inputs.data.push_back(stream.empty() ? nullptr : aligned.back().data());
+    inputs.n_bytes.push_back(stream.size());
   }
-  std::vector<std::size_t> sizes = stage->estimateOutputSizes(input_sizes);
-  for (int attempt = 0;; ++attempt) {
-    std::vector<GuardedBuffer> buffers = makeBuffers(sizes, 0xEE);
-    stage->setOutputCapacities(sizes);
-    try {
-      stage->execute(nullptr, nullptr, inputs, pointers(buffers), input_sizes);
-    } catch (...) {
-      EXPECT_TRUE(buffers[0].isIntact())
-          << stage->getName() << " wrote past its output, then threw";
-      throw;
-    }
-    EXPECT_TRUE(buffers[0].isIntact()) << stage->getName() << " decoder wrote past its output";
-    const std::vector<std::size_t> needed = stage->neededOutputSizes();
-    if (!needed.empty() && attempt < 8) {
-      sizes[0] = std::max(sizes[0], needed[0]);
-      continue;
-    }
-    stage->checkResult();
-    const std::size_t n_used = stage->getActualOutputSize(0);
-    EXPECT_LE(n_used, sizes[0]);
-    return buffers[0].take(std::min(n_used, sizes[0]));
-  }
+  return runDecoder<GuardedBuffer>(*stage, inputs);
 }
 
 InputCase zeros() {

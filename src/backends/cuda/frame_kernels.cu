@@ -177,7 +177,7 @@ __global__ void crcCheckKernel(const std::uint8_t* payload, FrameState* state) {
     state->payload_crc = crc;
     if (crc != state->expected_crc && state->mismatch == 0) {
       state->mismatch = 1;
-      // Decoders that follow find nothing to decode, and write nothing.
+      // Decoders that follow find no damaged bytes to decode.
       for (std::uint64_t& n_bytes : state->segment_bytes) {
         n_bytes = 0;
       }
