@@ -19,6 +19,9 @@ struct StageRun {
   std::array<std::size_t, 3> dims = {0, 1, 1};
   /// Stages whose output is this stage's input, so that coders see what they see in use.
   std::vector<std::string> before = {};
+  /// How often the encoder must read its input, whoever writes it: 2 where a number of the whole
+  /// array decides every code.
+  unsigned n_encode_reads = 1;
 };
 
 /// Every stage, in the settings that matter.

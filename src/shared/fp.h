@@ -70,6 +70,18 @@ FZ_HD double div(double a, double b) {
 #endif
 }
 
+/// a * b + c, rounded once or twice: the exception to the rule above. Only for estimates that are
+/// never stored, whose error is proven for both.
+struct EstimateMulAdd {
+  FZ_HD float operator()(float a, float b, float c) const {
+#ifdef __CUDA_ARCH__
+    return __fmaf_rn(a, b, c);
+#else
+    return add(mul(a, b), c);
+#endif
+  }
+};
+
 template <class To, class From>
 FZ_HD To bitCast(From from) {
   static_assert(sizeof(To) == sizeof(From));

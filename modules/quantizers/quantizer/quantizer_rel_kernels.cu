@@ -44,6 +44,14 @@ struct RelCoder {
       }
       open &= open - 1;
     }
+    bool any_refused = false;
+#pragma unroll
+    for (unsigned e = 0; e < kCount; ++e) {
+      any_refused |= codes[e] == 0;
+    }
+    if (!any_refused) {
+      return 0;
+    }
     unsigned refused = 0;
 #pragma unroll
     for (unsigned e = 0; e < kCount; ++e) {

@@ -18,6 +18,9 @@
 /// 2^-150 <= 2^-24 |x|, and the limit at the largest number only brings it nearer to x.
 ///
 /// quantizer_rel_test.cc compares the shortcuts with relCode.
+///
+/// What a shortcut settles does not depend on its own rounding, so it may round as the machine
+/// likes (fp::EstimateMulAdd).
 namespace fz::quantizer {
 
 enum class RelShortcut { kNone, kFloat, kDouble };
@@ -60,20 +63,19 @@ FZ_HD C relQuickCode(T x, const RelDoubleRule& quick, std::uint64_t& unsure) {
 }
 
 /// log2(1 + t) for t from sqrt(1/2) - 1 to sqrt(2) - 1; absolute error below
-/// 2^-23.3; the test looks at every t.
-FZ_HD float log2OnePlusFloat(float t) {
-  // Minimax polynomial of log2(1 + t) / t, pairs of terms first.
+/// 2^-23.3; the test looks at every t, with both kinds of mul_add.
+template <class F>
+FZ_HD float log2OnePlusFloat(float t, F mul_add) {
+  // Minimax polynomial of log2(1 + t) / t; even and odd powers apart, to wait less.
   const float t2 = fp::mul(t, t);
-  const float t4 = fp::mul(t2, t2);
-  const float t8 = fp::mul(t4, t4);
-  const float p01 = fp::add(fp::mul(-0x1.71546ap-1f, t), 0x1.715474p+0f);
-  const float p23 = fp::add(fp::mul(-0x1.716056p-2f, t), 0x1.ec7668p-2f);
-  const float p45 = fp::add(fp::mul(-0x1.e897aap-3f, t), 0x1.269978p-2f);
-  const float p67 = fp::add(fp::mul(-0x1.adfc6ap-3f, t), 0x1.bcbd52p-3f);
-  const float low = fp::add(fp::mul(p23, t2), p01);
-  const float high = fp::add(fp::mul(p67, t2), p45);
-  const float tail = fp::add(fp::mul(0x1.01041ep-3f, t8), fp::mul(high, t4));
-  return fp::mul(t, fp::add(tail, low));
+  float even = mul_add(0x1.01041ep-3f, t2, 0x1.bcbd52p-3f);
+  even = mul_add(even, t2, 0x1.269978p-2f);
+  even = mul_add(even, t2, 0x1.ec7668p-2f);
+  even = mul_add(even, t2, 0x1.715474p+0f);
+  float odd = mul_add(-0x1.adfc6ap-3f, t2, -0x1.e897aap-3f);
+  odd = mul_add(odd, t2, -0x1.716056p-2f);
+  odd = mul_add(odd, t2, -0x1.71546ap-1f);
+  return fp::mul(t, mul_add(odd, t, even));
 }
 
 /// relCode of f32 in f32 and integers.
@@ -82,10 +84,9 @@ struct RelFloatRule {
   float inv_high;  ///< 1 / log_step to 16 bits, so that its product with an exponent is exact
   float inv_low;   ///< the rest of it
   float inv;
-  float limit;                 ///< largest distance from the middle of the bin, in bins
-  std::uint32_t n_regular;     ///< how many bit patterns, from that of the smallest normal number
-  std::int32_t max_magnitude;  ///< of a bin
-  std::int32_t max_code;
+  float limit;              ///< largest distance from the middle of the bin, in bins
+  std::uint32_t n_regular;  ///< how many bit patterns, from that of the smallest normal number
+  std::uint32_t max_code;   ///< of bins within reach, and of the code's width
 };
 
 /// Precondition: relShortcut says kFloat. So 1 / log_step is below 2^12.5 and bins below 2^20.
@@ -104,38 +105,46 @@ FZ_HD RelFloatRule makeRelFloatRule(const RelRule& rule) {
   const std::uint32_t end = fp::bits(fp::abs(roundUpToFloat(rule.threshold)));
   quick.n_regular = (end < kInfinity ? end : kInfinity) - kSmallest;
   quick.n_regular = end < kSmallest ? 0u : quick.n_regular;
-  quick.max_magnitude = static_cast<std::int32_t>(rule.reach < kMost ? rule.reach : kMost) - 1;
-  quick.max_code = static_cast<std::int32_t>(rule.max_code < kMost ? rule.max_code : kMost);
+  const double reach_code = fp::mul(4.0, rule.reach);  // of the last bin below, at most
+  const double max_code = reach_code < rule.max_code ? reach_code : rule.max_code;
+  quick.max_code = static_cast<std::uint32_t>(max_code < kMost ? max_code : kMost);
   return quick;
 }
 
-/// The same in f32 and integers.
+/// The same in f32 and integers. Numbers that are not regular take the same way to a result that
+/// nobody uses.
 template <class C>
 FZ_HD C relQuickCode(float x, const RelFloatRule& quick, std::uint32_t& unsure) {
   constexpr std::uint32_t kSmallest = 0x00800000u;
   constexpr std::uint32_t kOne = 0x3f800000u;
   constexpr std::uint32_t kRootHalf = 0x3f3504f3u;
+  constexpr std::uint32_t kSignificand = 0x007fffffu;
+  // Whole numbers added to these show their bits at the end of the significand.
+  constexpr float kPositive = 0x1p23f;
+  constexpr float kSigned = 0x1.8p23f;
+  constexpr fp::EstimateMulAdd kMulAdd;
   const std::uint32_t u = fp::bits(x) & 0x7fffffffu;
   const bool regular = u - kSmallest < quick.n_regular;
-  const std::uint32_t safe = regular ? u : kOne;
   // |x| = 2^exponent * z with z in [sqrt(1/2), sqrt(2)).
-  const std::uint32_t biased = (safe + (kOne - kRootHalf)) >> 23;
-  const float exponent = static_cast<float>(static_cast<std::int32_t>(biased) - 127);
-  const float z = fp::bitCast<float>(safe - (biased << 23) + kOne);
+  const std::uint32_t moved = u + (kOne - kRootHalf);
+  const float biased = fp::bitCast<float>((moved >> 23) | fp::bits(kPositive));
+  const float exponent = fp::sub(biased, kPositive + 127.0f);
+  const float z = fp::bitCast<float>((moved & kSignificand) + kRootHalf);
   // Whole bins of the exponent first, so that what is left keeps its fraction.
-  const float coarse = fp::mul(exponent, quick.inv_high);
-  const float whole = fp::roundEven(coarse);
-  const float fine = fp::add(fp::sub(coarse, whole), fp::mul(exponent, quick.inv_low));
-  const float rest = fp::add(fp::mul(log2OnePlusFloat(fp::sub(z, 1.0f)), quick.inv), fine);
-  const float rounded = fp::roundEven(rest);
-  const bool inner = fp::abs(fp::sub(rest, rounded)) <= quick.limit;
-  const auto bin = static_cast<std::int32_t>(fp::add(whole, rounded));
-  const std::int32_t magnitude = bin < 0 ? -bin : bin;
-  const std::int32_t stored =
-      4 * magnitude + (bin < 0 ? 2 : 0) + static_cast<std::int32_t>(fp::bits(x) >> 31) + 1;
-  const bool ok = regular & (magnitude <= quick.max_magnitude) & (stored <= quick.max_code);
+  const float coarse = kMulAdd(exponent, quick.inv_high, kSigned);
+  const float whole = fp::sub(coarse, kSigned);
+  const float fraction = kMulAdd(exponent, quick.inv_high, -whole);  // exact
+  const float fine = kMulAdd(exponent, quick.inv_low, fraction);
+  const float rest = kMulAdd(log2OnePlusFloat(fp::sub(z, 1.0f), kMulAdd), quick.inv, fine);
+  const float nearest = fp::add(rest, kSigned);
+  const bool inner = fp::abs(fp::sub(rest, fp::sub(nearest, kSigned))) <= quick.limit;
+  const std::uint32_t bin = fp::bits(coarse) + fp::bits(nearest) - 2 * fp::bits(kSigned);
+  const std::uint32_t below = bin >> 31;
+  const std::uint32_t magnitude = below != 0 ? 0u - bin : bin;
+  const std::uint32_t stored = 4 * magnitude + 2 * below + (fp::bits(x) >> 31) + 1;
+  const bool ok = regular & (stored <= quick.max_code);
   unsure |= regular & !inner ? 1u : 0u;
-  return static_cast<C>(ok ? stored : 0);
+  return static_cast<C>(ok ? stored : 0u);
 }
 
 }  // namespace fz::quantizer

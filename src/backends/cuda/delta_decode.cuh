@@ -5,21 +5,18 @@
 // A lane's consecutive values are a unit (16 bytes, or one value where blocks do not hold whole
 // units), 32 units are a line, and a warp has some lines one after the other. Sums go up from units
 // to lines (shuffles that stop at the start of a block), to warps (in order), to the tile (shared
-// memory). Tiles hold whole blocks, or, where blocks are longer, parts of one: then the sum over
-// the tiles of the block before this one comes from a chain (sum_chain.cuh).
+// memory). Tiles hold whole blocks; longer blocks are left to delta_chain.cuh.
 
 #include "backends/cuda/delta_args.cuh"
-#include "backends/cuda/sum_chain.cuh"
+#include "backends/cuda/delta_chain.cuh"
 
 namespace fz::delta {
 
 struct DecodeArgs {
   CudaValues values;
   std::uint64_t tile_values;
-  std::uint32_t block_units;  ///< not chained: a tile holds whole blocks
-  std::uint64_t block_tiles;  ///< chained: a power of two
-  void* states;               ///< chained: one per tile
-  std::uint32_t* mismatch;    ///< floats: set when a value is not what the format asks for
+  std::uint32_t block_units;
+  std::uint32_t* mismatch;  ///< floats: set when a value is not what the format asks for
 };
 
 /// What a thread block works on: kWarpCount warps with kRowCount rows of 16 bytes per lane.
@@ -47,7 +44,7 @@ struct UnitSums {
 
 /// From the sums of the units to what stands before them in the warp; returns the sum at the end of
 /// the warp, for every lane. `first_place` is the place of the warp's first unit in its block.
-template <bool kChained, class Word, unsigned kLines>
+template <class Word, unsigned kLines>
 __device__ __forceinline__ Word sumUnits(const Word (&totals)[kLines],
                                          std::uint32_t first_place,
                                          std::uint32_t block_units,
@@ -58,7 +55,7 @@ __device__ __forceinline__ Word sumUnits(const Word (&totals)[kLines],
 #pragma unroll
   for (unsigned l = 0; l < kLines; ++l) {
     const unsigned unit = l * cuda::kWarp + lane;
-    const std::uint32_t place = kChained ? ~0u : (first_place + unit) % block_units;
+    const std::uint32_t place = (first_place + unit) % block_units;
     const unsigned reach = place < lane ? place : lane;
     Word inclusive = totals[l];
 #pragma unroll
@@ -88,53 +85,14 @@ __device__ __forceinline__ Word sumOfWarpsBefore(const Word* warp_sums, std::uin
   return before;
 }
 
-/// The sum over the tiles of the block before this one, for every thread of the tile; publishes the
-/// tile's own. Ends with all threads past a barrier.
-template <unsigned kWarpCount, class Word>
-__device__ __forceinline__ Word sumOfTilesBefore(const DecodeArgs& args,
-                                                 const Word* warp_sums,
-                                                 Word* shared_result) {
-  if (cuda::warpId() == 0) {
-    using State = cuda::ChainState<Word>;
-    auto* states = static_cast<State*>(args.states);
-    const std::uint64_t tile = blockIdx.x;
-    const std::uint64_t first = tile & ~(args.block_tiles - 1);
-    Word own = 0;
-#pragma unroll
-    for (unsigned w = 0; w < kWarpCount; ++w) {
-      own = plus(own, warp_sums[w]);
-    }
-    Word before = 0;
-    if (tile == first) {
-      if (cuda::laneId() == 0) {
-        cuda::publishChain(states + tile, cuda::ChainFlag::kPrefix, own);
-      }
-    } else {
-      if (cuda::laneId() == 0) {
-        cuda::publishChain(states + tile, cuda::ChainFlag::kSum, own);
-      }
-      before = cuda::warpChainSum(states, first, tile, [](Word a, Word b) { return plus(a, b); });
-      if (cuda::laneId() == 0) {
-        cuda::publishChain(states + tile, cuda::ChainFlag::kPrefix, plus(before, own));
-      }
-    }
-    if (cuda::laneId() == 0) {
-      *shared_result = before;
-    }
-  }
-  __syncthreads();
-  return *shared_result;
-}
-
 /// Words of line l of a lane: whole rows, or single words of them.
 template <bool kVector, class Word, unsigned kRows, unsigned kWords>
 __device__ __forceinline__ Word& wordOf(Word (&rows)[kRows][kWords], unsigned l, unsigned w) {
   return kVector ? rows[l][w] : rows[l / kWords][l % kWords];
 }
 
-/// Floats only: whether every value of this lane is what summing from left to right gives. The
-/// first value of a chained tile is left to a second kernel.
-template <class Shape, bool kChained, class Word, unsigned kRows, unsigned kWords, unsigned kLines>
+/// Floats only: whether every value of this lane is what summing from left to right gives.
+template <class Shape, class Word, unsigned kRows, unsigned kWords, unsigned kLines>
 __device__ __forceinline__ bool areSequential(Word (&codes)[kRows][kWords],
                                               Word (&rows)[kRows][kWords],
                                               const UnitSums<Word, kLines>& sums,
@@ -162,23 +120,21 @@ __device__ __forceinline__ bool areSequential(Word (&codes)[kRows][kWords],
       const Word code = wordOf<kVector>(codes, l, w);
       const Word value = wordOf<kVector>(rows, l, w);
       const bool starts = w == 0 && (sums.starts >> l & 1u) != 0;
-      const bool left_to_others = kChained && l == 0 && w == 0 && cuda::warpId() == 0 && lane == 0;
       const bool is_right =
           starts ? fp::bits(code) == fp::bits(value) : isRestored(left, code, value);
-      all = all && (is_right || left_to_others || at + w >= end);
+      all = all && (is_right || at + w >= end);
       left = value;
     }
   }
   return all;
 }
 
-template <class U, Code kCode, class Shape, bool kChained>
+template <class U, Code kCode, class Shape>
 __global__ __launch_bounds__(Shape::kThreads) void decodeKernel(DecodeArgs args) {
   using P = typename Shape::P;
   using Word = typename P::Word;
   constexpr unsigned kLines = Shape::kLines;
   __shared__ Word warp_sums[Shape::kWarps];
-  __shared__ Word shared_result;
   const std::uint64_t n = valueCount<U>(args.values);
   const std::uint64_t tile = blockIdx.x * args.tile_values;
   if (tile >= n) {
@@ -209,22 +165,16 @@ __global__ __launch_bounds__(Shape::kThreads) void decodeKernel(DecodeArgs args)
     }
   }
   UnitSums<Word, kLines> sums;
-  const std::uint32_t place = kChained ? 0 : warp_units % args.block_units;
-  const Word own = sumUnits<kChained>(totals, place, args.block_units, sums);
+  const std::uint32_t place = warp_units % args.block_units;
+  const Word own = sumUnits(totals, place, args.block_units, sums);
   Word before = 0;
   // Blocks that divide a warp's part need nothing from other warps.
-  if (kChained || Shape::kWarpUnits % args.block_units != 0) {
+  if (Shape::kWarpUnits % args.block_units != 0) {
     if (cuda::laneId() == 0) {
       warp_sums[cuda::warpId()] = own;
     }
     __syncthreads();
-    before = sumOfWarpsBefore<Shape::kWarpUnits>(warp_sums, kChained ? ~0u : place);
-  }
-  if constexpr (kChained) {
-    before = plus(sumOfTilesBefore<Shape::kWarps>(args, warp_sums, &shared_result), before);
-    if ((blockIdx.x & (args.block_tiles - 1)) == 0 && threadIdx.x == 0) {
-      sums.starts = 1;
-    }
+    before = sumOfWarpsBefore<Shape::kWarpUnits>(warp_sums, place);
   }
 #pragma unroll
   for (unsigned l = 0; l < kLines; ++l) {
@@ -240,35 +190,19 @@ __global__ __launch_bounds__(Shape::kThreads) void decodeKernel(DecodeArgs args)
   }
   if constexpr (std::is_floating_point_v<U>) {
     __syncthreads();  // warp_sums is used again
-    if (!areSequential<Shape, kChained>(codes, rows, sums, begin, end, warp_sums)) {
+    if (!areSequential<Shape>(codes, rows, sums, begin, end, warp_sums)) {
       *args.mismatch = 1;
     }
   }
   P::storeRows(static_cast<U*>(args.values.out), begin, end, rows);
 }
 
-template <class U, Code kCode, class Shape, bool kChained>
+template <class U, Code kCode, class Shape>
 void launchShape(const DecodeArgs& args, const CudaBlocks& run) {
   const unsigned n_blocks =
       cuda::gridFor(run.input.size.n_bytes / sizeof(U), static_cast<std::size_t>(args.tile_values));
-  decodeKernel<U, kCode, Shape, kChained><<<n_blocks, Shape::kThreads, 0, run.stream>>>(args);
+  decodeKernel<U, kCode, Shape><<<n_blocks, Shape::kThreads, 0, run.stream>>>(args);
   cuda::checkLaunch("delta decode");
-}
-
-/// Chained tiles are larger: how fast sums travel along the chain is a matter of tiles, not bytes.
-template <class U>
-using ChainedShape = DecodeShape<U, true, 2 * kRows, kWarps>;
-
-/// One chain per block of values. Returns the values per tile. Clears the states.
-template <class U, Code kCode, class Shape>
-std::uint64_t launchChained(const CudaBlocks& run, void* states, std::uint32_t* mismatch) {
-  using State = cuda::ChainState<typename Shape::P::Word>;
-  const std::uint64_t n_tiles = run.input.size.n_bytes / sizeof(U) / Shape::kTileValues + 1;
-  FZ_CUDA_CHECK(cudaMemsetAsync(states, 0, n_tiles * sizeof(State), run.stream));
-  const std::uint64_t block_tiles = blockLength(run.block) / Shape::kTileValues;
-  launchShape<U, kCode, Shape, true>(
-      {cudaValues(run), Shape::kTileValues, 1, block_tiles, states, mismatch}, run);
-  return Shape::kTileValues;
 }
 
 /// Launches the kernel that suits the length of the blocks; returns the values per tile when it is
@@ -279,17 +213,18 @@ std::uint64_t launchDecode(const CudaBlocks& run, void* states, std::uint32_t* m
   using Values = DecodeShape<U, false, kRows, kWarps>;
   const std::uint64_t length = blockLength(run.block);
   if (length > Units::kTileValues) {  // a power of two, and so whole chained tiles
-    return launchChained<U, kCode, ChainedShape<U>>(run, states, mismatch);
+    launchChained<U, kCode>(run, states, mismatch);
+    return ChainTile<U>::kValues;
   }
-  DecodeArgs args = {cudaValues(run), 0, 0, 0, nullptr, mismatch};
+  DecodeArgs args = {cudaValues(run), 0, 0, mismatch};
   if (length % Units::kUnitValues == 0) {
     args.tile_values = Units::kTileValues / length * length;
     args.block_units = static_cast<std::uint32_t>(length / Units::kUnitValues);
-    launchShape<U, kCode, Units, false>(args, run);
+    launchShape<U, kCode, Units>(args, run);
   } else {
     args.tile_values = Values::kTileValues / length * length;
     args.block_units = static_cast<std::uint32_t>(length);
-    launchShape<U, kCode, Values, false>(args, run);
+    launchShape<U, kCode, Values>(args, run);
   }
   return 0;
 }

@@ -78,16 +78,12 @@ warpChainSum(const ChainState<Word>* states, std::uint64_t first, std::uint64_t 
                                                   : ChainSeen<Word>{ChainFlag::kPrefix, 0};
   };
   while (true) {
-    // Two members per lane and look, the nearer one first: what counts is how many a look takes in.
-    const std::int64_t at = last - 2 * static_cast<std::int64_t>(laneId());
+    // One member per lane: larger looks take in more, but their traffic slows down all others.
+    const std::int64_t at = last - static_cast<std::int64_t>(laneId());
     ChainSeen<Word> seen;
     unsigned prefixes;
     while (true) {  // until a prefix stands nearer than the first member that has nothing yet
       seen = see(at);
-      const ChainSeen<Word> further = see(at - 1);
-      if (seen.flag == ChainFlag::kSum) {
-        seen = {further.flag, add(further.value, seen.value)};
-      }
       const unsigned empty = __ballot_sync(kAllLanes, seen.flag == ChainFlag::kNothing);
       prefixes = __ballot_sync(kAllLanes, seen.flag == ChainFlag::kPrefix);
       // The lowest bit is the nearest lane.
@@ -106,7 +102,7 @@ warpChainSum(const ChainState<Word>* states, std::uint64_t first, std::uint64_t 
     if (prefixes != 0) {
       return sum;
     }
-    last -= 2 * kWarp;
+    last -= kWarp;
   }
 }
 
