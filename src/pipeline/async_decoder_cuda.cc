@@ -160,8 +160,7 @@ void AsyncDecoder::enqueue(const std::uint8_t* frame,
     cuda::enqueueOpen(frame, capacity_bytes, template_image_.data(), header_bytes_,
                       reinterpret_cast<const cuda::FieldTarget*>(fields_image_.data()),
                       static_cast<std::uint32_t>(fields_.size()), limits, state, s);
-    cuda::enqueuePayloadCrc(payload, max_payload, state, s);
-    cuda::enqueueCrcCheck(payload, state, s);
+    cuda::enqueuePayloadCheck(payload, max_payload, state, s);
     for (std::size_t i = 0; i < segment_buffers_.size(); ++i) {
       if (i > 0 && segment_buffers_[i] >= 0) {
         auto copy = segments_[i].get<std::uint8_t>(&pool_, max_segment_[i] + 16);

@@ -233,24 +233,24 @@ void CudaRunner::updateTemplate(const Attempt& attempt, cudaStream_t stream) {
 
 void CudaRunner::enqueueFrame(const Attempt& attempt, cudaStream_t stream) {
   cuda::RunBlock& block = p_.dag->runBlock();
-  cuda::FrameState* state = block.frameOnDevice();
-  cuda::SegmentList segments = {};
-  segments.n_segments = static_cast<std::uint32_t>(p_.sinks.size());
-  std::uint64_t max_payload = 0;
+  cuda::FrameJob job = {};
+  job.segments.n_segments = static_cast<std::uint32_t>(p_.sinks.size());
   for (std::size_t i = 0; i < p_.sinks.size(); ++i) {
     const BufferInfo& sink = p_.dag->getBufferInfo(p_.sinks[i]);
     const StageRecord* record = block.onDevice(static_cast<std::size_t>(sink.producer_stage_id));
-    segments.segment[i] = {static_cast<const std::uint8_t*>(sink.d_ptr),
-                           &record->n_bytes[sink.producer_output_index], sink.size};
-    max_payload += sink.size;
+    job.segments.segment[i] = {static_cast<const std::uint8_t*>(sink.d_ptr),
+                               &record->n_bytes[sink.producer_output_index], sink.size};
   }
-  std::uint8_t* payload = attempt.frame + p_.header_bytes;
-  cuda::enqueueLayout(segments, p_.header_bytes, state, stream);
-  cuda::enqueueSegmentCopies(segments, payload, state, stream);
-  cuda::enqueuePayloadCrc(payload, max_payload, state, stream);
-  cuda::enqueueHeader(header_template_.data(), static_cast<std::uint32_t>(p_.header_bytes),
-                      reinterpret_cast<const cuda::HeaderField*>(header_fields_.data()), n_fields_,
-                      attempt.frame, state, stream);
+  job.frame = attempt.frame;
+  job.header_template = header_template_.data();
+  job.header_bytes = static_cast<std::uint32_t>(p_.header_bytes);
+  job.fields = reinterpret_cast<const cuda::HeaderField*>(header_fields_.data());
+  job.n_fields = n_fields_;
+  job.state = block.frameOnDevice();
+  job.device_block = block.deviceWords();
+  job.host_block = block.hostWords();
+  job.block_words = block.wordCount();
+  cuda::enqueueFrame(job, stream);
 }
 
 /// Everything of one attempt, ending with the readback. Enqueues only, unless a stage has no
@@ -262,7 +262,6 @@ void CudaRunner::enqueueAttempt(const Attempt& attempt, cudaStream_t stream) {
     updateTemplate(attempt, stream);
   }
   enqueueFrame(attempt, stream);
-  p_.dag->runBlock().enqueueReadback(stream);
 }
 
 void CudaRunner::launch(const Attempt& attempt, cudaStream_t stream) {
@@ -310,20 +309,26 @@ void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t s
 }
 
 void CudaRunner::openFrame(ByteView frame, FrameHeader& header, cudaStream_t stream) {
-  opened_state_.reserve(sizeof(cuda::FrameState), 0, "state of a frame");
-  auto* state = reinterpret_cast<cuda::FrameState*>(opened_state_.data());
-  if (frame.size() >= kCoreBytes) {  // less is refused as a header, whatever its checksum
-    cuda::enqueueFrameCrc(frame.data(), frame.size(), state, stream);
-    FZ_CUDA_CHECK(cudaMemcpyAsync(pinned_header_ + kMaxHeaderBytes, &state->payload_crc,
-                                  sizeof(state->payload_crc), cudaMemcpyDefault, stream));
+  const cuda::DeviceGuard guard(p_.device);
+  std::size_t n_front = std::min(frame.size(), kMaxHeaderBytes);
+  if (frame.size() < kCoreBytes) {  // refused as a header, whatever its checksum
+    fetchHeader(frame, header, stream);
+    return;
   }
-  fetchHeader(frame, header, stream);
-}
-
-std::uint32_t CudaRunner::payloadCrc() const {
-  std::uint32_t crc = 0;
-  std::memcpy(&crc, pinned_header_ + kMaxHeaderBytes, sizeof(crc));
-  return crc;
+  if (opened_state_.capacity() == 0) {
+    opened_state_.reserve(sizeof(cuda::FrameState), 0, "state of a frame");
+    FZ_CUDA_CHECK(cudaMemsetAsync(opened_state_.data(), 0, sizeof(cuda::FrameState), stream));
+  }
+  cuda::enqueueFrontRead(frame.data(), frame.size(),
+                         reinterpret_cast<cuda::FrameState*>(opened_state_.data()),
+                         {reinterpret_cast<std::uint32_t*>(pinned_header_ + kMaxHeaderBytes),
+                          pinned_header_, static_cast<std::uint32_t>(n_front)},
+                         stream);
+  FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
+  std::uint64_t stated_bytes = 0;
+  std::memcpy(&stated_bytes, pinned_header_ + cuda::HeaderOffsets::kHeaderSize, 8);
+  n_front = std::min<std::size_t>(n_front, std::max<std::uint64_t>(stated_bytes, kCoreBytes));
+  readHeader({pinned_header_, n_front}, frame.size(), header);
 }
 
 void CudaRunner::fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t stream) {
@@ -331,6 +336,12 @@ void CudaRunner::fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t s
   const std::size_t n_front = std::min(frame.size(), kMaxHeaderBytes);
   copyAndWait(pinned_header_, frame.data(), n_front, stream);
   readHeader({pinned_header_, n_front}, frame.size(), header);
+}
+
+std::uint32_t CudaRunner::payloadCrc() const {
+  std::uint32_t crc = 0;
+  std::memcpy(&crc, pinned_header_ + kMaxHeaderBytes, sizeof(crc));
+  return crc;
 }
 
 }  // namespace fz

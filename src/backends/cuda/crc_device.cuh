@@ -85,18 +85,5 @@ __device__ std::uint32_t warpPower(std::uint64_t n_bytes) {
   return factor;
 }
 
-/// The checksum as stored: the remainder of the parts, the bytes behind the last whole 16, and what
-/// the start value 0xffffffff has become. By a full warp.
-__device__ std::uint32_t finishPayloadCrc(const std::uint8_t* payload, const FrameState* state) {
-  const std::uint64_t n = state->payload_bytes;
-  const std::uint64_t n_main = n / 16 * 16;
-  const std::uint32_t start = crcMultiply(0xffffffffu, warpPower(n_main));
-  std::uint32_t crc = state->crc_remainder ^ start;
-  for (std::uint64_t i = n_main; i < n; ++i) {
-    crc = crcByte(crc, payload[i]);
-  }
-  return ~crc;
-}
-
 }  // namespace
 }  // namespace fz::cuda

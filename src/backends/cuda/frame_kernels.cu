@@ -1,36 +1,32 @@
-#include "backends/cuda/crc_device.cuh"
+// Assembling a frame: segments behind each other, checksums, header, and the results for the host.
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/frame_kernels.h"
-#include "backends/cuda/launch.h"
+#include "backends/cuda/payload_crc.cuh"
 
 namespace fz::cuda {
 
 namespace {
 
 constexpr unsigned kThreads = kCrcThreads;
-constexpr unsigned kRoundBytes = kCrcRoundBytes;
-constexpr unsigned kMaxRounds = 32;
 
-__global__ void layoutKernel(SegmentList segments, std::uint64_t header_bytes, FrameState* state) {
+/// Where segment `index` begins; for index = n_segments, the length of the payload.
+__device__ __forceinline__ std::uint64_t segmentOffset(const SegmentList& segments,
+                                                       std::uint32_t index) {
   std::uint64_t at = 0;
-  for (std::uint32_t i = 0; i < segments.n_segments; ++i) {
-    const std::uint64_t n = *segments.segment[i].n_bytes;
-    state->segment_bytes[i] = n;
-    state->segment_offset[i] = at;
-    at += n;
+  for (std::uint32_t i = 0; i < index; ++i) {
+    at += *segments.segment[i].n_bytes;
   }
-  state->payload_bytes = at;
-  state->total_bytes = header_bytes + at;
-  state->crc_remainder = 0;
+  return at;
 }
 
-/// To any byte offset: whole words of the target, each made of two words of the source.
-__global__ void copySegmentKernel(const std::uint8_t* from,
-                                  std::uint8_t* payload,
-                                  const FrameState* state,
-                                  std::uint32_t index) {
-  const std::uint64_t n = state->segment_bytes[index];
-  std::uint8_t* to = payload + state->segment_offset[index];
+/// To any byte offset: whole words of the target, each made of two words of the source. Segment 0
+/// stands in place already; blockIdx.y counts the others.
+__global__ void placeSegmentsKernel(const __grid_constant__ SegmentList segments,
+                                    std::uint8_t* payload) {
+  const std::uint32_t index = blockIdx.y + 1;
+  const std::uint8_t* from = segments.segment[index].data;
+  const std::uint64_t n = *segments.segment[index].n_bytes;
+  std::uint8_t* to = payload + segmentOffset(segments, index);
   const std::uint64_t thread = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::uint64_t n_threads = std::uint64_t{gridDim.x} * blockDim.x;
   const unsigned head = static_cast<unsigned>((4 - (reinterpret_cast<std::uintptr_t>(to) & 3)) & 3);
@@ -59,190 +55,96 @@ __global__ void copySegmentKernel(const std::uint8_t* from,
   }
 }
 
-__global__ void __launch_bounds__(kThreads)
-    payloadCrcKernel(const std::uint8_t* payload, unsigned n_rounds, FrameState* state) {
-  __shared__ std::uint32_t tables[4][256];
-  __shared__ std::uint32_t parts[kThreads];
-  payload += state->payload_offset;
-  const std::uint64_t n_main = state->payload_bytes / 16 * 16;  // the rest is left to one thread
-  const std::uint64_t begin = std::uint64_t{blockIdx.x} * n_rounds * kRoundBytes;
-  if (begin >= n_main) {
-    return;
-  }
-  const std::uint64_t block_bytes = std::uint64_t{n_rounds} * kRoundBytes;
-  const std::uint64_t end = begin + block_bytes < n_main ? begin + block_bytes : n_main;
-  for (unsigned i = threadIdx.x; i < 1024; i += kThreads) {
-    (&tables[0][0])[i] = (&kRoundTables.table[0][0])[i];
-  }
-  __syncthreads();
-  // Leading zeros do not change a remainder, so the part is aligned at its end: thread t of a round
-  // always stands the same number of bytes before it.
-  const std::uint64_t rounds = (end - begin + kRoundBytes - 1) / kRoundBytes;
-  const std::int64_t first = static_cast<std::int64_t>(end - rounds * kRoundBytes) +
-                             16 * static_cast<std::int64_t>(threadIdx.x);
-  std::uint32_t r0 = 0;
-  std::uint32_t r1 = 0;
-  std::uint32_t r2 = 0;
-  std::uint32_t r3 = 0;
-#pragma unroll 4
-  for (std::uint64_t round = 0; round < rounds; ++round) {
-    const std::int64_t at = first + static_cast<std::int64_t>(round * kRoundBytes);
-    uint4 v = make_uint4(0, 0, 0, 0);
-    if (at >= static_cast<std::int64_t>(begin)) {
-      v = __ldg(reinterpret_cast<const uint4*>(payload + at));
+/// One block: sizes and places of the segments into the state.
+__device__ __forceinline__ void noteLayout(const FrameJob& job) {
+  FrameState& state = *job.state;
+  if (threadIdx.x == 0) {
+    std::uint64_t at = 0;
+    for (std::uint32_t i = 0; i < job.segments.n_segments; ++i) {
+      const std::uint64_t n = *job.segments.segment[i].n_bytes;
+      state.segment_bytes[i] = n;
+      state.segment_offset[i] = at;
+      at += n;
     }
-    if (round != 0) {
-      r0 = lookUp(tables, r0);
-      r1 = lookUp(tables, r1);
-      r2 = lookUp(tables, r2);
-      r3 = lookUp(tables, r3);
-    }
-    r0 ^= v.x;
-    r1 ^= v.y;
-    r2 ^= v.z;
-    r3 ^= v.w;
-  }
-  // The four words of a thread, then the threads: every step doubles the distance. A register still
-  // has its own last word in it, so moving on by four bytes ends the word.
-  std::uint32_t r = lookUp(kWordTables.table, r0) ^ r1;
-  r = lookUp(kWordTables.table, r) ^ r2;
-  r = lookUp(kWordTables.table, r) ^ r3;
-  r = lookUp(kWordTables.table, r);
-  parts[threadIdx.x] = r;
-  __syncthreads();
-  unsigned level = 4;  // 16 bytes = 2^4
-  for (unsigned n = kThreads / 2; n > 0; n /= 2, ++level) {
-    std::uint32_t sum = 0;
-    if (threadIdx.x < n) {
-      sum = crcMultiply(parts[2 * threadIdx.x], kPowers.power[level]) ^ parts[2 * threadIdx.x + 1];
-    }
-    __syncthreads();
-    if (threadIdx.x < n) {
-      parts[threadIdx.x] = sum;
-    }
-    __syncthreads();
-  }
-  if (threadIdx.x < kWarp) {
-    const std::uint32_t power = warpPower(n_main - end);
-    if (threadIdx.x == 0) {
-      atomicXor(&state->crc_remainder, crcMultiply(parts[0], power));
-    }
+    state.payload_bytes = at;
+    state.total_bytes = job.header_bytes + at;
   }
 }
 
-__global__ void __launch_bounds__(kThreads) headerKernel(const std::uint8_t* header_template,
-                                                         std::uint32_t header_bytes,
-                                                         const HeaderField* fields,
-                                                         std::uint32_t n_fields,
-                                                         std::uint8_t* frame,
-                                                         FrameState* state) {
+/// One block: template and fields, both checksums, all into the frame.
+__device__ __forceinline__ void writeHeader(const FrameJob& job, std::uint32_t payload_crc) {
   extern __shared__ std::uint8_t header[];
   __shared__ std::uint32_t parts[kThreads];
-  for (unsigned i = threadIdx.x; i < header_bytes; i += kThreads) {
-    header[i] = header_template[i];
+  for (unsigned i = threadIdx.x; i < job.header_bytes; i += kThreads) {
+    header[i] = job.header_template[i];
   }
   __syncthreads();
-  for (unsigned i = threadIdx.x; i < n_fields; i += kThreads) {
-    const HeaderField field = fields[i];
+  for (unsigned i = threadIdx.x; i < job.n_fields; i += kThreads) {
+    const HeaderField field = job.fields[i];
     const std::uint64_t value = *field.source;
     for (unsigned b = 0; b < field.n_bytes; ++b) {
       header[field.offset + b] = static_cast<std::uint8_t>(value >> (8 * b));
     }
   }
-  if (threadIdx.x < kWarp) {
-    const std::uint32_t crc = finishPayloadCrc(frame + header_bytes, state);
-    if (threadIdx.x == 0) {
-      state->payload_crc = crc;
-      for (unsigned b = 0; b < 4; ++b) {
-        header[HeaderOffsets::kPayloadCrc + b] = static_cast<std::uint8_t>(crc >> (8 * b));
-        header[HeaderOffsets::kHeaderCrc + b] = 0;
-      }
-    }
+  if (threadIdx.x < 4) {
+    header[HeaderOffsets::kPayloadCrc + threadIdx.x] =
+        static_cast<std::uint8_t>(payload_crc >> (8 * threadIdx.x));
+    header[HeaderOffsets::kHeaderCrc + threadIdx.x] = 0;
   }
   __syncthreads();
-  const std::uint32_t header_crc = blockCrc(header, header_bytes, parts);
+  const std::uint32_t header_crc = blockCrc(header, job.header_bytes, parts);
   if (threadIdx.x < 4) {
     header[HeaderOffsets::kHeaderCrc + threadIdx.x] =
         static_cast<std::uint8_t>(header_crc >> (8 * threadIdx.x));
   }
   __syncthreads();
-  for (unsigned i = threadIdx.x; i < header_bytes; i += kThreads) {
-    frame[i] = header[i];
+  for (unsigned i = threadIdx.x; i < job.header_bytes; i += kThreads) {
+    job.frame[i] = header[i];
   }
 }
 
-__global__ void crcCheckKernel(const std::uint8_t* payload, FrameState* state) {
-  const std::uint32_t crc = finishPayloadCrc(payload + state->payload_offset, state);
+/// The checksum over the payload; the last block also writes the header and hands the records to
+/// the host, straight into its memory: a copy of its own would cost a small call more than the
+/// checksum.
+__global__ void __launch_bounds__(kThreads)
+    finishFrameKernel(const __grid_constant__ FrameJob job, unsigned n_rounds) {
+  const PayloadPlace payload{job.frame + job.header_bytes,
+                             segmentOffset(job.segments, job.segments.n_segments)};
+  std::uint32_t crc;
+  if (!sumPayload(payload, n_rounds, job.state, &crc)) {
+    return;
+  }
+  noteLayout(job);
   if (threadIdx.x == 0) {
-    state->payload_crc = crc;
-    if (crc != state->expected_crc && state->mismatch == 0) {
-      state->mismatch = 1;
-      // Decoders that follow find no damaged bytes to decode.
-      for (std::uint64_t& n_bytes : state->segment_bytes) {
-        n_bytes = 0;
-      }
-    }
+    job.state->payload_crc = crc;
+  }
+  __syncthreads();
+  writeHeader(job, crc);
+  __syncthreads();
+  for (unsigned i = threadIdx.x; i < job.block_words; i += kThreads) {
+    job.host_block[i] = job.device_block[i];
   }
 }
 
 }  // namespace
 
-void enqueueLayout(const SegmentList& segments,
-                   std::uint64_t header_bytes,
-                   FrameState* state,
-                   cudaStream_t stream) {
-  layoutKernel<<<1, 1, 0, stream>>>(segments, header_bytes, state);
-  checkLaunch("layoutKernel");
-}
-
-void enqueueSegmentCopies(const SegmentList& segments,
-                          std::uint8_t* payload,
-                          const FrameState* state,
-                          cudaStream_t stream) {
-  for (std::uint32_t i = 1; i < segments.n_segments; ++i) {
-    const Segment& segment = segments.segment[i];
-    if (segment.max_bytes == 0) {
-      continue;
-    }
+void enqueueFrame(const FrameJob& job, cudaStream_t stream) {
+  std::uint64_t max_payload = 0;
+  std::uint64_t max_moved = 0;
+  for (std::uint32_t i = 0; i < job.segments.n_segments; ++i) {
+    max_payload += job.segments.segment[i].max_bytes;
+    max_moved = std::max(max_moved, i == 0 ? 0 : job.segments.segment[i].max_bytes);
+  }
+  if (max_moved > 0) {
     const unsigned blocks =
-        std::min(gridFor(segment.max_bytes, 4 * kThreads * 4), 16 * multiprocessorCount());
-    copySegmentKernel<<<blocks, kThreads, 0, stream>>>(segment.data, payload, state, i);
-    checkLaunch("copySegmentKernel");
+        std::min(gridFor(max_moved, 4 * kThreads * 4), 16 * multiprocessorCount());
+    const dim3 grid(blocks, job.segments.n_segments - 1);
+    placeSegmentsKernel<<<grid, kThreads, 0, stream>>>(job.segments, job.frame + job.header_bytes);
+    checkLaunch("placeSegmentsKernel");
   }
-}
-
-void enqueuePayloadCrc(const std::uint8_t* payload,
-                       std::uint64_t max_bytes,
-                       FrameState* state,
-                       cudaStream_t stream) {
-  if (max_bytes < 16) {
-    return;
-  }
-  // Few rounds while that still fills the device, more when there is plenty to do.
-  const std::uint64_t all_rounds = (max_bytes + kRoundBytes - 1) / kRoundBytes;
-  const std::uint64_t wanted = all_rounds / (8ull * multiprocessorCount());
-  const auto n_rounds = static_cast<unsigned>(
-      std::max<std::uint64_t>(4, std::min<std::uint64_t>(wanted, kMaxRounds)));
-  payloadCrcKernel<<<gridFor(all_rounds, n_rounds), kThreads, 0, stream>>>(payload, n_rounds,
-                                                                           state);
-  checkLaunch("payloadCrcKernel");
-}
-
-void enqueueHeader(const std::uint8_t* header_template,
-                   std::uint32_t header_bytes,
-                   const HeaderField* fields,
-                   std::uint32_t n_fields,
-                   std::uint8_t* frame,
-                   FrameState* state,
-                   cudaStream_t stream) {
-  headerKernel<<<1, kThreads, header_bytes, stream>>>(header_template, header_bytes, fields,
-                                                      n_fields, frame, state);
-  checkLaunch("headerKernel");
-}
-
-void enqueueCrcCheck(const std::uint8_t* payload, FrameState* state, cudaStream_t stream) {
-  crcCheckKernel<<<1, kWarp, 0, stream>>>(payload, state);
-  checkLaunch("crcCheckKernel");
+  const CrcGrid grid(max_payload);
+  finishFrameKernel<<<grid.n_blocks, kThreads, job.header_bytes, stream>>>(job, grid.n_rounds);
+  checkLaunch("finishFrameKernel");
 }
 
 }  // namespace fz::cuda

@@ -27,39 +27,46 @@ struct HeaderField {
   std::uint32_t n_bytes;
 };
 
-/// Sizes and places of the segments, into the state.
-void enqueueLayout(const SegmentList& segments,
-                   std::uint64_t header_bytes,
-                   FrameState* state,
-                   cudaStream_t stream);
-/// Copies all segments but the first, which its stage wrote in place.
-void enqueueSegmentCopies(const SegmentList& segments,
-                          std::uint8_t* payload,
-                          const FrameState* state,
-                          cudaStream_t stream);
-/// Remainder of the payload's CRC into state->crc_remainder; state->payload_bytes must be set.
-void enqueuePayloadCrc(const std::uint8_t* payload,
-                       std::uint64_t max_bytes,
-                       FrameState* state,
-                       cudaStream_t stream);
-/// The header: template and fields, payload checksum, header checksum.
-void enqueueHeader(const std::uint8_t* header_template,
-                   std::uint32_t header_bytes,
-                   const HeaderField* fields,
-                   std::uint32_t n_fields,
-                   std::uint8_t* frame,
-                   FrameState* state,
-                   cudaStream_t stream);
-/// Decoding: finishes the payload's checksum and compares it with state->expected_crc. A payload
-/// that does not pass sets state->mismatch to 1 and has no bytes in any segment.
-void enqueueCrcCheck(const std::uint8_t* payload, FrameState* state, cudaStream_t stream);
-/// The checksum of a frame's payload into state->payload_crc, for a host that has not seen the
-/// header yet; the frame has at least the bytes of a header's core. Means nothing where the header
-/// does not stand up to the host's checks.
-void enqueueFrameCrc(const std::uint8_t* frame,
-                     std::uint64_t n_bytes,
-                     FrameState* state,
-                     cudaStream_t stream);
+/// Everything that turns the outputs of the stages into a frame.
+struct FrameJob {
+  SegmentList segments;  ///< the first was written in place, behind the header
+  std::uint8_t* frame;
+  const std::uint8_t* header_template;
+  std::uint32_t header_bytes;
+  std::uint32_t n_fields;
+  const HeaderField* fields;
+  FrameState* state;
+  // The run block on the device and in the host's memory, in words.
+  const std::uint32_t* device_block;
+  std::uint32_t* host_block;
+  std::uint32_t block_words;
+};
+
+/// Moves the segments to their places, writes the header with both checksums, and hands the run
+/// block to the host.
+void enqueueFrame(const FrameJob& job, cudaStream_t stream);
+/// Decoding: compares the payload's checksum with state->expected_crc. A payload that does not pass
+/// sets state->mismatch to 1 and has no bytes in any segment.
+void enqueuePayloadCheck(const std::uint8_t* payload,
+                         std::uint64_t max_bytes,
+                         FrameState* state,
+                         cudaStream_t stream);
+/// Where the host wants what it must know before it can decode: its own pinned memory.
+struct FrameFront {
+  std::uint32_t* payload_crc;
+  std::uint8_t* header;
+  std::uint32_t max_header_bytes;  ///< at least those of a header's core
+};
+
+/// A frame's header, as long as it says it is but at most max_header_bytes, and the checksum of the
+/// payload behind it, to the host. The frame has at least the bytes of a header's core. The
+/// checksum means nothing where the header does not stand up to the host's checks. `state` is zero
+/// before the first call.
+void enqueueFrontRead(const std::uint8_t* frame,
+                      std::uint64_t n_bytes,
+                      FrameState* state,
+                      const FrameFront& front,
+                      cudaStream_t stream);
 
 /// A header field that may differ between frames of one kind, and where it is wanted (may be null).
 struct FieldTarget {
@@ -96,6 +103,7 @@ void enqueueExtract(const std::uint8_t* payload,
 /// Offsets in the header that these kernels read or write.
 struct HeaderOffsets {
   static constexpr std::uint32_t kHeaderSize = 24;
+  static constexpr std::uint32_t kCoreEnd = 80;  ///< these bytes every frame has
   static constexpr std::uint32_t kPayloadCrc = 72;
   static constexpr std::uint32_t kHeaderCrc = 76;
 };

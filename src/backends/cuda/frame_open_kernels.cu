@@ -1,7 +1,6 @@
 // Opening a frame on the device: its header against what is expected, its segments out of it.
-#include "backends/cuda/crc_device.cuh"
 #include "backends/cuda/frame_kernels.h"
-#include "backends/cuda/launch.h"
+#include "backends/cuda/payload_crc.cuh"
 
 namespace fz::cuda {
 
@@ -71,7 +70,6 @@ __global__ void __launch_bounds__(kThreads) openKernel(const std::uint8_t* frame
     }
     bad = bad || at != state->payload_bytes || at > capacity_bytes - header_bytes;
     state->expected_crc = payload_crc;
-    state->crc_remainder = 0;
     if (bad) {
       state->mismatch = 2;
       state->payload_bytes = 0;
@@ -84,16 +82,44 @@ __global__ void __launch_bounds__(kThreads) openKernel(const std::uint8_t* frame
 }
 
 /// Nothing in the header is trusted: what does not fit leaves an empty payload.
-__global__ void locatePayloadKernel(const std::uint8_t* frame,
-                                    std::uint64_t n_bytes,
-                                    FrameState* state) {
+__device__ PayloadPlace locatePayload(const std::uint8_t* frame, std::uint64_t n_bytes) {
   const std::uint64_t header_bytes = readField(frame, HeaderOffsets::kHeaderSize, 8);
   const bool fits = header_bytes <= n_bytes && header_bytes % 16 == 0;
-  state->payload_offset = fits ? header_bytes : 0;
-  state->payload_bytes = fits ? n_bytes - header_bytes : 0;
-  state->crc_remainder = 0;
-  state->expected_crc = 0;
-  state->mismatch = 0;
+  return {fits ? frame + header_bytes : frame, fits ? n_bytes - header_bytes : 0};
+}
+
+__global__ void __launch_bounds__(kThreads) frontKernel(const std::uint8_t* frame,
+                                                        std::uint64_t n_bytes,
+                                                        unsigned n_rounds,
+                                                        FrameState* state,
+                                                        FrameFront front) {
+  if (blockIdx.x == 0) {
+    const std::uint64_t header_bytes = readField(frame, HeaderOffsets::kHeaderSize, 8);
+    const std::uint64_t n =
+        header_bytes < front.max_header_bytes ? header_bytes : front.max_header_bytes;
+    for (unsigned i = threadIdx.x; i < n || i < HeaderOffsets::kCoreEnd; i += kThreads) {
+      front.header[i] = frame[i];
+    }
+  }
+  std::uint32_t crc;
+  if (sumPayload(locatePayload(frame, n_bytes), n_rounds, state, &crc) && threadIdx.x == 0) {
+    *front.payload_crc = crc;
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    payloadCheckKernel(const std::uint8_t* payload, unsigned n_rounds, FrameState* state) {
+  std::uint32_t crc;
+  if (sumPayload({payload, state->payload_bytes}, n_rounds, state, &crc) && threadIdx.x == 0) {
+    state->payload_crc = crc;
+    if (crc != state->expected_crc && state->mismatch == 0) {
+      state->mismatch = 1;
+      // Decoders that follow find no damaged bytes to decode.
+      for (std::uint64_t& n_bytes : state->segment_bytes) {
+        n_bytes = 0;
+      }
+    }
+  }
 }
 
 /// From any byte offset to an aligned place: whole words of the target; reads whole words too, the
@@ -137,14 +163,23 @@ void enqueueOpen(const std::uint8_t* frame,
   checkLaunch("openKernel");
 }
 
-void enqueueFrameCrc(const std::uint8_t* frame,
-                     std::uint64_t n_bytes,
-                     FrameState* state,
-                     cudaStream_t stream) {
-  locatePayloadKernel<<<1, 1, 0, stream>>>(frame, n_bytes, state);
-  checkLaunch("locatePayloadKernel");
-  enqueuePayloadCrc(frame, n_bytes, state, stream);
-  enqueueCrcCheck(frame, state, stream);
+void enqueueFrontRead(const std::uint8_t* frame,
+                      std::uint64_t n_bytes,
+                      FrameState* state,
+                      const FrameFront& front,
+                      cudaStream_t stream) {
+  const CrcGrid grid(n_bytes);
+  frontKernel<<<grid.n_blocks, kThreads, 0, stream>>>(frame, n_bytes, grid.n_rounds, state, front);
+  checkLaunch("frontKernel");
+}
+
+void enqueuePayloadCheck(const std::uint8_t* payload,
+                         std::uint64_t max_bytes,
+                         FrameState* state,
+                         cudaStream_t stream) {
+  const CrcGrid grid(max_bytes);
+  payloadCheckKernel<<<grid.n_blocks, kThreads, 0, stream>>>(payload, grid.n_rounds, state);
+  checkLaunch("payloadCheckKernel");
 }
 
 void enqueueExtract(const std::uint8_t* payload,

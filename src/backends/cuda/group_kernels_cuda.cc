@@ -1,6 +1,5 @@
-#include "backends/cuda/group_kernels.h"
-
 #include <algorithm>
+#include <fmt/format.h>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -8,8 +7,8 @@
 #include <utility>
 
 #include <cuda_runtime_api.h>
-#include <fmt/format.h>
 
+#include "backends/cuda/group_kernels.h"
 #include "backends/cuda/groups/builtin_groups.h"
 #include "backends/cuda/rtc/loaded_kernel.h"
 #include "cuda_check.h"

@@ -18,13 +18,13 @@ namespace fz::cuda {
 struct FrameState {
   std::uint64_t total_bytes;  ///< header and payload
   std::uint64_t payload_bytes;
-  std::uint64_t payload_offset;  ///< from where kernels are told that the payload begins; mostly 0
   std::uint64_t segment_bytes[FZM_MAX_BUFFERS];
   std::uint64_t segment_offset[FZM_MAX_BUFFERS];  ///< within the payload
   std::uint32_t payload_crc;                      ///< as stored in the header
   std::uint32_t crc_remainder;  ///< sum of the parts' remainders while the payload is summed up
   std::uint32_t expected_crc;   ///< decoding: what the header announces
   std::uint32_t mismatch;       ///< decoding: 1 when payload or header are not what is expected
+  std::uint32_t blocks_done;    ///< while the payload is summed up
 };
 
 /// The records of all stages of a graph and the frame's state: one block on the device and its
@@ -44,6 +44,11 @@ class RunBlock {
   FrameState& initialFrame();
   void enqueueInit(cudaStream_t stream);
   void enqueueReadback(cudaStream_t stream);
+  /// For a kernel that does the readback itself: the block on the device, where the host wants it,
+  /// and its length in words.
+  const std::uint32_t* deviceWords() const;
+  std::uint32_t* hostWords() const;
+  std::uint32_t wordCount() const;
 
   StageRecord* onDevice(std::size_t i) const;
   FrameState* frameOnDevice() const;

@@ -63,6 +63,17 @@ const FrameState& RunBlock::frameResult() const {
   return *reinterpret_cast<const FrameState*>(result_ + n_records_ * sizeof(StageRecord));
 }
 
+const std::uint32_t* RunBlock::deviceWords() const {
+  return reinterpret_cast<const std::uint32_t*>(device_);
+}
+std::uint32_t* RunBlock::hostWords() const {
+  return reinterpret_cast<std::uint32_t*>(result_);
+}
+std::uint32_t RunBlock::wordCount() const {
+  static_assert(sizeof(FrameState) % sizeof(std::uint32_t) == 0);
+  return static_cast<std::uint32_t>(blockBytes() / sizeof(std::uint32_t));
+}
+
 void RunBlock::enqueueInit(cudaStream_t stream) {
   FZ_CUDA_CHECK(cudaMemcpyAsync(device_, initial_, blockBytes(), cudaMemcpyHostToDevice, stream));
 }
