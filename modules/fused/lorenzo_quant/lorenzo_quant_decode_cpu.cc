@@ -27,14 +27,15 @@ template <class T, class Sum>
 void addDeltas(const DecodeJob& job, const Segment& segment, Sum* sums) {
   const std::uint32_t* end = job.indices + job.n_deltas;
   const T* deltas = static_cast<const T*>(job.deltas);
-  const std::uint64_t stop = segment.begin + segment.n_values;
-  for (const std::uint32_t* at = std::lower_bound(job.indices, end, segment.begin);
-       at != end && *at < stop; ++at) {
+  const std::uint64_t begin = job.first + segment.begin;
+  const std::uint64_t stop = begin + segment.n_values;
+  for (const std::uint32_t* at = std::lower_bound(job.indices, end, begin); at != end && *at < stop;
+       ++at) {
     const T delta = deltas[at - job.indices];
     if constexpr (std::is_floating_point_v<Sum>) {
-      sums[*at - segment.begin] += static_cast<Sum>(delta);
+      sums[*at - begin] += static_cast<Sum>(delta);
     } else {
-      sums[*at - segment.begin] += static_cast<Sum>(static_cast<IntOf<T>>(delta));
+      sums[*at - begin] += static_cast<Sum>(static_cast<IntOf<T>>(delta));
     }
   }
 }
