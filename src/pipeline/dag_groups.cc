@@ -52,11 +52,17 @@ std::string joinNames(const std::vector<DAGNode*>& chain) {
   return names;
 }
 
-/// Bytes of a value on the coder's side of the stage.
+std::size_t sizeOf(std::uint8_t type) {
+  const auto data_type = static_cast<DataType>(type);
+  return isKnown(data_type) ? getDataTypeSize(data_type) : 1;
+}
+
+/// Bytes of a value on the coder's side of the stage, and on the field's.
 std::size_t codedValueBytes(const SimpleStage& stage) {
-  const auto type = static_cast<DataType>(stage.isInverse() ? stage.getInputDataType(0)
-                                                            : stage.getOutputDataType(0));
-  return isKnown(type) ? getDataTypeSize(type) : 1;
+  return sizeOf(stage.isInverse() ? stage.getInputDataType(0) : stage.getOutputDataType(0));
+}
+std::size_t fieldValueBytes(const SimpleStage& stage) {
+  return sizeOf(stage.isInverse() ? stage.getOutputDataType(0) : stage.getInputDataType(0));
 }
 
 /// Bytes that belong together for an op.
@@ -86,6 +92,12 @@ std::string misfit(const std::vector<DAGNode*>& chain, Backend backend, FusedGro
   std::size_t value_bytes = 0;  // of the values that planes or coder get
   for (const DAGNode* node : chain) {
     if (node->tile_op.role < TileRole::kPlanes) {
+      // A frame may name stages of other types than those that wrote it.
+      const std::size_t taken = fieldValueBytes(*tileStage(*node));
+      if (value_bytes != 0 && value_bytes != taken) {
+        return fmt::format("{} works on values of {} bytes, {} come", node->name, taken,
+                           value_bytes);
+      }
       value_bytes = codedValueBytes(*tileStage(*node));
     } else if (node->tile_op.value_bytes != 0) {
       if (value_bytes != 0 && value_bytes != node->tile_op.value_bytes) {

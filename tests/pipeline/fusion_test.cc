@@ -239,9 +239,8 @@ TEST(Fusion, WhatLiesBetweenTheStagesTakesNoMemory) {
     std::size_t n_between = 0;
     for (const Fusion fusion : {Fusion::Off, Fusion::Auto}) {
       Pipeline pipeline(0, MemoryStrategy::PREALLOCATE);
-      pipeline.getDAG();
-      load(pipeline, {.chain = chain, .fusion = fusion, .strategy = MemoryStrategy::PREALLOCATE});
       pipeline.setColoringEnabled(false);
+      load(pipeline, {.chain = chain, .fusion = fusion, .strategy = MemoryStrategy::PREALLOCATE});
       frameOf(pipeline, data);
       peaks[fusion == Fusion::Auto ? 1 : 0] = pipeline.getPeakMemoryUsage();
       for (const auto& node : pipeline.getDAG()->getNodes()) {
