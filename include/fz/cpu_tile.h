@@ -57,6 +57,8 @@ class TileFeed {
   virtual ~TileFeed() = default;
   virtual void fetch(std::uint64_t first, std::size_t n_values, void* out) = 0;
   virtual void put(std::uint64_t first, std::size_t n_values, const void* in) = 0;
+  /// Values that will be asked for or put soon, where memory is not walked through in order.
+  virtual void expect(std::uint64_t first, std::size_t n_values) = 0;
 };
 
 /// Takes values of the field in an order of its own; otherwise as CpuTileOp.

@@ -21,7 +21,7 @@ namespace fz::tiled_lorenzo::HWY_NAMESPACE {  // NOLINT
 
 constexpr std::uint32_t kFront = 64;  // before the staging area, read by shifted loads
 
-std::uint32_t pitchOf(const Grid& grid, const Strip& strip) {
+HWY_INLINE std::uint32_t pitchOf(const Grid& grid, const Strip& strip) {
   return strip.n_tiles * grid.tile.x;
 }
 
@@ -58,6 +58,7 @@ template <std::uint32_t kEdge, class U, class Stream>
 void movePieces(const Grid& grid, const Strip& strip, U* stage, Stream* stream) {
   const std::uint32_t edge = kEdge != 0 ? kEdge : grid.tile.x;
   const std::uint32_t n_rows = grid.tile.y * grid.tile.z;
+  const std::uint32_t pitch = pitchOf(grid, strip);
   for (std::uint32_t t = 0; t < strip.n_tiles; ++t) {
     U* piece = stage + t * edge;
     for (std::uint32_t row = 0; row < n_rows; ++row) {
@@ -66,7 +67,7 @@ void movePieces(const Grid& grid, const Strip& strip, U* stage, Stream* stream) 
       } else {
         std::memcpy(stream, piece, edge * sizeof(U));
       }
-      piece += pitchOf(grid, strip);
+      piece += pitch;
       stream += edge;
     }
   }
@@ -113,9 +114,79 @@ void encodeRow(
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Pieces of kEdge values to places `stride` values apart.
+template <std::uint32_t kEdge, class D, class U>
+HWY_INLINE void storePieces(D d, hn::Vec<D> v, std::size_t stride, U* to) {
+  constexpr std::size_t kLanes = hn::MaxLanes(D());
+  if constexpr (kLanes <= kEdge) {
+    hn::StoreU(v, d, to);
+  } else {
+    const hn::Half<D> half;
+    storePieces<kEdge>(half, hn::LowerHalf(half, v), stride, to);
+    storePieces<kEdge>(half, hn::UpperHalf(half, v), stride, to + kLanes / 2 / kEdge * stride);
+  }
+}
+
+/// One row of a strip, straight to its places in the tiles.
+template <std::uint32_t kEdge, class U>
+void encodeRowToTiles(const Strip& strip, const Row<U>& from, std::size_t tile_values, U* tiles) {
+  const hn::ScalableTag<U> d;
+  constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<U>());
+  static_assert(kLanes >= kEdge);
+  const U* row = from.row;
+  const std::size_t n = row == nullptr ? 0 : strip.n_values;
+  const auto is_first =
+      hn::Eq(hn::And(hn::Iota(d, 0), hn::Set(d, static_cast<U>(kEdge - 1))), hn::Zero(d));
+  alignas(64) U begin[kLanes + 1] = {};  // nothing may be read before the first value
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    if (i == 0) {
+      std::memcpy(begin + 1, row, kLanes * sizeof(U));
+    }
+    const auto left = hn::LoadU(d, i == 0 ? begin : row + i - 1);
+    const auto above = from.above == nullptr ? hn::Zero(d) : hn::LoadU(d, from.above + i);
+    const auto delta = hn::Sub(hn::LoadU(d, row + i), hn::IfThenElse(is_first, above, left));
+    storePieces<kEdge>(d, delta, tile_values, tiles + i / kEdge * tile_values);
+  }
+  for (; i < std::size_t{strip.n_tiles} * kEdge; ++i) {
+    U delta = 0;
+    if (i < n) {
+      const U above = from.above == nullptr ? U{0} : from.above[i];
+      delta = static_cast<U>(row[i] - (i % kEdge == 0 ? above : row[i - 1]));
+    }
+    tiles[i / kEdge * tile_values + i % kEdge] = delta;
+  }
+}
+
+template <std::uint32_t kEdge, class U>
+void encodeToTiles(
+    const Grid& grid, const Strip& strip, const StripRows& rows, const U* next, U* tiles) {
+  for (std::uint32_t z = 0; z < grid.tile.z; ++z) {
+    for (std::uint32_t y = 0; y < grid.tile.y; ++y) {
+      if (next != nullptr) {
+        prefetchRow<0>(strip.n_values, next + z * rows.plane_step + y * rows.row_step);
+      }
+      encodeRowToTiles<kEdge>(strip, rowAt<U>(grid, strip, rows, y, z), grid.tile.values(),
+                              tiles + (z * grid.tile.y + y) * kEdge);
+    }
+  }
+}
+#endif
+
 template <class U>
 void encodeStripOf(
     const Grid& grid, const Strip& strip, const StripRows& rows, const U* next, U* tiles) {
+#if HWY_TARGET != HWY_SCALAR
+  if (grid.tile.x == 4) {
+    return encodeToTiles<4>(grid, strip, rows, next, tiles);
+  }
+  if (grid.tile.x == 8) {
+    return encodeToTiles<8>(grid, strip, rows, next, tiles);
+  }
+#endif
   const std::uint32_t pitch = pitchOf(grid, strip);
   alignas(64) U stage[kStripValues];
   U* deltas = stage;

@@ -25,17 +25,32 @@ void forStrips(const Grid& grid, const TileRange& range, F f) {
   }
 }
 
-/// Calls f(first value in the field, first value at the desk) for the rows of a strip.
+/// Calls f(first value in the field, first value at the desk, values) for the rows of a strip, and
+/// at once for rows that lie side by side in both places.
 template <class F>
 void forRows(const Grid& grid, const Strip& strip, const StripRows& rows, F f) {
   const std::uint64_t n_z = std::min<std::uint64_t>(grid.tile.z, grid.nz - strip.origin.z);
   const std::uint64_t n_y = std::min<std::uint64_t>(grid.tile.y, grid.ny - strip.origin.y);
+  const bool is_joined = rows.row_step == grid.nx;
   for (std::uint64_t z = 0; z < n_z; ++z) {
-    for (std::uint64_t y = 0; y < n_y; ++y) {
+    for (std::uint64_t y = 0; y < (is_joined ? 1 : n_y); ++y) {
       f(((strip.origin.z + z) * grid.ny + strip.origin.y + y) * grid.nx + strip.origin.x,
-        z * rows.plane_step + y * rows.row_step);
+        z * rows.plane_step + y * rows.row_step, strip.n_values * (is_joined ? n_y : 1));
     }
   }
+}
+
+/// Tells what the strip behind this one will need: its rows lie far apart.
+void expectNext(const Grid& grid, const Strip& strip, TileFeed& feed) {
+  const std::uint64_t next = strip.first_tile + strip.n_tiles;
+  if (next >= grid.tileCount() || grid.tile.y * grid.tile.z == 1) {
+    return;
+  }
+  const Strip after = tiled_lorenzo::stripFrom(grid, next, strip.n_tiles);
+  forRows(grid, after, {nullptr, 0, 0},
+          [&](std::uint64_t in_field, std::uint64_t /*at_desk*/, std::size_t n_values) {
+            feed.expect(in_field, n_values);
+          });
 }
 
 /// Rows of a strip side by side.
@@ -79,9 +94,11 @@ void TiledLorenzoStage<T>::gatherTile(const TileRange& range, TileFeed& feed, vo
   alignas(64) T desk[tiled_lorenzo::kStripValues];
   forStrips(grid, range, [&](const Strip& strip, std::size_t at) {
     const StripRows rows = rowsAtDesk(grid, strip, desk);
-    forRows(grid, strip, rows, [&](std::uint64_t in_field, std::uint64_t at_desk) {
-      feed.fetch(in_field, strip.n_values, desk + at_desk);
-    });
+    forRows(grid, strip, rows,
+            [&](std::uint64_t in_field, std::uint64_t at_desk, std::size_t n_values) {
+              feed.fetch(in_field, n_values, desk + at_desk);
+            });
+    expectNext(grid, strip, feed);
     tiled_lorenzo::encodeStrip(grid, strip, sizeof(T), rows, nullptr, static_cast<T*>(out) + at);
   });
 }
@@ -94,9 +111,11 @@ void TiledLorenzoStage<T>::scatterTile(const TileRange& range, const void* in, T
     const StripRows rows = rowsAtDesk(grid, strip, desk);
     tiled_lorenzo::decodeStrip(grid, strip, sizeof(T), static_cast<const T*>(in) + at, nullptr,
                                rows);
-    forRows(grid, strip, rows, [&](std::uint64_t in_field, std::uint64_t at_desk) {
-      feed.put(in_field, strip.n_values, desk + at_desk);
-    });
+    expectNext(grid, strip, feed);
+    forRows(grid, strip, rows,
+            [&](std::uint64_t in_field, std::uint64_t at_desk, std::size_t n_values) {
+              feed.put(in_field, n_values, desk + at_desk);
+            });
   });
 }
 

@@ -89,6 +89,18 @@ class MappedField final : public TileFeed {
     }
   }
 
+  void expect(std::uint64_t first, std::size_t n_values) override {
+    const std::size_t begin = first * chain_.field_bytes;
+    const std::size_t end = begin + n_values * chain_.field_bytes;
+    for (std::size_t at = begin; at < end; at += kLineBytes) {
+      if (out_ != nullptr) {
+        __builtin_prefetch(out_ + at, 1, 2);
+      } else {
+        __builtin_prefetch(in_ + at, 0, 2);
+      }
+    }
+  }
+
  private:
   const TileChain& chain_;
   const std::uint8_t* in_;
