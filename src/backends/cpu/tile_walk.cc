@@ -196,8 +196,11 @@ std::uint64_t encodeInPlace(const TileWalk& walk, ByteView field, MutableByteVie
 
 void waitFor(const std::atomic<std::size_t>& counter, std::size_t value) {
   constexpr int kSpins = 256;
-  for (int i = 0; counter.load(std::memory_order_acquire) != value; ++i) {
-    if (i >= kSpins) {
+  int n_left = kSpins;
+  while (counter.load(std::memory_order_acquire) != value) {
+    if (n_left > 0) {
+      --n_left;
+    } else {
       std::this_thread::yield();  // the thread before us may wait for our core
     }
   }
