@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fz/data_type.h"
+#include "fz/fusion.h"
 
 /// Shared parts of the benchmark: timing, data, rows.
 namespace fz::bench {
@@ -35,7 +36,9 @@ struct Options {
   std::size_t n_bytes = 64u << 20;
   std::size_t threads = 1;
   int runs = 9;
-  std::string only;  ///< part of a name; empty: everything
+  std::string only;                                           ///< part of a name; empty: everything
+  std::vector<Fusion> fusions = {Fusion::Off, Fusion::Auto};  ///< of the presets
+  bool in_1d = false;                                         ///< presets get data without dims
 };
 
 /// One measured unit. Rates are of uncompressed bytes.

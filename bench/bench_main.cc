@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fstream>
+#include <hwy/targets.h>
 #include <nlohmann/json.hpp>
 
 #include "bench_common.h"
@@ -48,11 +49,26 @@ int main(int argc, char** argv) {
   app.add_option("--runs", options.runs, "runs after one warm-up; the median counts")
       ->capture_default_str();
   app.add_option("--only", options.only, "only names that contain this");
+  std::string fusion = "both";
+  app.add_option("--fusion", fusion, "how presets run: stage by stage, in groups, or one and other")
+      ->check(CLI::IsMember({"off", "auto", "both"}))
+      ->capture_default_str();
+  app.add_flag("--1d", options.in_1d, "presets get data without dims");
+  std::string vectors = "all";
+  app.add_option("--vectors", vectors, "widest vectors that may be used")
+      ->check(CLI::IsMember({"all", "avx2", "none"}))
+      ->capture_default_str();
   app.add_option("--json", json_path, "also write the rows to this file");
   app.add_flag("--stages", stages_only, "stages only");
   app.add_flag("--presets", presets_only, "presets only");
   CLI11_PARSE(app, argc, argv);
   options.n_bytes = megabytes << 20;
+  if (fusion != "both") {
+    options.fusions = {fusion == "off" ? fz::Fusion::Off : fz::Fusion::Auto};
+  }
+  if (vectors != "all") {
+    hwy::GetChosenTarget().Update(vectors == "avx2" ? hwy::SupportedTargets() & HWY_AVX2 : 0);
+  }
   nlohmann::json json;
   try {
     if (!presets_only) {

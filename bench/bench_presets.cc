@@ -9,7 +9,15 @@ namespace fz::bench {
 
 namespace {
 
-Row measure(const Preset& preset, DataType type, const Options& options) {
+std::size_t fusedStages(Pipeline& pipeline) {
+  std::size_t n = 0;
+  for (const FusedGroup& group : pipeline.getDAG()->getGroups()) {
+    n += group.chain.size();
+  }
+  return n;
+}
+
+Row measure(const Preset& preset, DataType type, Fusion fusion, const Options& options) {
   const std::size_t n_values = options.n_bytes / getDataTypeSize(type);
   std::size_t edge = 1;
   while (edge * edge * edge < n_values) {
@@ -21,13 +29,17 @@ Row measure(const Preset& preset, DataType type, const Options& options) {
   Pipeline pipeline;
   pipeline.setBackend(Backend::CPU);
   pipeline.setThreads(options.threads);
+  pipeline.setFusion(fusion);
   ConfigOverrides overrides;
   overrides.input_type = type;
-  overrides.dims = dims;
+  overrides.dims = options.in_1d ? std::array<std::size_t, 3>{n_values, 1, 1} : dims;
   overrides.params = {{"error_bound", "0.1"}, {"error_bound_mode", "ABS"}};
   pipeline.loadConfigText(std::string(preset.toml), std::string(preset.name), overrides);
-  Row row{.name = fmt::format("{} {} {}x{}x{}", preset.name, dataTypeToString(type), dims[0],
-                              dims[1], dims[2])};
+  Row row{.name = fmt::format(
+              "{} {} {}, fusion {}, {} of {} stages in groups", preset.name, dataTypeToString(type),
+              options.in_1d ? std::to_string(n_values)
+                            : fmt::format("{}x{}x{}", dims[0], dims[1], dims[2]),
+              fusionName(fusion), fusedStages(pipeline), pipeline.getDAG()->getOrder().size())};
   row.memcpy_gbs = memcpyRate(field.size(), options.runs);
   void* frame = nullptr;
   std::size_t n_frame = 0;
@@ -50,7 +62,9 @@ std::vector<Row> benchPresets(const Options& options) {
   for (const Preset& preset : allPresets()) {
     for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
       if (std::string(preset.name).find(options.only) != std::string::npos) {
-        rows.push_back(measure(preset, type, options));
+        for (const Fusion fusion : options.fusions) {
+          rows.push_back(measure(preset, type, fusion, options));
+        }
       }
     }
   }

@@ -25,7 +25,7 @@ struct SignedMap {
 
 /// A lossless map between signed integers and unsigned ones of the same width, value by value.
 /// Base of Zigzag and Negabinary; the config is the two DataTypes.
-class SignedMapStage : public SimpleStage {
+class SignedMapStage : public SimpleStage, private CpuTileOp {
  protected:
   SignedMapStage(DataType signed_type, DataType unsigned_type, SignedMap map)
       : signed_type_(signed_type), unsigned_type_(unsigned_type), map_(map) {}
@@ -44,9 +44,17 @@ class SignedMapStage : public SimpleStage {
 
  public:
   bool hasCuda() const override { return map_.encode_cuda != nullptr; }
+  TileOp tileOp(Backend backend) const override;
+  CpuTilePart* cpuTilePart() override { return this; }
   std::vector<DataType> elementTypes() const override { return {signed_type_, unsigned_type_}; }
 
  private:
+  void beginTiles(const CpuRun& run, const TileCut& cut) override;
+  void encodeTile(const TileRange& range, const void* in, void* out) override;
+  void decodeTile(const TileRange& range, const void* in, void* out) override;
+  void endTiles(const CpuRun& run) override;
+  void requireWholeValues(std::size_t n_bytes) const;
+
   DataType signed_type_;
   DataType unsigned_type_;
   SignedMap map_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fz/backend.h"
+#include "fz/cpu_tile.h"
 #include "fz/cuda_run.h"
 #include "fz/small_list.h"
 #include "fz/span.h"
@@ -93,6 +94,15 @@ class SimpleStage : public Stage {
 
   /// The stage's part in a group, in the current direction.
   virtual TileOp tileOp(Backend /*backend*/) const { return {}; }
+  /// The part itself, when tileOp(Backend::CPU) names a role; its class follows from the role.
+  virtual CpuTilePart* cpuTilePart() { return nullptr; }
+  /// What execute() does before and after the stage's work, for a group that does the work.
+  void beginInGroup(MemoryPool* pool,
+                    const std::vector<void*>& inputs,
+                    const std::vector<void*>& outputs,
+                    const std::vector<std::size_t>& sizes,
+                    const TileCut& cut);
+  void endInGroup(MemoryPool* pool);
   /// Full name of the device type of the op, and the header that defines it, as device code spells
   /// them. Called when tileOp(Backend::CUDA) names a role.
   virtual std::string tileOpType() const { return {}; }
@@ -165,6 +175,12 @@ class SimpleStage : public Stage {
   void requestOutputBytes(std::size_t output_index, std::size_t n_bytes);
 
  private:
+  /// Views of the inputs and outputs of a run; nothing has been reported yet.
+  void takeViews(const std::vector<void*>& inputs,
+                 const std::vector<void*>& outputs,
+                 const std::vector<std::size_t>& sizes);
+  CpuRun cpuRun(MemoryPool* pool) const;
+
   std::vector<std::size_t> actual_bytes_;
   std::vector<std::size_t> needed_bytes_;
   std::vector<std::size_t> capacity_bytes_;

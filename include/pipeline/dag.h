@@ -23,6 +23,8 @@ namespace cuda {
 struct GroupKernel;
 class RunBlock;
 }  // namespace cuda
+struct CpuGroup;
+struct TileCut;
 
 // NOLINTBEGIN(readability-identifier-naming)
 enum class MemoryStrategy {
@@ -89,6 +91,8 @@ struct FusedGroup {
   std::size_t value_bytes = 1;                ///< of a value as the coder gets it
   const cuda::GroupKernel* kernel = nullptr;  ///< on a device
   unsigned pass = 0;                          ///< see GroupRun
+  std::size_t tile_values = 0;                ///< on the CPU
+  std::shared_ptr<CpuGroup> cpu;              ///< shared only because the type is hidden here
 };
 
 /// Graph of stages with its buffers and its execution. Users normally need only Pipeline.
@@ -257,7 +261,12 @@ class CompressionDAG {
   DAGNode* nextInChain(const DAGNode& node) const;
   void splitChain(const std::vector<DAGNode*>& chain);
   bool tryGroup(std::vector<DAGNode*> chain);
+  int levelOf(int stage_id) const;
+  void dropRegions();
   void runGroup(FusedGroup& group, cudaStream_t stream);
+  void beginGroup(FusedGroup& group, const TileCut& cut, cudaStream_t stream);
+  bool isGroupDone(FusedGroup& group);
+  void provideOutputs(DAGNode& node, std::vector<std::size_t>& capacities, cudaStream_t stream);
   void enqueueGroupCuda(FusedGroup& group, cudaStream_t stream);
   std::vector<CudaInput> inputsCuda(const DAGNode& node);
   std::vector<CudaOutput> outputsCuda(const DAGNode& node,

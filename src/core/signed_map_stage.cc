@@ -31,22 +31,45 @@ std::size_t SignedMapStage::decodedBytes(std::span<const std::size_t> encoded_by
   return encoded_bytes[0];
 }
 
-void SignedMapStage::encodeCpu(const CpuRun& run) {
+void SignedMapStage::requireWholeValues(std::size_t n_bytes) const {
   const std::size_t value_bytes = getDataTypeSize(signed_type_);
-  FZ_REQUIRE(run.inputs[0].size() % value_bytes == 0, ErrorCode::kBadSize,
-             "{}: input of {} bytes is no whole number of {}-byte values", getName(),
-             run.inputs[0].size(), value_bytes);
-  mapTiles(run, value_bytes, map_.encode);
+  FZ_REQUIRE(isInverse() || n_bytes % value_bytes == 0, ErrorCode::kBadSize,
+             "{}: input of {} bytes is no whole number of {}-byte values", getName(), n_bytes,
+             value_bytes);
+  FZ_REQUIRE(n_bytes % value_bytes == 0, ErrorCode::kCorrupt,
+             "{}: {} bytes are no whole number of {}-byte values", getName(), n_bytes, value_bytes);
+}
+
+void SignedMapStage::encodeCpu(const CpuRun& run) {
+  requireWholeValues(run.inputs[0].size());
+  mapTiles(run, getDataTypeSize(signed_type_), map_.encode);
   setActualBytes(0, run.inputs[0].size());
 }
 
 void SignedMapStage::decodeCpu(const CpuRun& run) {
-  const std::size_t n_bytes = run.inputs[0].size();
-  const std::size_t value_bytes = getDataTypeSize(signed_type_);
-  FZ_REQUIRE(n_bytes % value_bytes == 0, ErrorCode::kCorrupt,
-             "{}: {} bytes are no whole number of {}-byte values", getName(), n_bytes, value_bytes);
-  mapTiles(run, value_bytes, map_.decode);
-  setActualBytes(0, n_bytes);
+  requireWholeValues(run.inputs[0].size());
+  mapTiles(run, getDataTypeSize(signed_type_), map_.decode);
+  setActualBytes(0, run.inputs[0].size());
+}
+
+TileOp SignedMapStage::tileOp(Backend backend) const {
+  if (backend != Backend::CPU) {
+    return {};
+  }
+  return {.role = TileRole::kMap};
+}
+
+void SignedMapStage::beginTiles(const CpuRun& run, const TileCut& /*cut*/) {
+  requireWholeValues(run.inputs[0].size());
+}
+void SignedMapStage::encodeTile(const TileRange& range, const void* in, void* out) {
+  map_.encode(in, range.n_values, getDataTypeSize(signed_type_), out);
+}
+void SignedMapStage::decodeTile(const TileRange& range, const void* in, void* out) {
+  map_.decode(in, range.n_values, getDataTypeSize(signed_type_), out);
+}
+void SignedMapStage::endTiles(const CpuRun& run) {
+  setActualBytes(0, run.inputs[0].size());
 }
 
 void SignedMapStage::encodeCuda(const CudaRun& run) {

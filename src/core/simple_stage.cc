@@ -29,35 +29,64 @@ void SimpleStage::execute([[maybe_unused]] cudaStream_t stream,
   if (capacity_bytes_.size() != outputs.size()) {
     capacity_bytes_ = estimateOutputSizes(sizes);  // a caller without a pipeline sizes by estimate
   }
-  input_views_.clear();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     FZ_REQUIRE(inputs[i] != nullptr || sizes[i] == 0, ErrorCode::kInvalidArgument,
                "{}: input {} of {} bytes is null", getName(), i, sizes[i]);
-    input_views_.emplace_back(static_cast<const std::uint8_t*>(inputs[i]), sizes[i]);
   }
-  output_views_.clear();
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::size_t capacity = outputs[i] == nullptr ? 0 : capacity_bytes_[i];
-    output_views_.emplace_back(static_cast<std::uint8_t*>(outputs[i]), capacity);
+    capacity_bytes_[i] = outputs[i] == nullptr ? 0 : capacity_bytes_[i];
   }
-  actual_bytes_.assign(outputs.size(), 0);
-  needed_bytes_.clear();
-  const ExecContext* context = execContext();
+  takeViews(inputs, outputs, sizes);
 #if FZ_HAVE_CUDA
-  if (context != nullptr && context->backend == Backend::CUDA) {
+  if (execContext() != nullptr && execContext()->backend == Backend::CUDA) {
     executeAloneCuda(*this, stream, pool, input_views_, output_views_);
     capacity_bytes_.clear();
     return;
   }
 #endif
-  const CpuExecutor& executor =
-      context != nullptr && context->cpu != nullptr ? *context->cpu : CpuExecutor::serial();
-  const CpuRun run{input_views_, output_views_, executor, pool};
+  const CpuRun run = cpuRun(pool);
   if (inverse_) {
     decodeCpu(run);
   } else {
     encodeCpu(run);
   }
+  capacity_bytes_.clear();
+}
+
+void SimpleStage::takeViews(const std::vector<void*>& inputs,
+                            const std::vector<void*>& outputs,
+                            const std::vector<std::size_t>& sizes) {
+  input_views_.clear();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    input_views_.emplace_back(static_cast<const std::uint8_t*>(inputs[i]), sizes[i]);
+  }
+  output_views_.clear();
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    output_views_.emplace_back(static_cast<std::uint8_t*>(outputs[i]), capacity_bytes_[i]);
+  }
+  actual_bytes_.assign(outputs.size(), 0);
+  needed_bytes_.clear();
+}
+
+CpuRun SimpleStage::cpuRun(MemoryPool* pool) const {
+  const ExecContext* context = execContext();
+  const CpuExecutor& executor =
+      context != nullptr && context->cpu != nullptr ? *context->cpu : CpuExecutor::serial();
+  return {input_views_, output_views_, executor, pool};
+}
+
+void SimpleStage::beginInGroup(MemoryPool* pool,
+                               const std::vector<void*>& inputs,
+                               const std::vector<void*>& outputs,
+                               const std::vector<std::size_t>& sizes,
+                               const TileCut& cut) {
+  FZ_ASSERT(capacity_bytes_.size() == outputs.size());
+  takeViews(inputs, outputs, sizes);
+  cpuTilePart()->beginTiles(cpuRun(pool), cut);
+}
+
+void SimpleStage::endInGroup(MemoryPool* pool) {
+  cpuTilePart()->endTiles(cpuRun(pool));
   capacity_bytes_.clear();
 }
 

@@ -122,19 +122,29 @@ void CompressionDAG::prepareInputs(DAGNode& node) const {
   }
 }
 
+/// Memory for every output of a stage; inside a group an output has a capacity alone.
+void CompressionDAG::provideOutputs(DAGNode& node,
+                                    std::vector<std::size_t>& capacities,
+                                    cudaStream_t stream) {
+  node.exec_outputs.assign(capacities.size(), nullptr);
+  for (const int id : node.output_buffer_ids) {
+    if (bufferAt(id).is_virtual) {
+      continue;
+    }
+    const auto port = static_cast<std::size_t>(bufferAt(id).producer_output_index);
+    provideOutput(id, capacities[port], stream);
+    const BufferInfo& buffer = bufferAt(id);
+    node.exec_outputs[port] = capacities[port] == 0 ? nullptr : buffer.d_ptr;
+    capacities[port] = capacities[port] == 0 ? 0 : buffer.allocated_size;
+  }
+}
+
 void CompressionDAG::runUntilDone(DAGNode& node,
                                   std::vector<std::size_t>& capacities,
                                   cudaStream_t stream) {
   Stage& stage = *node.stage;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-    node.exec_outputs.assign(capacities.size(), nullptr);
-    for (const int id : node.output_buffer_ids) {
-      const auto port = static_cast<std::size_t>(bufferAt(id).producer_output_index);
-      provideOutput(id, capacities[port], stream);
-      const BufferInfo& buffer = bufferAt(id);
-      node.exec_outputs[port] = capacities[port] == 0 ? nullptr : buffer.d_ptr;
-      capacities[port] = capacities[port] == 0 ? 0 : buffer.allocated_size;
-    }
+    provideOutputs(node, capacities, stream);
     stage.setOutputCapacities(capacities);
     {
       const ScratchScope scope(*this);

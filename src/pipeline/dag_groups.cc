@@ -1,5 +1,6 @@
 // Which stages run as one. The rules are those of TileRole; the same for both backends.
 #include <algorithm>
+#include <numeric>
 
 #include "backends/cpu/exec_context.h"
 #include "core/require.h"
@@ -16,6 +17,10 @@ namespace {
 
 /// Values of a tile when no coder says how many.
 constexpr std::uint32_t kPlainTileValues = 4096;
+/// Bytes of a tile on the CPU: what stages pass to each other should stay in the first cache, and
+/// must stay in the second.
+constexpr std::size_t kCpuTileBytes = 16 * 1024;
+constexpr std::size_t kMaxCpuTileBytes = 256 * 1024;
 
 const SimpleStage* tileStage(const DAGNode& node) {
   return dynamic_cast<const SimpleStage*>(node.stage);
@@ -47,19 +52,52 @@ std::string joinNames(const std::vector<DAGNode*>& chain) {
   return names;
 }
 
-/// Bytes of a value on the coder's side of the stage.
-std::size_t codedValueBytes(const SimpleStage& stage) {
-  const auto type = static_cast<DataType>(stage.isInverse() ? stage.getInputDataType(0)
-                                                            : stage.getOutputDataType(0));
-  return isKnown(type) ? getDataTypeSize(type) : 1;
+std::size_t sizeOf(std::uint8_t type) {
+  const auto data_type = static_cast<DataType>(type);
+  return isKnown(data_type) ? getDataTypeSize(data_type) : 1;
 }
 
-/// Why the ops of a chain do not fit together; empty when they do. `group_value_bytes`: of a value
-/// as planes or coder get it.
-std::string misfit(const std::vector<DAGNode*>& chain, std::size_t& group_value_bytes) {
+/// Bytes of a value on the coder's side of the stage, and on the field's.
+std::size_t codedValueBytes(const SimpleStage& stage) {
+  return sizeOf(stage.isInverse() ? stage.getInputDataType(0) : stage.getOutputDataType(0));
+}
+std::size_t fieldValueBytes(const SimpleStage& stage) {
+  return sizeOf(stage.isInverse() ? stage.getOutputDataType(0) : stage.getInputDataType(0));
+}
+
+/// Bytes that belong together for an op.
+std::size_t unitBytes(const TileOp& op, std::size_t value_bytes) {
+  return op.role >= TileRole::kPlanes ? op.tile_bytes : op.unit_values * value_bytes;
+}
+
+/// On the CPU no op prescribes a tile: it is a multiple of all units. Returns why there is none.
+std::string chooseCpuTile(const std::vector<DAGNode*>& chain, FusedGroup& group) {
+  std::size_t common = group.value_bytes;
+  for (const DAGNode* node : chain) {
+    const std::size_t unit_bytes = unitBytes(node->tile_op, group.value_bytes);
+    common = unit_bytes == 0 ? 0 : std::lcm(common, unit_bytes);
+    if (common == 0 || common > kMaxCpuTileBytes) {
+      return fmt::format(
+          "{} works on {} bytes at a time, together with the stages before it that "
+          "is more than the {} of the largest tile",
+          node->name, unit_bytes, kMaxCpuTileBytes);
+    }
+  }
+  group.tile_values = std::max<std::size_t>(1, kCpuTileBytes / common) * common / group.value_bytes;
+  return {};
+}
+
+/// Why the ops of a chain do not fit together; empty when they do.
+std::string misfit(const std::vector<DAGNode*>& chain, Backend backend, FusedGroup& group) {
   std::size_t value_bytes = 0;  // of the values that planes or coder get
   for (const DAGNode* node : chain) {
     if (node->tile_op.role < TileRole::kPlanes) {
+      // A frame may name stages of other types than those that wrote it.
+      const std::size_t taken = fieldValueBytes(*tileStage(*node));
+      if (value_bytes != 0 && value_bytes != taken) {
+        return fmt::format("{} works on values of {} bytes, {} come", node->name, taken,
+                           value_bytes);
+      }
       value_bytes = codedValueBytes(*tileStage(*node));
     } else if (node->tile_op.value_bytes != 0) {
       if (value_bytes != 0 && value_bytes != node->tile_op.value_bytes) {
@@ -70,14 +108,16 @@ std::string misfit(const std::vector<DAGNode*>& chain, std::size_t& group_value_
     }
   }
   value_bytes = std::max<std::size_t>(value_bytes, 1);
-  group_value_bytes = value_bytes;
+  group.value_bytes = value_bytes;
+  if (backend == Backend::CPU) {
+    return chooseCpuTile(chain, group);
+  }
   const TileOp& last = chain.back()->tile_op;
   const std::size_t tile_bytes =
       last.role == TileRole::kCoder ? last.tile_bytes : kPlainTileValues * value_bytes;
   for (const DAGNode* node : chain) {
     const TileOp& op = node->tile_op;
-    const std::size_t unit_bytes =
-        op.role == TileRole::kPlanes ? op.tile_bytes : op.unit_values * value_bytes;
+    const std::size_t unit_bytes = unitBytes(op, value_bytes);
     if (op.role != TileRole::kCoder && (unit_bytes == 0 || tile_bytes % unit_bytes != 0)) {
       return fmt::format("{} works on {} bytes at a time, a tile of {} has {}", node->name,
                          unit_bytes, chain.back()->name, tile_bytes);
@@ -131,6 +171,7 @@ bool CompressionDAG::areGroupsCurrent() const {
 }
 
 void CompressionDAG::dissolveGroups() {
+  dropRegions();  // they were planned for the groups that go
   groups_.clear();
   fusion_notes_.clear();
   for (BufferInfo& buffer : buffers_) {
@@ -179,7 +220,7 @@ bool CompressionDAG::tryGroup(std::vector<DAGNode*> chain) {
     return false;
   }
   FusedGroup group;
-  const std::string why = misfit(chain, group.value_bytes);
+  const std::string why = misfit(chain, exec_context_->backend, group);
   if (!why.empty()) {
     fusion_notes_.push_back(fmt::format("{}: {}", joinNames(chain), why));
     return false;

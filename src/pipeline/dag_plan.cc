@@ -18,10 +18,8 @@ struct Lifetime {
   bool overlaps(const Lifetime& other) const { return first <= other.last && other.first <= last; }
 };
 
-Lifetime lifetimeOf(const BufferInfo& buffer,
-                    const std::vector<std::unique_ptr<DAGNode>>& nodes,
-                    int last_level) {
-  const auto levelOf = [&](int id) { return nodes[static_cast<std::size_t>(id)]->level; };
+template <class LevelOf>
+Lifetime lifetimeOf(const BufferInfo& buffer, const LevelOf& levelOf, int last_level) {
   Lifetime life{buffer.producer_stage_id < 0 ? 0 : levelOf(buffer.producer_stage_id), last_level};
   if (!buffer.consumer_stage_ids.empty()) {
     life.last = life.first;
@@ -69,8 +67,32 @@ void CompressionDAG::propagateSizes(bool proven, SizeWork& work) const {
   }
 }
 
+/// The level in whose turn a stage works: all stages of a group work in one.
+int CompressionDAG::levelOf(int stage_id) const {
+  const DAGNode& node = *nodes_[static_cast<std::size_t>(stage_id)];
+  return node.group < 0 ? node.level : groups_[static_cast<std::size_t>(node.group)].runs_at->level;
+}
+
+void CompressionDAG::dropRegions() {
+  for (const Region& region : regions_) {
+    pool_->free(region.memory, nullptr);
+    current_bytes_ -= region.capacity_bytes;
+    for (const int id : region.buffer_ids) {
+      BufferInfo& buffer = bufferAt(id);
+      buffer.color = -1;
+      if (!buffer.is_external) {
+        buffer.d_ptr = nullptr;
+        buffer.allocated_size = 0;
+        buffer.is_allocated = false;
+      }
+    }
+  }
+  regions_.clear();
+}
+
 void CompressionDAG::colorBuffers() {
   const int last_level = static_cast<int>(levels_.size()) - 1;
+  const auto level_of = [this](int id) { return levelOf(id); };
   std::vector<int> ids;
   for (std::size_t id = 0; id < buffers_.size(); ++id) {
     if (buffers_[id].producer_stage_id >= 0 && !buffers_[id].is_external &&
@@ -80,15 +102,15 @@ void CompressionDAG::colorBuffers() {
   }
   // Longest life first: the buffers that are hardest to place take regions of their own.
   std::stable_sort(ids.begin(), ids.end(), [&](int a, int b) {
-    const Lifetime la = lifetimeOf(bufferAt(a), nodes_, last_level);
-    const Lifetime lb = lifetimeOf(bufferAt(b), nodes_, last_level);
+    const Lifetime la = lifetimeOf(bufferAt(a), level_of, last_level);
+    const Lifetime lb = lifetimeOf(bufferAt(b), level_of, last_level);
     return la.last - la.first > lb.last - lb.first;
   });
   for (const int id : ids) {
-    const Lifetime life = lifetimeOf(bufferAt(id), nodes_, last_level);
+    const Lifetime life = lifetimeOf(bufferAt(id), level_of, last_level);
     const auto fits = [&](const Region& region) {
       return std::none_of(region.buffer_ids.begin(), region.buffer_ids.end(), [&](int other) {
-        return lifetimeOf(bufferAt(other), nodes_, last_level).overlaps(life);
+        return lifetimeOf(bufferAt(other), level_of, last_level).overlaps(life);
       });
     };
     auto region = std::find_if(regions_.begin(), regions_.end(), fits);
@@ -140,6 +162,7 @@ std::vector<std::size_t> CompressionDAG::sizesInMemory() const {
 std::size_t CompressionDAG::computeTopoPoolSize() const {
   const std::vector<std::size_t> sizes = sizesInMemory();
   const int last_level = static_cast<int>(levels_.size()) - 1;
+  const auto level_of = [this](int id) { return levelOf(id); };
   std::size_t scratch = 0;
   for (const DAGNode* node : order_) {
     std::vector<std::size_t> inputs;
@@ -163,7 +186,7 @@ std::size_t CompressionDAG::computeTopoPoolSize() const {
   for (int level = 0; level <= last_level; ++level) {
     std::size_t alive = 0;
     for (std::size_t id = 0; id < buffers_.size(); ++id) {
-      const Lifetime life = lifetimeOf(buffers_[id], nodes_, last_level);
+      const Lifetime life = lifetimeOf(buffers_[id], level_of, last_level);
       alive += life.first <= level && level <= life.last ? sizes[id] : 0;
     }
     peak = std::max(peak, alive);
@@ -198,9 +221,10 @@ void CompressionDAG::printDAG() const {
 
 void CompressionDAG::printBufferLifetimes() const {
   const int last_level = static_cast<int>(levels_.size()) - 1;
+  const auto level_of = [this](int id) { return levelOf(id); };
   for (std::size_t id = 0; id < buffers_.size(); ++id) {
     const BufferInfo& buffer = buffers_[id];
-    const Lifetime life = lifetimeOf(buffer, nodes_, last_level);
+    const Lifetime life = lifetimeOf(buffer, level_of, last_level);
     FZ_PRINT("buffer %zu (%s): levels %d to %d, %zu bytes, region %d", id, buffer.tag.c_str(),
              life.first, life.last, buffer.allocated_size, buffer.color);
   }

@@ -178,11 +178,60 @@ HWY_INLINE std::uint8_t* encodeGroups(BlockValues<T> block,
   return out + cost;
 }
 
+/// A block of two groups, which stay in registers. Rows are written in portions of eight; what is
+/// too much belongs to the next block or to the slack.
+template <class T>
+HWY_INLINE std::uint8_t* encode64(BlockValues<T> block,
+                                  BlockLayout layout,
+                                  std::uint8_t* meta,
+                                  std::uint8_t* out) {
+  Group<T> low = loadGroup(block.values);
+  const Group<T> high = loadGroup(block.values + kGroupValues);
+  const std::uint32_t bits_of_high = orOfMagnitudes(high);
+  BlockForm form;
+  if (layout.outlier_selection) {
+    Group<T> rest = low;
+    dropFirst(rest);
+    const std::uint32_t first = bits::magnitude(block.values[0]);
+    form = chooseForm(first, bits::bitWidth(orOfMagnitudes(rest) | bits_of_high), layout);
+    if (form.outlier_bytes != 0) {
+      storeLe<std::uint32_t>(out, first);
+      low = rest;
+    }
+  } else {
+    form.rate = bits::bitWidth(orOfMagnitudes(low) | bits_of_high);
+  }
+  putForm(form, layout, meta);
+  constexpr std::size_t kRowBytes = 2 * kGroupPlaneBytes;
+  alignas(64) std::uint32_t planes[2][8 * sizeof(T)];
+  const auto collect = [&](const Group<T>& group, std::uint32_t* to) HWY_ATTR {
+    planesOf(group, form.rate, [&](std::uint32_t portion, GroupBytes bytes) HWY_ATTR {
+      storeBytes(bytes, reinterpret_cast<std::uint8_t*>(to + 8 * portion));
+    });
+  };
+  collect(low, planes[0]);
+  collect(high, planes[1]);
+  std::uint8_t* rows = out + form.outlier_bytes;
+  const auto row = [](std::uint32_t first, std::uint32_t second) HWY_ATTR {
+    return std::uint64_t{second} << 32 | first;
+  };
+  storeLe(rows, row(low.signs, high.signs));
+  for (std::uint32_t begin = 0; begin < form.rate; begin += 8) {
+    for (std::uint32_t p = begin; p < begin + 8; ++p) {
+      storeLe(rows + (1 + p) * kRowBytes, row(planes[0][p], planes[1][p]));
+    }
+  }
+  return out + blockCost(form, kRowBytes);
+}
+
 template <class T>
 HWY_INLINE std::uint8_t* encodeAny(BlockValues<T> block,
                                    BlockLayout layout,
                                    std::uint8_t* meta,
                                    std::uint8_t* out) {
+  if (layout.block_values == 2 * kGroupValues) {
+    return encode64(block, layout, meta, out);
+  }
   return layout.block_values <= kGroupValues ? encodeGroup<false>(block, layout, meta, out)
                                              : encodeGroups(block, layout, meta, out);
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "coders/adaptive_bitpack/adaptive_bitpack_codec.h"
 #include "fz/simple_stage.h"
@@ -57,6 +58,15 @@ struct CpuScratch {
 /// bytes, or 0 when the output is too small.
 template <class T>
 std::size_t encodeArchive(const CpuRun& run, BlockLayout layout, CpuScratch& scratch);
+
+/// Checks the metadata of an archive of n values, which is untrusted; returns where in the payload
+/// the parts of tile_blocks blocks begin. Throws Error(kCorrupt).
+template <class T>
+std::span<const std::uint64_t> checkedOffsets(const CpuRun& run,
+                                              BlockLayout layout,
+                                              std::size_t n,
+                                              std::size_t tile_blocks,
+                                              Scratch& scratch);
 
 /// Decodes n values from run.inputs[0], which is untrusted. Throws Error(kCorrupt).
 template <class T>

@@ -78,11 +78,16 @@ std::size_t AdaptiveBitpackStage<T>::decodedBytes(
 }
 
 template <class T>
-void AdaptiveBitpackStage<T>::encodeCpu(const CpuRun& run) {
-  const std::size_t n_bytes = run.inputs[0].size();
+void AdaptiveBitpackStage<T>::requireWholeValues(std::size_t n_bytes) const {
   FZ_REQUIRE(n_bytes % sizeof(T) == 0, ErrorCode::kBadSize,
              "AdaptiveBitpack: input of {} bytes is no whole number of {}-byte values", n_bytes,
              sizeof(T));
+}
+
+template <class T>
+void AdaptiveBitpackStage<T>::encodeCpu(const CpuRun& run) {
+  const std::size_t n_bytes = run.inputs[0].size();
+  requireWholeValues(n_bytes);
   state_.n_values = n_bytes / sizeof(T);
   if (n_bytes == 0) {
     return setActualBytes(0, 0);
@@ -105,6 +110,76 @@ void AdaptiveBitpackStage<T>::decodeCpu(const CpuRun& run) {
     adaptive_bitpack::decodeArchive<T>(run, layoutOf(*this), n_bytes / sizeof(T), *scratch_);
   }
   setActualBytes(0, n_bytes);
+}
+
+template <class T>
+TileOp AdaptiveBitpackStage<T>::tileOp(Backend backend) const {
+  if (backend != Backend::CPU) {
+    return {};
+  }
+  return {.role = TileRole::kCoder,
+          .tile_bytes = static_cast<std::uint32_t>(state_.block_size * sizeof(T)),
+          .value_bytes = sizeof(T)};
+}
+
+template <class T>
+void AdaptiveBitpackStage<T>::beginTiles(const CpuRun& run, const TileCut& cut) {
+  cut_ = cut;
+  const std::size_t n_bytes = run.inputs[0].size();
+  if (!isInverse()) {
+    requireWholeValues(n_bytes);
+    state_.n_values = n_bytes / sizeof(T);
+    FZ_ASSERT(run.outputs[0].size() >= encodedBytes(n_bytes)[0]);
+    archive_ = run.outputs[0].data();
+    return;
+  }
+  const std::size_t encoded_bytes[] = {n_bytes};
+  stream_ = run.inputs[0];
+  if (decodedBytes(encoded_bytes) != 0) {
+    tile_at_ =
+        adaptive_bitpack::checkedOffsets<T>(run, layoutOf(*this), state_.n_values,
+                                            cut.tile_values / state_.block_size, scratch_->sizes);
+  }
+}
+
+template <class T>
+std::size_t AdaptiveBitpackStage<T>::payloadOffset() const {
+  return bits::ceilDiv<std::size_t>(state_.n_values, state_.block_size) *
+         layoutOf(*this).metaBytes();
+}
+
+template <class T>
+std::size_t AdaptiveBitpackStage<T>::maxTileBytes() const {
+  const BlockLayout layout = layoutOf(*this);
+  return cut_.tile_values / state_.block_size *
+             adaptive_bitpack::maxBlockCost<T>(layout.planeBytes()) +
+         adaptive_bitpack::kEncodeSlackBytes;
+}
+
+template <class T>
+std::size_t AdaptiveBitpackStage<T>::encodeTile(const TileRange& range,
+                                                const void* in,
+                                                std::uint8_t* out) {
+  const BlockLayout layout = layoutOf(*this);
+  return adaptive_bitpack::kernelsFor<T>().encode(
+      static_cast<const T*>(in), range.n_values, layout,
+      archive_ + range.first / state_.block_size * layout.metaBytes(), out);
+}
+
+template <class T>
+void AdaptiveBitpackStage<T>::decodeTile(const TileRange& range, void* out) {
+  const BlockLayout layout = layoutOf(*this);
+  const std::size_t tile = range.first / cut_.tile_values;
+  adaptive_bitpack::kernelsFor<T>().decode(
+      stream_.data() + range.first / state_.block_size * layout.metaBytes(),
+      stream_.subspan(payloadOffset() + tile_at_[tile]), range.n_values, layout,
+      static_cast<T*>(out));
+}
+
+template <class T>
+void AdaptiveBitpackStage<T>::endTiles(const CpuRun& /*run*/) {
+  setActualBytes(0, isInverse() ? static_cast<std::size_t>(state_.n_values) * sizeof(T)
+                                : payloadOffset() + static_cast<std::size_t>(payloadBytes()));
 }
 
 template <class T>

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ const StageDescriptor& descriptor();
 /// Signed integers in blocks of a fixed length, each stored with as many bit planes as its largest
 /// magnitude needs. Lossless. One port, "output", a byte stream without a header of its own.
 template <class T>
-class AdaptiveBitpackStage final : public SimpleStage {
+class AdaptiveBitpackStage final : public SimpleStage, private CpuCoder {
  public:
   AdaptiveBitpackStage();
   ~AdaptiveBitpackStage() override;
@@ -40,6 +41,8 @@ class AdaptiveBitpackStage final : public SimpleStage {
   std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
   void saveState() override { saved_ = state_; }
   void restoreState() override { state_ = saved_; }
+  TileOp tileOp(Backend backend) const override;
+  CpuTilePart* cpuTilePart() override { return this; }
 
  protected:
   DataType inputType() const override { return kDataTypeOf<T>; }
@@ -66,6 +69,15 @@ class AdaptiveBitpackStage final : public SimpleStage {
 #endif
 
  private:
+  void beginTiles(const CpuRun& run, const TileCut& cut) override;
+  std::size_t payloadOffset() const override;
+  std::size_t maxTileBytes() const override;
+  std::size_t encodeTile(const TileRange& range, const void* in, std::uint8_t* out) override;
+  void decodeTile(const TileRange& range, void* out) override;
+  void endTiles(const CpuRun& run) override;
+  /// Throws Error(kBadSize).
+  void requireWholeValues(std::size_t n_bytes) const;
+
   /// What the stored config holds.
   struct State {
     std::uint32_t block_size = 32;
@@ -76,6 +88,10 @@ class AdaptiveBitpackStage final : public SimpleStage {
   State state_;
   State saved_;
   std::unique_ptr<adaptive_bitpack::CpuScratch> scratch_;
+  TileCut cut_;                             ///< of the group at hand
+  std::uint8_t* archive_ = nullptr;         ///< likewise, when encoding
+  ByteView stream_;                         ///< likewise, when decoding: the whole archive
+  std::span<const std::uint64_t> tile_at_;  ///< likewise: payload of every tile
   Scratch cuda_states_;
   Scratch cuda_offsets_;
 };

@@ -28,9 +28,6 @@ struct Tiling {
   std::size_t valuesOf(std::size_t tile) const {
     return std::min(tile_values, n - tile * tile_values);
   }
-  std::size_t blocksOf(std::size_t tile) const {
-    return std::min(tile_blocks, n_blocks - tile * tile_blocks);
-  }
 
   std::size_t n;
   std::size_t tile_blocks;
@@ -139,24 +136,26 @@ std::size_t encodeArchive(const CpuRun& run, BlockLayout layout, CpuScratch& scr
 }
 
 template <class T>
-void decodeArchive(const CpuRun& run, BlockLayout layout, std::size_t n, CpuScratch& scratch) {
+std::span<const std::uint64_t> checkedOffsets(const CpuRun& run,
+                                              BlockLayout layout,
+                                              std::size_t n,
+                                              std::size_t tile_blocks,
+                                              Scratch& scratch) {
   const ByteView archive = run.inputs[0];
-  const Tiling tiling(n, layout, maxBlockCost<T>(layout.planeBytes()));
+  const std::size_t n_blocks = bits::ceilDiv(n, std::size_t{layout.block_values});
+  const std::size_t n_payload = archive.size() - n_blocks * layout.metaBytes();
   const Kernels<T> kernels = kernelsFor<T>();
-  const std::size_t meta_bytes = tiling.n_blocks * layout.metaBytes();
-  const ByteView payload = archive.subspan(meta_bytes);
-  const auto metaOf = [&](std::size_t tile) {
-    return archive.data() + tile * tiling.tile_blocks * layout.metaBytes();
-  };
   const std::span<std::uint64_t> offsets =
-      scratch.sizes.get<std::uint64_t>(run.pool, tiling.n_tiles);
+      scratch.get<std::uint64_t>(run.pool, bits::ceilDiv(n_blocks, tile_blocks));
   FirstIndex bad_block;
-  parallelFor(run.executor, tiling.n_tiles, [&](std::size_t tile) {
-    const std::size_t n_blocks = tiling.blocksOf(tile);
-    const BlocksMeasure measure = kernels.measure(metaOf(tile), n_blocks, layout);
+  parallelFor(run.executor, offsets.size(), [&](std::size_t tile) {
+    const std::size_t first = tile * tile_blocks;
+    const std::size_t n_here = std::min(tile_blocks, n_blocks - first);
+    const BlocksMeasure measure =
+        kernels.measure(archive.data() + first * layout.metaBytes(), n_here, layout);
     offsets[tile] = measure.payload_bytes;
-    if (measure.n_good < n_blocks) {
-      bad_block.note(tile * tiling.tile_blocks + measure.n_good);
+    if (measure.n_good < n_here) {
+      bad_block.note(first + measure.n_good);
     }
   });
   if (bad_block.found()) {
@@ -167,19 +166,36 @@ void decodeArchive(const CpuRun& run, BlockLayout layout, std::size_t n, CpuScra
                bad_block.value(), meta[0], layout.outlier_selection ? meta[1] : 0, kValueBits<T>);
   }
   const std::uint64_t payload_bytes = exclusiveScan(offsets);
-  FZ_REQUIRE(payload_bytes == payload.size(), ErrorCode::kCorrupt,
+  FZ_REQUIRE(payload_bytes == n_payload, ErrorCode::kCorrupt,
              "AdaptiveBitpack: the blocks need {} payload bytes, {} came", payload_bytes,
-             payload.size());
+             n_payload);
+  return offsets;
+}
+
+template <class T>
+void decodeArchive(const CpuRun& run, BlockLayout layout, std::size_t n, CpuScratch& scratch) {
+  const Tiling tiling(n, layout, maxBlockCost<T>(layout.planeBytes()));
+  const auto offsets = checkedOffsets<T>(run, layout, n, tiling.tile_blocks, scratch.sizes);
+  const Kernels<T> kernels = kernelsFor<T>();
+  const ByteView archive = run.inputs[0];
+  const ByteView payload = archive.subspan(tiling.n_blocks * layout.metaBytes());
   T* values = reinterpret_cast<T*>(run.outputs[0].data());
   parallelFor(run.executor, tiling.n_tiles, [&](std::size_t tile) {
-    kernels.decode(metaOf(tile), payload.subspan(offsets[tile]), tiling.valuesOf(tile), layout,
+    kernels.decode(archive.data() + tile * tiling.tile_blocks * layout.metaBytes(),
+                   payload.subspan(offsets[tile]), tiling.valuesOf(tile), layout,
                    values + tile * tiling.tile_values);
   });
 }
 
-template std::size_t encodeArchive<std::int16_t>(const CpuRun&, BlockLayout, CpuScratch&);
-template std::size_t encodeArchive<std::int32_t>(const CpuRun&, BlockLayout, CpuScratch&);
-template void decodeArchive<std::int16_t>(const CpuRun&, BlockLayout, std::size_t, CpuScratch&);
-template void decodeArchive<std::int32_t>(const CpuRun&, BlockLayout, std::size_t, CpuScratch&);
+// NOLINTBEGIN(bugprone-macro-parentheses): T is a type
+#define FZ_ADAPTIVE_BITPACK_INSTANTIATE(T)                                                       \
+  template std::size_t encodeArchive<T>(const CpuRun&, BlockLayout, CpuScratch&);                \
+  template std::span<const std::uint64_t> checkedOffsets<T>(const CpuRun&, BlockLayout,          \
+                                                            std::size_t, std::size_t, Scratch&); \
+  template void decodeArchive<T>(const CpuRun&, BlockLayout, std::size_t, CpuScratch&)
+// NOLINTEND(bugprone-macro-parentheses)
+FZ_ADAPTIVE_BITPACK_INSTANTIATE(std::int16_t);
+FZ_ADAPTIVE_BITPACK_INSTANTIATE(std::int32_t);
+#undef FZ_ADAPTIVE_BITPACK_INSTANTIATE
 
 }  // namespace fz::adaptive_bitpack

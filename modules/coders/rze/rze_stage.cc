@@ -38,6 +38,10 @@ std::size_t chunkCount(std::size_t n_bytes, std::size_t chunk_bytes) {
   return bits::ceilDiv(n_bytes, chunk_bytes);
 }
 
+std::uint32_t entryAt(ByteView stream, std::size_t chunk) {
+  return loadLe<std::uint32_t>(stream.data() + kHeaderBytes + kEntryBytes * chunk);
+}
+
 /// Bytes a chunk of n_bytes can take at most.
 ///
 /// With limits other than the classic ones a chunk that does not shrink is stored raw, so n_bytes.
@@ -91,11 +95,15 @@ std::size_t RZEStage::decodedBytes(std::span<const std::size_t> encoded_bytes) c
   return original_bytes_;
 }
 
+void RZEStage::checkInput(std::size_t n_bytes) const {
+  FZ_REQUIRE(n_bytes <= kMaxInputBytes, ErrorCode::kBadSize,
+             "RZE: input of at most {} bytes needed, {} came", kMaxInputBytes, n_bytes);
+}
+
 void RZEStage::encodeCpu(const CpuRun& run) {
   const ByteView in = run.inputs[0];
   const MutableByteView out = run.outputs[0];
-  FZ_REQUIRE(in.size() <= kMaxInputBytes, ErrorCode::kBadSize,
-             "RZE: input of at most {} bytes needed, {} came", kMaxInputBytes, in.size());
+  checkInput(in.size());
   original_bytes_ = in.size();
   if (in.empty()) {
     return setActualBytes(0, 0);
@@ -129,37 +137,42 @@ void RZEStage::encodeCpu(const CpuRun& run) {
   setActualBytes(0, n_stream);
 }
 
-void RZEStage::decodeCpu(const CpuRun& run) {
+std::span<const std::uint64_t> RZEStage::checkedOffsets(const CpuRun& run) {
   const ByteView in = run.inputs[0];
-  const std::size_t n_bytes = decodedBytes(std::array{in.size()});
-  if (n_bytes == 0) {
-    return setActualBytes(0, 0);
-  }
+  const std::size_t n_bytes = original_bytes_;
   const std::size_t n_chunks = chunkCount(n_bytes, chunk_bytes_);
   const std::size_t n_named = loadLe<std::uint32_t>(in.data());
   const std::size_t n_chunks_named = loadLe<std::uint32_t>(in.data() + 4);
   FZ_REQUIRE(n_named == n_bytes && n_chunks_named == n_chunks, ErrorCode::kCorrupt,
              "RZE: config has {} bytes in {} chunks, stream has {} in {}", n_bytes, n_chunks,
              n_named, n_chunks_named);
-  const auto entryAt = [&](std::size_t chunk) {
-    return loadLe<std::uint32_t>(in.data() + kHeaderBytes + kEntryBytes * chunk);
-  };
   const std::span<std::uint64_t> offsets = offsets_.get<std::uint64_t>(run.pool, n_chunks);
   std::uint64_t end_of_chunks = kHeaderBytes + kEntryBytes * n_chunks;
   for (std::size_t i = 0; i < n_chunks; ++i) {
     offsets[i] = end_of_chunks;
-    end_of_chunks += entryAt(i) & ~rze::kRawFlag;
+    end_of_chunks += entryAt(in, i) & ~rze::kRawFlag;
   }
   FZ_REQUIRE(bits::roundUp(end_of_chunks, std::uint64_t{kStreamAlign}) == in.size(),
              ErrorCode::kCorrupt, "RZE: chunks end at byte {} of a stream of {}", end_of_chunks,
              in.size());
+  return offsets;
+}
+
+void RZEStage::decodeCpu(const CpuRun& run) {
+  const ByteView in = run.inputs[0];
+  const std::size_t n_bytes = decodedBytes(std::array{in.size()});
+  if (n_bytes == 0) {
+    return setActualBytes(0, 0);
+  }
+  const std::span<const std::uint64_t> offsets = checkedOffsets(run);
   const rze::ChunkFormat format = formatOf(chunk_bytes_, levels_);
   const MutableByteView out = run.outputs[0].first(n_bytes);
   FirstIndex bad;
-  parallelFor(run.executor, n_chunks, [&](std::size_t i) {
+  parallelFor(run.executor, offsets.size(), [&](std::size_t i) {
     const MutableByteView chunk =
         out.subspan(i * chunk_bytes_, rze::chunkLength(format, n_bytes, i));
-    if (!rze::readChunk(format, entryAt(i), in.data() + offsets[i], in.data() + in.size(), chunk)) {
+    if (!rze::readChunk(format, entryAt(in, i), in.data() + offsets[i], in.data() + in.size(),
+                        chunk)) {
       bad.note(i);
     }
   });

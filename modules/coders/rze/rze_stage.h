@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,7 +18,7 @@ const StageDescriptor& descriptor();
 /// Removes zero bytes from chunks, and repeated bytes from the bitmaps that say where they were.
 /// Lossless; works on bytes, so any input type fits. Best behind a Bitshuffle. One port, "output".
 /// Takes inputs below 2^32 bytes: the stream counts in 32 bits.
-class RZEStage final : public SimpleStage {
+class RZEStage final : public SimpleStage, private CpuCoder {
  public:
   /// Bytes of a chunk: 4096, 8192 or 16384. Throws InvalidArgument for any other.
   void setChunkSize(std::size_t n_bytes);
@@ -30,6 +31,8 @@ class RZEStage final : public SimpleStage {
 
   const StageDescriptor& descriptor() const override { return rze::descriptor(); }
   const ParamTable& paramTable() const override;
+  TileOp tileOp(Backend backend) const override;
+  CpuTilePart* cpuTilePart() override { return this; }
   void saveState() override { saved_original_bytes_ = original_bytes_; }
   void restoreState() override { original_bytes_ = saved_original_bytes_; }
   std::vector<DeviceField> deviceFields() const override { return {{5, 4, 0}}; }
@@ -52,10 +55,26 @@ class RZEStage final : public SimpleStage {
   void readConfig(ByteReader& in) override;
 
  private:
+  void beginTiles(const CpuRun& run, const TileCut& cut) override;
+  std::size_t payloadOffset() const override;
+  std::size_t maxTileBytes() const override;
+  std::size_t encodeTile(const TileRange& range, const void* in, std::uint8_t* out) override;
+  void decodeTile(const TileRange& range, void* out) override;
+  void endTiles(const CpuRun& run) override;
+  /// Throws Error(kBadSize) for an input that the format cannot count.
+  void checkInput(std::size_t n_bytes) const;
+  /// Checks the header and the table of a stream and fills offsets_. Throws Error(kCorrupt).
+  std::span<const std::uint64_t> checkedOffsets(const CpuRun& run);
+
   std::size_t chunk_bytes_ = 16384;
   int levels_ = 4;
   std::size_t original_bytes_ = 0;
   std::size_t saved_original_bytes_ = 0;
+  TileCut cut_;                              ///< of the group at hand
+  std::uint8_t* stream_out_ = nullptr;       ///< likewise
+  ByteView stream_in_;                       ///< likewise
+  std::span<const std::uint64_t> chunk_at_;  ///< likewise
+  std::atomic<std::uint64_t> first_bad_chunk_ = 0;
   Scratch plans_;
   Scratch offsets_;
   Scratch look_back_;

@@ -1,11 +1,12 @@
 #include "fused/bitplane_rze/bitplane_rze_stage.h"
 
-#include <cstring>
+#include <algorithm>
 
 #include "backends/cpu/parallel_for.h"
 #include "core/require.h"
 #include "fused/bitplane_rze/bitplane_rze_codec.h"
 #include "fused/bitplane_rze/bitplane_rze_cpu.h"
+#include "fused/bitplane_rze/bitplane_rze_impl.h"
 #include "shared/byte_io.h"
 
 namespace fz {
@@ -14,44 +15,14 @@ namespace bp = bitplane_rze;
 
 namespace {
 
-/// f(chunk bytes) with a whole chunk: the input itself, or its ragged end padded with zeros.
-template <class F>
-void withChunk(ByteView in, std::size_t chunk, F f) {
-  const std::size_t begin = chunk * bp::kChunkBytes;
-  const std::size_t n_bytes = in.size() - begin;
-  if (n_bytes >= bp::kChunkBytes) {
-    f(in.data() + begin);
-    return;
-  }
-  std::uint8_t padded[bp::kChunkBytes] = {};
-  std::memcpy(padded, in.data() + begin, n_bytes);
-  f(static_cast<const std::uint8_t*>(padded));
-}
-
-std::uint32_t storedWordsAt(const std::uint8_t* flags) {
-  std::uint32_t words[bp::kFlagWords];
-  std::memcpy(words, flags, sizeof(words));
-  return bp::storedWords(words);
-}
-
 /// Turns the flags of all chunks into start positions; returns the words of the whole stream.
 std::uint64_t writeStarts(const bp::Layout& layout, std::uint8_t* archive) {
   std::uint64_t n_words = 0;
   for (std::uint64_t chunk = 0; chunk < layout.n_chunks; ++chunk) {
     storeLe(archive + layout.startAt(chunk), static_cast<std::uint32_t>(n_words));
-    n_words += storedWordsAt(archive + layout.flagsAt(chunk));
+    n_words += bp::storedWordsAt(archive + layout.flagsAt(chunk));
   }
   return n_words;
-}
-
-void writeHeader(std::uint64_t n_symbols, std::uint64_t n_words, MutableByteView archive) {
-  const bp::Layout layout = bp::layoutOf(n_symbols);
-  ByteWriter out(archive.first(bp::kHeaderBytes));
-  out.u64(n_symbols).u32(0).u32(bp::kHeaderBytes);
-  out.u32(static_cast<std::uint32_t>(layout.starts_at));
-  out.u32(static_cast<std::uint32_t>(layout.stream_at));
-  out.u32(static_cast<std::uint32_t>(layout.stream_at + 4 * n_words));
-  out.zeros(bp::kHeaderBytes - out.position());
 }
 
 }  // namespace
@@ -104,7 +75,7 @@ void BitplaneRZEStage::encodeCpu(const CpuRun& run) {
   }
   std::uint8_t* archive = out.data();
   parallelFor(run.executor, layout.n_chunks, [&](std::size_t chunk) {
-    withChunk(in, chunk, [&](const std::uint8_t* words) {
+    bp::withChunk(in, chunk, [&](const std::uint8_t* words) {
       bp::flagChunk(words, archive + layout.flagsAt(chunk));
     });
   });
@@ -114,10 +85,10 @@ void BitplaneRZEStage::encodeCpu(const CpuRun& run) {
     requestOutputBytes(0, n_bytes);
     return;
   }
-  writeHeader(n_symbols_, n_words, out);
+  bp::writeHeader(n_symbols_, n_words, out);
   parallelFor(run.executor, layout.n_chunks, [&](std::size_t chunk) {
     const std::uint64_t start = loadLe<std::uint32_t>(archive + layout.startAt(chunk));
-    withChunk(in, chunk, [&](const std::uint8_t* words) {
+    bp::withChunk(in, chunk, [&](const std::uint8_t* words) {
       bp::encodeChunk(words, archive + layout.flagsAt(chunk),
                       archive + layout.stream_at + 4 * start);
     });
@@ -155,21 +126,11 @@ void BitplaneRZEStage::decodeCpu(const CpuRun& run) {
   const std::uint64_t n_words = (in.size() - layout.stream_at) / 4;
   FirstIndex bad_chunk;
   parallelFor(run.executor, layout.n_chunks, [&](std::size_t chunk) {
-    const std::uint8_t* flags = in.data() + layout.flagsAt(chunk);
-    const std::uint64_t start = loadLe<std::uint32_t>(in.data() + layout.startAt(chunk));
-    if (start + storedWordsAt(flags) > n_words) {
-      bad_chunk.note(chunk);
-      return;
-    }
-    const std::uint8_t* stream = in.data() + layout.stream_at + 4 * start;
     const std::size_t begin = chunk * bp::kChunkBytes;
-    if (n_decoded - begin >= bp::kChunkBytes) {
-      bp::decodeChunk(flags, stream, out.data() + begin);
-      return;
+    const std::size_t n_here = std::min<std::size_t>(n_decoded - begin, bp::kChunkBytes);
+    if (!bp::decodeChunkAt(in, layout, chunk, out.subspan(begin, n_here))) {
+      bad_chunk.note(chunk);
     }
-    std::uint8_t padded[bp::kChunkBytes];
-    bp::decodeChunk(flags, stream, padded);
-    std::memcpy(out.data() + begin, padded, n_decoded - begin);
   });
   FZ_REQUIRE(!bad_chunk.found(), ErrorCode::kCorrupt,
              "{}: chunk {} needs words outside the stream of {}", getName(), bad_chunk.value(),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,10 +18,12 @@ const StageDescriptor& descriptor();
 /// Lossless coder for uint16 codes: bit planes of chunks of 2048 codes, 16-byte groups of zeros
 /// left out. The output is a self-describing archive of bytes. One port, "output"; no settings.
 /// Inputs of more than 2,128,773,120 codes are refused: the archive has 32-bit offsets.
-class BitplaneRZEStage final : public SimpleStage {
+class BitplaneRZEStage final : public SimpleStage, private CpuCoder {
  public:
   const StageDescriptor& descriptor() const override { return bitplane_rze::descriptor(); }
   std::vector<DeviceField> deviceFields() const override { return {{0, 8, 0}}; }
+  TileOp tileOp(Backend backend) const override;
+  CpuTilePart* cpuTilePart() override { return this; }
 
  protected:
   DataType inputType() const override { return DataType::UINT16; }
@@ -40,12 +43,24 @@ class BitplaneRZEStage final : public SimpleStage {
   void readConfig(ByteReader& in) override;
 
  private:
+  void beginTiles(const CpuRun& run, const TileCut& cut) override;
+  std::size_t payloadOffset() const override;
+  std::size_t maxTileBytes() const override;
+  std::size_t encodeTile(const TileRange& range, const void* in, std::uint8_t* out) override;
+  void placeTile(const TileRange& range, std::uint64_t offset) override;
+  void decodeTile(const TileRange& range, void* out) override;
+  void endTiles(const CpuRun& run) override;
+
   /// Throws Error(kBadSize) unless n_bytes are whole symbols and not too many.
   void checkInput(std::uint64_t n_bytes) const;
   /// Throws Error(kCorrupt) unless the header says what n_symbols_ and the size demand.
   void checkHeader(ByteView archive) const;
 
-  std::uint64_t n_symbols_ = 0;  ///< of the last encode or of the config read
+  std::uint64_t n_symbols_ = 0;      ///< of the last encode or of the config read
+  TileCut cut_;                      ///< of the group at hand
+  std::uint8_t* archive_ = nullptr;  ///< likewise, when encoding
+  ByteView stream_;                  ///< likewise, when decoding: the whole archive
+  std::atomic<std::uint64_t> first_bad_chunk_ = 0;
   Scratch look_back_;
 };
 

@@ -17,6 +17,10 @@ namespace fz {
 
 namespace lorenzo_quant {
 const StageDescriptor& descriptor();
+struct Cut;
+struct DecodeJob;
+struct EncodeJob;
+struct SegmentEntries;
 /// Bound, base and counts: all of them may follow from the data.
 std::vector<DeviceField> deviceFields();
 }  // namespace lorenzo_quant
@@ -47,7 +51,7 @@ static_assert(sizeof(LorenzoQuantConfig) == 44);
 /// |x - x'| <= bound holds for every finite value, on the real numbers; what the grid cannot keep
 /// (NaN and infinities included) is stored bit for bit. Outlier lists grow as needed.
 template <class TInput = float, class TCode = std::uint16_t>
-class LorenzoQuantStage final : public SimpleStage {
+class LorenzoQuantStage final : public SimpleStage, private CpuTileOp {
  public:
   /// Largest radius: beyond it two deltas would share a code.
   static constexpr int kMaxRadius = static_cast<int>(std::min<std::int64_t>(
@@ -110,6 +114,8 @@ class LorenzoQuantStage final : public SimpleStage {
   }
   const StageDescriptor& descriptor() const override { return lorenzo_quant::descriptor(); }
   std::vector<DeviceField> deviceFields() const override { return lorenzo_quant::deviceFields(); }
+  TileOp tileOp(Backend backend) const override;
+  CpuTilePart* cpuTilePart() override { return this; }
 
  protected:
   DataType inputType() const override { return kDataTypeOf<TInput>; }
@@ -135,6 +141,18 @@ class LorenzoQuantStage final : public SimpleStage {
 #endif
 
  private:
+  // A run on the CPU, alone and in a group alike: begin, tiles in any order, end.
+  void beginTiles(const CpuRun& run, const TileCut& cut) override;
+  void encodeTile(const TileRange& range, const void* in, void* out) override;
+  void decodeTile(const TileRange& range, const void* in, void* out) override;
+  void endTiles(const CpuRun& run) override;
+  lorenzo_quant::EncodeJob encodeJob(const lorenzo_quant::Cut& cut) const;
+  lorenzo_quant::DecodeJob decodeJob(const lorenzo_quant::Cut& cut) const;
+  void beginEncode(const CpuRun& run);
+  void endEncode(const CpuRun& run);
+  void beginDecode(const CpuRun& run);
+  void endDecode(const CpuRun& run);
+
   /// The outlier lists of a stream, checked.
   struct Deltas {
     const TInput* values = nullptr;
@@ -160,6 +178,13 @@ class LorenzoQuantStage final : public SimpleStage {
   bool zigzag_codes_ = false;
   /// Of the last encode, or of the stream to decode.
   std::optional<LorenzoQuantConfig> config_;
+
+  // Of the run at hand.
+  LorenzoQuantConfig run_config_;
+  lorenzo_quant::SegmentEntries* run_entries_ = nullptr;
+  std::array<std::size_t, 3> run_extents_ = {};
+  int run_ndim_ = 1;
+  Deltas deltas_;
 
   Scratch entries_;
   Scratch ranges_;

@@ -27,6 +27,10 @@ struct Cut {
 
   std::uint64_t segmentCount() const { return n_rows * segments_per_row; }
   std::uint64_t blockCount() const { return segments_per_row * blocks_y * blocks_z; }
+  /// Number of the segment in which a row begins, by the row's first value.
+  std::uint64_t segmentOf(std::uint64_t value) const {
+    return row_values == 0 ? 0 : value / row_values * segments_per_row;
+  }
 };
 Cut makeCut(const Grid& grid);
 
@@ -68,6 +72,7 @@ struct DecodeJob {
   const std::uint32_t* indices;
   std::size_t n_deltas;
   void* out;
+  std::uint64_t first = 0;  ///< number of the first value, as the indices count
 };
 
 /// Codes and entry counts of one block.

@@ -8,6 +8,8 @@
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+#include "backends/cpu/prefix_sum_inl.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -27,14 +29,15 @@ template <class T, class Sum>
 void addDeltas(const DecodeJob& job, const Segment& segment, Sum* sums) {
   const std::uint32_t* end = job.indices + job.n_deltas;
   const T* deltas = static_cast<const T*>(job.deltas);
-  const std::uint64_t stop = segment.begin + segment.n_values;
-  for (const std::uint32_t* at = std::lower_bound(job.indices, end, segment.begin);
-       at != end && *at < stop; ++at) {
+  const std::uint64_t begin = job.first + segment.begin;
+  const std::uint64_t stop = begin + segment.n_values;
+  for (const std::uint32_t* at = std::lower_bound(job.indices, end, begin); at != end && *at < stop;
+       ++at) {
     const T delta = deltas[at - job.indices];
     if constexpr (std::is_floating_point_v<Sum>) {
-      sums[*at - segment.begin] += static_cast<Sum>(delta);
+      sums[*at - begin] += static_cast<Sum>(delta);
     } else {
-      sums[*at - segment.begin] += static_cast<Sum>(static_cast<IntOf<T>>(delta));
+      sums[*at - begin] += static_cast<Sum>(static_cast<IntOf<T>>(delta));
     }
   }
 }
@@ -56,11 +59,33 @@ void runningSums(std::uint32_t n, Sum* sums) {
   }
 }
 
+/// A segment that is one tile.
+template <class Sum>
+void runningSum(std::uint32_t n, Sum* sums) {
+  if constexpr (std::is_floating_point_v<Sum>) {
+    runningSums<kMaxSegmentValues>(n, sums);
+  } else {
+    using Running = fz::HWY_NAMESPACE::RunningSum<Sum>;
+    namespace hn = hwy::HWY_NAMESPACE;
+    const typename Running::D d;
+    Running running(0);
+    std::uint32_t i = 0;
+    for (; i + Running::kLanes <= n; i += Running::kLanes) {
+      hn::StoreU(running.add(hn::LoadU(d, sums + i)), d, sums + i);
+    }
+    Sum sum = running.carry();
+    for (; i < n; ++i) {
+      sum += sums[i];
+      sums[i] = sum;
+    }
+  }
+}
+
 /// Sums along x inside the tiles of a segment.
 template <class Sum>
 void runningSums(int ndim, std::uint32_t n, Sum* sums) {
   if (ndim == 1) {
-    runningSums<1024>(n, sums);
+    runningSum(n, sums);
   } else if (ndim == 2) {
     runningSums<32>(n, sums);
   } else {

@@ -163,55 +163,6 @@ LorenzoQuantConfig LorenzoQuantStage<TInput, TCode>::configOfRun(const CpuRun& r
 }
 
 template <class TInput, class TCode>
-void LorenzoQuantStage<TInput, TCode>::encodeCpu(const CpuRun& run) {
-  LorenzoQuantConfig config = configOfRun(run);
-  const std::size_t n = config.num_elements;
-  const auto extents = dims_.resolve(n, kName);
-  if (run.outputs[0].size() < n * sizeof(TCode)) {
-    requestOutputBytes(0, n * sizeof(TCode));
-    return;
-  }
-  const lorenzo_quant::Cut cut =
-      lorenzo_quant::makeCut({extents[0], extents[1], extents[2], dims_.ndim()});
-  const std::size_t n_segments = cut.segmentCount();
-  const auto entries = entries_.get<lorenzo_quant::SegmentEntries>(run.pool, n_segments + 1);
-  lorenzo_quant::EncodeJob job{.input_type = kDataTypeOf<TInput>,
-                               .code_type = kDataTypeOf<TCode>,
-                               .cut = cut,
-                               .bound = config.abs_error_bound,
-                               .radius = config.quant_radius,
-                               .zigzag = zigzag_codes_,
-                               .in = run.inputs[0].data(),
-                               .codes = run.outputs[0].data(),
-                               .entries = entries.data()};
-  parallelFor(run.executor, cut.blockCount(),
-              [&](std::size_t block) { lorenzo_quant::encodeBlock(job, block); });
-  const lorenzo_quant::SegmentEntries total = lorenzo_quant::scanEntries(entries);
-  const std::size_t n_entries = std::size_t{total.n_range} + total.n_exact;
-  if (run.outputs[1].size() < n_entries * sizeof(TInput) ||
-      run.outputs[2].size() < n_entries * sizeof(std::uint32_t)) {
-    requestOutputBytes(1, n_entries * sizeof(TInput));
-    requestOutputBytes(2, n_entries * sizeof(std::uint32_t));
-    return;
-  }
-  job.values = run.outputs[1].data();
-  job.indices = reinterpret_cast<std::uint32_t*>(run.outputs[2].data());
-  job.n_range_total = total.n_range;
-  parallelFor(run.executor, n_entries == 0 ? 0 : n_segments, [&](std::size_t segment) {
-    const auto first = entries[segment];
-    const auto next = entries[segment + 1];
-    lorenzo_quant::writeEntries(job, segment, first,
-                                {next.n_range - first.n_range, next.n_exact - first.n_exact});
-  });
-  config.outlier_count = total.n_range;
-  config_ = config;
-  setStageVersion(lorenzo_quant::versionFor(total.n_exact));
-  setActualBytes(0, n * sizeof(TCode));
-  setActualBytes(1, n_entries * sizeof(TInput));
-  setActualBytes(2, n_entries * sizeof(std::uint32_t));
-}
-
-template <class TInput, class TCode>
 std::size_t LorenzoQuantStage<TInput, TCode>::decodedBytes(
     std::span<const std::size_t> encoded_bytes) const {
   FZ_REQUIRE(config_.has_value(), ErrorCode::kInvalidState, "{}: nothing to decode: no config",
@@ -298,40 +249,6 @@ void LorenzoQuantStage<TInput, TCode>::restoreExactValues(const CpuRun& run) con
                config_->num_elements);
     std::memcpy(out + indices[i], values + i, sizeof(TInput));
   }
-}
-
-template <class TInput, class TCode>
-void LorenzoQuantStage<TInput, TCode>::decodeCpu(const CpuRun& run) {
-  std::array<std::size_t, 4> sizes = {};
-  const std::size_t n_parts = std::min<std::size_t>(run.inputs.size(), sizes.size());
-  for (std::size_t i = 0; i < n_parts; ++i) {
-    sizes[i] = run.inputs[i].size();
-  }
-  const std::size_t n_bytes = decodedBytes(std::span(sizes).first(n_parts));
-  FZ_REQUIRE(run.outputs[0].size() >= n_bytes, ErrorCode::kBufferTooSmall,
-             "{}: output of {} bytes needed, {} came", kName, n_bytes, run.outputs[0].size());
-  const lorenzo_quant::Cut cut = lorenzo_quant::makeCut(lorenzo_quant::gridOfStream(*config_));
-  const Deltas deltas = checkedDeltas(run);
-  const lorenzo_quant::DecodeJob job{.input_type = kDataTypeOf<TInput>,
-                                     .code_type = kDataTypeOf<TCode>,
-                                     .cut = cut,
-                                     .bound = config_->abs_error_bound,
-                                     .zigzag = config_->zigzag_codes != 0,
-                                     .wide = deltas.wide,
-                                     .codes = run.inputs[0].data(),
-                                     .deltas = deltas.values,
-                                     .indices = deltas.indices,
-                                     .n_deltas = config_->outlier_count,
-                                     .out = run.outputs[0].data()};
-  parallelFor(run.executor, cut.blockCount(),
-              [&](std::size_t block) { lorenzo_quant::decodeBlock(job, block); });
-  const std::size_t n_decoded = cut.n_values * sizeof(TInput);
-  std::fill(run.outputs[0].begin() + static_cast<std::ptrdiff_t>(n_decoded),
-            run.outputs[0].begin() + static_cast<std::ptrdiff_t>(n_bytes), std::uint8_t{0});
-  if (getStageVersion() >= kVersionWithExactValues) {
-    restoreExactValues(run);
-  }
-  setActualBytes(0, n_bytes);
 }
 
 template <class TInput, class TCode>

@@ -23,7 +23,7 @@ const StageDescriptor& descriptor();
 /// sum restores every value to the bit (whole numbers of moderate size, say): the encoder checks
 /// it, and checkResult() throws Error(kBoundViolation) otherwise.
 template <class T = float, class TOut = T>
-class DifferenceStage final : public SimpleStage {
+class DifferenceStage final : public SimpleStage, private CpuTileOp {
  public:
   static_assert(std::is_same_v<T, TOut> || (std::is_integral_v<T> && std::is_signed_v<T> &&
                                             std::is_unsigned_v<TOut> && sizeof(T) == sizeof(TOut)),
@@ -40,6 +40,8 @@ class DifferenceStage final : public SimpleStage {
   }
   /// Throws Error(kBoundViolation) when floats of the last run would not come back exactly.
   void checkResult() const override;
+  TileOp tileOp(Backend backend) const override;
+  CpuTilePart* cpuTilePart() override { return this; }
 
  protected:
   DataType inputType() const override { return kDataTypeOf<T>; }
@@ -59,6 +61,11 @@ class DifferenceStage final : public SimpleStage {
   void readConfig(ByteReader& in) override;
 
  private:
+  void beginTiles(const CpuRun& run, const TileCut& cut) override;
+  void encodeTile(const TileRange& range, const void* in, void* out) override;
+  void decodeTile(const TileRange& range, const void* in, void* out) override;
+  void endTiles(const CpuRun& run) override;
+
   std::size_t chunk_bytes_ = 0;
   std::uint64_t n_values_ = 0;  // of the last encode, for the message of checkResult
   std::uint64_t n_lost_ = 0;

@@ -117,6 +117,54 @@ void DifferenceStage<T, TOut>::decodeCpu(const CpuRun& run) {
 }
 
 template <class T, class TOut>
+TileOp DifferenceStage<T, TOut>::tileOp(Backend backend) const {
+  if (backend != Backend::CPU) {
+    return {};
+  }
+  if (std::is_floating_point_v<T>) {
+    return {.why = "must see all sums of floats before it can say that they are exact"};
+  }
+  if (chunk_bytes_ == 0) {
+    return {.why = "has one chunk, as long as the data"};
+  }
+  return {.role = TileRole::kRows,
+          .unit_values = static_cast<std::uint32_t>(chunk_bytes_ / sizeof(T))};
+}
+
+template <class T, class TOut>
+void DifferenceStage<T, TOut>::beginTiles(const CpuRun& run, const TileCut& /*cut*/) {
+  const std::size_t n_bytes = run.inputs[0].size();
+  n_lost_ = 0;
+  n_values_ = n_bytes / sizeof(T);
+  FZ_REQUIRE(isInverse() || n_bytes % sizeof(T) == 0, ErrorCode::kBadSize,
+             "Difference: input of {} bytes is no whole number of {}-byte values", n_bytes,
+             sizeof(T));
+  FZ_REQUIRE(n_bytes % sizeof(T) == 0, ErrorCode::kCorrupt,
+             "Difference: {} bytes are no whole number of {}-byte values", n_bytes, sizeof(T));
+}
+
+template <class T, class TOut>
+void DifferenceStage<T, TOut>::encodeTile(const TileRange& range, const void* in, void* out) {
+  using U = UnsignedOf<T>;
+  const delta::Code code = std::is_same_v<T, TOut> ? delta::Code::kPlain : delta::Code::kNegabinary;
+  delta::kernels<U>(code).encode(static_cast<const U*>(in), range.n_values,
+                                 chunk_bytes_ / sizeof(T), 0, static_cast<U*>(out));
+}
+
+template <class T, class TOut>
+void DifferenceStage<T, TOut>::decodeTile(const TileRange& range, const void* in, void* out) {
+  using U = UnsignedOf<T>;
+  const delta::Code code = std::is_same_v<T, TOut> ? delta::Code::kPlain : delta::Code::kNegabinary;
+  delta::kernels<U>(code).decode(static_cast<const U*>(in), range.n_values,
+                                 chunk_bytes_ / sizeof(T), 0, static_cast<U*>(out));
+}
+
+template <class T, class TOut>
+void DifferenceStage<T, TOut>::endTiles(const CpuRun& run) {
+  setActualBytes(0, run.inputs[0].size());
+}
+
+template <class T, class TOut>
 void DifferenceStage<T, TOut>::writeConfig(ByteWriter& out) const {
   out.u8(static_cast<std::uint8_t>(kDataTypeOf<T>))
       .u8(static_cast<std::uint8_t>(kDataTypeOf<TOut>));

@@ -129,6 +129,46 @@ void LorenzoStage<T>::decodeCpu(const CpuRun& run) {
 }
 
 template <class T>
+TileOp LorenzoStage<T>::tileOp(Backend backend) const {
+  if (backend != Backend::CPU) {
+    return {};
+  }
+  if (shape().ndim() != 1) {
+    return {.why = "looks at rows that lie far apart"};
+  }
+  return {.role = TileRole::kRows, .unit_values = static_cast<std::uint32_t>(blockValues())};
+}
+
+template <class T>
+void LorenzoStage<T>::beginTiles(const CpuRun& run, const TileCut& /*cut*/) {
+  const std::size_t n_bytes = run.inputs[0].size();
+  if (isInverse()) {
+    dimsFor(n_bytes, ErrorCode::kCorrupt);
+  } else {
+    inferred_x_ = encodeDimsFor(n_bytes)[0];
+  }
+}
+
+template <class T>
+void LorenzoStage<T>::encodeTile(const TileRange& range, const void* in, void* out) {
+  using U = std::make_unsigned_t<T>;
+  delta::kernels<U>(delta::Code::kPlain)
+      .encode(static_cast<const U*>(in), range.n_values, blockValues(), 0, static_cast<U*>(out));
+}
+
+template <class T>
+void LorenzoStage<T>::decodeTile(const TileRange& range, const void* in, void* out) {
+  using U = std::make_unsigned_t<T>;
+  delta::kernels<U>(delta::Code::kPlain)
+      .decode(static_cast<const U*>(in), range.n_values, blockValues(), 0, static_cast<U*>(out));
+}
+
+template <class T>
+void LorenzoStage<T>::endTiles(const CpuRun& run) {
+  setActualBytes(0, run.inputs[0].size());
+}
+
+template <class T>
 void LorenzoStage<T>::writeConfig(ByteWriter& out) const {
   const std::array<std::size_t, 3>& dims = shape().get();
   const bool infers_x = dims[0] == 0 && shape().ndim() > 1;

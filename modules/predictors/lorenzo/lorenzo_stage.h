@@ -32,7 +32,7 @@ struct LorenzoConfig {
 /// in one dimension, to all lower neighbours of the whole grid in two and three. Size preserving;
 /// one port, "output".
 template <class T>
-class LorenzoStage final : public SimpleStage {
+class LorenzoStage final : public SimpleStage, private CpuTileOp {
  public:
   static_assert(std::is_integral_v<T> && std::is_signed_v<T>);
 
@@ -56,6 +56,8 @@ class LorenzoStage final : public SimpleStage {
   const StageDescriptor& descriptor() const override { return lorenzo::descriptor(); }
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
+  TileOp tileOp(Backend backend) const override;
+  CpuTilePart* cpuTilePart() override { return this; }
 
  protected:
   DataType inputType() const override { return kDataTypeOf<T>; }
@@ -77,6 +79,11 @@ class LorenzoStage final : public SimpleStage {
   void readConfig(ByteReader& in) override;
 
  private:
+  void beginTiles(const CpuRun& run, const TileCut& cut) override;
+  void encodeTile(const TileRange& range, const void* in, void* out) override;
+  void decodeTile(const TileRange& range, const void* in, void* out) override;
+  void endTiles(const CpuRun& run) override;
+
   /// Dims that hold exactly this many bytes; throws Error(code) when there are none.
   std::array<std::size_t, 3> dimsFor(std::size_t n_bytes, ErrorCode code) const;
   /// The same for encoding; they fit the config.

@@ -21,51 +21,33 @@ namespace fz::tiled_lorenzo::HWY_NAMESPACE {  // NOLINT
 
 constexpr std::uint32_t kFront = 64;  // before the staging area, read by shifted loads
 
-struct Strip {
-  std::uint64_t first_tile;  ///< number of the tile in the stream
-  Origin origin;
-  std::uint32_t n_tiles;
-  std::uint32_t n_values;  ///< in x; less than n_tiles * tile.x at the right edge of the grid
-  std::uint32_t pitch;     ///< of the staging area
-};
-
-Strip stripAt(const Grid& grid, std::uint64_t index) {
-  const std::uint64_t tiles_x = grid.tilesX();
-  const std::uint64_t strips_x = bits::ceilDiv(tiles_x, stripTiles(grid));
-  const std::uint64_t t = index % strips_x * stripTiles(grid);
-  const std::uint64_t first = index / strips_x * tiles_x + t;
-  const std::uint64_t n_tiles = std::min(stripTiles(grid), tiles_x - t);
-  const Origin origin = originOf(grid, first);
-  const std::uint64_t n = std::min<std::uint64_t>(n_tiles * grid.tile.x, grid.nx - origin.x);
-  return {first, origin, static_cast<std::uint32_t>(n_tiles), static_cast<std::uint32_t>(n),
-          static_cast<std::uint32_t>(n_tiles * grid.tile.x)};
+HWY_INLINE std::uint32_t pitchOf(const Grid& grid, const Strip& strip) {
+  return strip.n_tiles * grid.tile.x;
 }
 
-/// Row (y, z) of a strip in the field; null outside the grid. `above` is the row that predicts the
-/// first value of each tile; null where that is 0.
+/// Row (y, z) of a strip; null outside the grid. `above` is the row that predicts the first value
+/// of each tile; null where that is 0.
 template <class U>
-struct FieldRow {
+struct Row {
   U* row = nullptr;
   const U* above = nullptr;
 };
 template <class U>
-FieldRow<U> fieldRow(
-    const Grid& grid, const Strip& strip, std::uint32_t y, std::uint32_t z, U* field) {
-  const Origin& o = strip.origin;
-  if (o.z + z >= grid.nz || o.y + y >= grid.ny) {
+Row<U> rowAt(
+    const Grid& grid, const Strip& strip, const StripRows& rows, std::uint32_t y, std::uint32_t z) {
+  if (strip.origin.z + z >= grid.nz || strip.origin.y + y >= grid.ny) {
     return {};
   }
-  const std::uint64_t plane = grid.nx * grid.ny;
-  U* row = field + (o.z + z) * plane + (o.y + y) * grid.nx + o.x;
-  return {row, y > 0 ? row - grid.nx : (z > 0 ? row - plane : nullptr)};
+  U* row = static_cast<U*>(rows.first) + z * rows.plane_step + y * rows.row_step;
+  return {row, y > 0 ? row - rows.row_step : (z > 0 ? row - rows.plane_step : nullptr)};
 }
 
 /// Asks for a row of the field ahead of its use: the rows of a strip lie far apart, and hardware
 /// prefetching starts anew in each.
 template <int kForWriting, class U>
-void prefetchRow(const Strip& strip, const U* row) {
+void prefetchRow(std::uint32_t n_values, const U* row) {
   constexpr std::uint32_t kLine = 64 / sizeof(U);
-  for (std::uint32_t i = 0; row != nullptr && i < strip.n_values; i += kLine) {
+  for (std::uint32_t i = 0; i < n_values; i += kLine) {
     __builtin_prefetch(row + i, kForWriting);
   }
 }
@@ -76,6 +58,7 @@ template <std::uint32_t kEdge, class U, class Stream>
 void movePieces(const Grid& grid, const Strip& strip, U* stage, Stream* stream) {
   const std::uint32_t edge = kEdge != 0 ? kEdge : grid.tile.x;
   const std::uint32_t n_rows = grid.tile.y * grid.tile.z;
+  const std::uint32_t pitch = pitchOf(grid, strip);
   for (std::uint32_t t = 0; t < strip.n_tiles; ++t) {
     U* piece = stage + t * edge;
     for (std::uint32_t row = 0; row < n_rows; ++row) {
@@ -84,7 +67,7 @@ void movePieces(const Grid& grid, const Strip& strip, U* stage, Stream* stream) 
       } else {
         std::memcpy(stream, piece, edge * sizeof(U));
       }
-      piece += strip.pitch;
+      piece += pitch;
       stream += edge;
     }
   }
@@ -109,17 +92,17 @@ void movePieces(const Grid& grid, const Strip& strip, U* stage, Stream* stream) 
 
 /// Differences along x, then the first value of each tile against `above`.
 template <class U>
-void encodeRow(std::uint32_t edge, const Strip& strip, const FieldRow<const U>& from, U* deltas) {
-  const std::uint32_t n = strip.n_values;
+void encodeRow(
+    std::uint32_t edge, std::uint32_t n, std::uint32_t pitch, const Row<U>& from, U* deltas) {
   const U* row = from.row;
   if (row == nullptr) {
-    std::fill_n(deltas, strip.pitch, U{0});
+    std::fill_n(deltas, pitch, U{0});
     return;
   }
   for (std::uint32_t i = 1; i < n; ++i) {
     deltas[i] = static_cast<U>(row[i] - row[i - 1]);
   }
-  std::fill(deltas + n, deltas + strip.pitch, U{0});
+  std::fill(deltas + n, deltas + pitch, U{0});
   if (from.above != nullptr) {
     for (std::uint32_t i = 0; i < n; i += edge) {
       deltas[i] = static_cast<U>(row[i] - from.above[i]);
@@ -131,20 +114,92 @@ void encodeRow(std::uint32_t edge, const Strip& strip, const FieldRow<const U>& 
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Pieces of kEdge values to places `stride` values apart.
+template <std::uint32_t kEdge, class D, class U>
+HWY_INLINE void storePieces(D d, hn::Vec<D> v, std::size_t stride, U* to) {
+  constexpr std::size_t kLanes = hn::MaxLanes(D());
+  if constexpr (kLanes <= kEdge) {
+    hn::StoreU(v, d, to);
+  } else {
+    const hn::Half<D> half;
+    storePieces<kEdge>(half, hn::LowerHalf(half, v), stride, to);
+    storePieces<kEdge>(half, hn::UpperHalf(half, v), stride, to + kLanes / 2 / kEdge * stride);
+  }
+}
+
+/// One row of a strip, straight to its places in the tiles.
+template <std::uint32_t kEdge, class U>
+void encodeRowToTiles(const Strip& strip, const Row<U>& from, std::size_t tile_values, U* tiles) {
+  const hn::ScalableTag<U> d;
+  constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<U>());
+  static_assert(kLanes >= kEdge);
+  const U* row = from.row;
+  const std::size_t n = row == nullptr ? 0 : strip.n_values;
+  const auto is_first =
+      hn::Eq(hn::And(hn::Iota(d, 0), hn::Set(d, static_cast<U>(kEdge - 1))), hn::Zero(d));
+  alignas(64) U begin[kLanes + 1] = {};  // nothing may be read before the first value
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    if (i == 0) {
+      std::memcpy(begin + 1, row, kLanes * sizeof(U));
+    }
+    const auto left = hn::LoadU(d, i == 0 ? begin : row + i - 1);
+    const auto above = from.above == nullptr ? hn::Zero(d) : hn::LoadU(d, from.above + i);
+    const auto delta = hn::Sub(hn::LoadU(d, row + i), hn::IfThenElse(is_first, above, left));
+    storePieces<kEdge>(d, delta, tile_values, tiles + i / kEdge * tile_values);
+  }
+  for (; i < std::size_t{strip.n_tiles} * kEdge; ++i) {
+    U delta = 0;
+    if (i < n) {
+      const U above = from.above == nullptr ? U{0} : from.above[i];
+      delta = static_cast<U>(row[i] - (i % kEdge == 0 ? above : row[i - 1]));
+    }
+    tiles[i / kEdge * tile_values + i % kEdge] = delta;
+  }
+}
+
+template <std::uint32_t kEdge, class U>
+void encodeToTiles(
+    const Grid& grid, const Strip& strip, const StripRows& rows, const U* next, U* tiles) {
+  for (std::uint32_t z = 0; z < grid.tile.z; ++z) {
+    for (std::uint32_t y = 0; y < grid.tile.y; ++y) {
+      if (next != nullptr) {
+        prefetchRow<0>(strip.n_values, next + z * rows.plane_step + y * rows.row_step);
+      }
+      encodeRowToTiles<kEdge>(strip, rowAt<U>(grid, strip, rows, y, z), grid.tile.values(),
+                              tiles + (z * grid.tile.y + y) * kEdge);
+    }
+  }
+}
+#endif
+
 template <class U>
-void encodeStripOf(const Grid& grid, std::uint64_t index, const U* in, U* out) {
-  const Strip strip = stripAt(grid, index);
-  const Strip next = stripAt(grid, std::min(index + 1, stripCount(grid) - 1));
+void encodeStripOf(
+    const Grid& grid, const Strip& strip, const StripRows& rows, const U* next, U* tiles) {
+#if HWY_TARGET != HWY_SCALAR
+  if (grid.tile.x == 4) {
+    return encodeToTiles<4>(grid, strip, rows, next, tiles);
+  }
+  if (grid.tile.x == 8) {
+    return encodeToTiles<8>(grid, strip, rows, next, tiles);
+  }
+#endif
+  const std::uint32_t pitch = pitchOf(grid, strip);
   alignas(64) U stage[kStripValues];
   U* deltas = stage;
   for (std::uint32_t z = 0; z < grid.tile.z; ++z) {
     for (std::uint32_t y = 0; y < grid.tile.y; ++y) {
-      prefetchRow<0>(next, fieldRow(grid, next, y, z, in).row);
-      encodeRow(grid.tile.x, strip, fieldRow(grid, strip, y, z, in), deltas);
-      deltas += strip.pitch;
+      if (next != nullptr) {
+        prefetchRow<0>(strip.n_values, next + z * rows.plane_step + y * rows.row_step);
+      }
+      encodeRow(grid.tile.x, strip.n_values, pitch, rowAt<U>(grid, strip, rows, y, z), deltas);
+      deltas += pitch;
     }
   }
-  movePieces(grid, strip, stage, out + strip.first_tile * grid.tile.values());
+  movePieces(grid, strip, stage, tiles);
 }
 
 /// One pass of running sums inside pieces whose length is a power of two: adds the value kDistance
@@ -182,20 +237,22 @@ void sumPieces(std::uint32_t edge, std::uint32_t n, U* row, U* work, U* out) {
 }
 
 template <class U>
-void decodeStripOf(const Grid& grid, std::uint64_t index, const U* in, U* out) {
-  const Strip strip = stripAt(grid, index);
-  const Strip next = stripAt(grid, std::min(index + 1, stripCount(grid) - 1));
+void decodeStripOf(
+    const Grid& grid, const Strip& strip, const U* tiles, const U* next, const StripRows& rows) {
   const std::uint32_t edge = grid.tile.x;
+  const std::uint32_t pitch = pitchOf(grid, strip);
   alignas(64) U staged[kFront + kStripValues];
   alignas(64) U work[kFront + kStripValues];
   std::fill_n(staged, kFront, U{0});
   std::fill_n(work, kFront, U{0});
-  movePieces(grid, strip, staged + kFront, in + strip.first_tile * grid.tile.values());
+  movePieces(grid, strip, staged + kFront, tiles);
   U* row = staged + kFront;
   for (std::uint32_t z = 0; z < grid.tile.z; ++z) {
-    for (std::uint32_t y = 0; y < grid.tile.y; ++y, row += strip.pitch) {
-      prefetchRow<1>(next, fieldRow(grid, next, y, z, out).row);
-      const FieldRow<U> to = fieldRow(grid, strip, y, z, out);
+    for (std::uint32_t y = 0; y < grid.tile.y; ++y, row += pitch) {
+      if (next != nullptr) {
+        prefetchRow<1>(strip.n_values, next + z * rows.plane_step + y * rows.row_step);
+      }
+      const Row<U> to = rowAt<U>(grid, strip, rows, y, z);
       if (to.row == nullptr) {
         continue;
       }
@@ -207,24 +264,32 @@ void decodeStripOf(const Grid& grid, std::uint64_t index, const U* in, U* out) {
   }
 }
 
-void encode(
-    const Grid& grid, std::uint64_t strip, std::size_t value_bytes, const void* in, void* out) {
+void encode(const Grid& grid,
+            const Strip& strip,
+            std::size_t value_bytes,
+            const StripRows& rows,
+            const void* next,
+            void* tiles) {
   if (value_bytes == 2) {
-    encodeStripOf(grid, strip, static_cast<const std::uint16_t*>(in),
-                  static_cast<std::uint16_t*>(out));
+    encodeStripOf(grid, strip, rows, static_cast<const std::uint16_t*>(next),
+                  static_cast<std::uint16_t*>(tiles));
   } else {
-    encodeStripOf(grid, strip, static_cast<const std::uint32_t*>(in),
-                  static_cast<std::uint32_t*>(out));
+    encodeStripOf(grid, strip, rows, static_cast<const std::uint32_t*>(next),
+                  static_cast<std::uint32_t*>(tiles));
   }
 }
-void decode(
-    const Grid& grid, std::uint64_t strip, std::size_t value_bytes, const void* in, void* out) {
+void decode(const Grid& grid,
+            const Strip& strip,
+            std::size_t value_bytes,
+            const void* tiles,
+            const void* next,
+            const StripRows& rows) {
   if (value_bytes == 2) {
-    decodeStripOf(grid, strip, static_cast<const std::uint16_t*>(in),
-                  static_cast<std::uint16_t*>(out));
+    decodeStripOf(grid, strip, static_cast<const std::uint16_t*>(tiles),
+                  static_cast<const std::uint16_t*>(next), rows);
   } else {
-    decodeStripOf(grid, strip, static_cast<const std::uint32_t*>(in),
-                  static_cast<std::uint32_t*>(out));
+    decodeStripOf(grid, strip, static_cast<const std::uint32_t*>(tiles),
+                  static_cast<const std::uint32_t*>(next), rows);
   }
 }
 
@@ -237,13 +302,37 @@ namespace fz::tiled_lorenzo {
 HWY_EXPORT(encode);
 HWY_EXPORT(decode);
 
-void encodeStrip(
-    const Grid& grid, std::uint64_t strip, std::size_t value_bytes, const void* in, void* out) {
-  HWY_DYNAMIC_DISPATCH(encode)(grid, strip, value_bytes, in, out);
+Strip stripFrom(const Grid& grid, std::uint64_t first_tile, std::uint64_t n_tiles) {
+  const std::uint64_t tiles_x = grid.tilesX();
+  const std::uint64_t n_here =
+      std::min({n_tiles, stripTiles(grid), tiles_x - first_tile % tiles_x});
+  const Origin origin = originOf(grid, first_tile);
+  const std::uint64_t n = std::min<std::uint64_t>(n_here * grid.tile.x, grid.nx - origin.x);
+  return {first_tile, origin, static_cast<std::uint32_t>(n_here), static_cast<std::uint32_t>(n)};
 }
-void decodeStrip(
-    const Grid& grid, std::uint64_t strip, std::size_t value_bytes, const void* in, void* out) {
-  HWY_DYNAMIC_DISPATCH(decode)(grid, strip, value_bytes, in, out);
+
+Strip stripAt(const Grid& grid, std::uint64_t index) {
+  const std::uint64_t strips_x = bits::ceilDiv(grid.tilesX(), stripTiles(grid));
+  const std::uint64_t first =
+      index / strips_x * grid.tilesX() + index % strips_x * stripTiles(grid);
+  return stripFrom(grid, first, stripTiles(grid));
+}
+
+void encodeStrip(const Grid& grid,
+                 const Strip& strip,
+                 std::size_t value_bytes,
+                 const StripRows& rows,
+                 const void* next,
+                 void* tiles) {
+  HWY_DYNAMIC_DISPATCH(encode)(grid, strip, value_bytes, rows, next, tiles);
+}
+void decodeStrip(const Grid& grid,
+                 const Strip& strip,
+                 std::size_t value_bytes,
+                 const void* tiles,
+                 const void* next,
+                 const StripRows& rows) {
+  HWY_DYNAMIC_DISPATCH(decode)(grid, strip, value_bytes, tiles, next, rows);
 }
 
 }  // namespace fz::tiled_lorenzo

@@ -17,10 +17,46 @@ FZ_HD std::uint64_t stripCount(const Grid& grid) {
   return bits::ceilDiv(grid.tilesX(), stripTiles(grid)) * grid.tilesY() * grid.tilesZ();
 }
 
-/// `in` and `out` are the whole field and the whole stream, of values of value_bytes (2 or 4).
-void encodeStrip(
-    const Grid& grid, std::uint64_t strip, std::size_t value_bytes, const void* in, void* out);
-void decodeStrip(
-    const Grid& grid, std::uint64_t strip, std::size_t value_bytes, const void* in, void* out);
+struct Strip {
+  std::uint64_t first_tile;  ///< number of the tile in the stream
+  Origin origin;
+  std::uint32_t n_tiles;
+  std::uint32_t n_values;  ///< in x; less than n_tiles * tile.x at the right edge of the grid
+};
+/// Strip `index` of stripCount(grid).
+Strip stripAt(const Grid& grid, std::uint64_t index);
+/// The longest strip that begins at a tile and has n_tiles tiles at most.
+Strip stripFrom(const Grid& grid, std::uint64_t first_tile, std::uint64_t n_tiles);
+
+/// Where the rows of a strip lie: value (0, 0, 0) of its first tile, and the values from there to
+/// the next row and the next plane. In the field itself, or in memory of their own.
+struct StripRows {
+  void* first;
+  std::uint64_t row_step;
+  std::uint64_t plane_step;
+};
+inline StripRows rowsInField(const Grid& grid,
+                             const Strip& strip,
+                             std::size_t value_bytes,
+                             void* field) {
+  const Origin& o = strip.origin;
+  const std::uint64_t first = (o.z * grid.ny + o.y) * grid.nx + o.x;
+  return {static_cast<std::uint8_t*>(field) + first * value_bytes, grid.nx, grid.nx * grid.ny};
+}
+
+/// A strip of values of value_bytes (2 or 4). `tiles` are those of the strip alone. `next` are rows
+/// of the same shape that will be worked on soon, or null.
+void encodeStrip(const Grid& grid,
+                 const Strip& strip,
+                 std::size_t value_bytes,
+                 const StripRows& rows,
+                 const void* next,
+                 void* tiles);
+void decodeStrip(const Grid& grid,
+                 const Strip& strip,
+                 std::size_t value_bytes,
+                 const void* tiles,
+                 const void* next,
+                 const StripRows& rows);
 
 }  // namespace fz::tiled_lorenzo

@@ -6,6 +6,7 @@
 #include "backends/cpu/parallel_for.h"
 #include "core/require.h"
 #include "predictors/tiled_lorenzo/tiled_lorenzo_cpu.h"
+#include "predictors/tiled_lorenzo/tiled_lorenzo_impl.h"
 #include "shared/byte_io.h"
 
 namespace fz {
@@ -20,12 +21,20 @@ constexpr std::string_view kName = "TiledLorenzo";
 constexpr std::size_t kConfigBytes = 20;
 constexpr std::size_t kMaxExtent = std::numeric_limits<std::uint32_t>::max();  // u32 in the config
 
-tiled_lorenzo::Grid gridOf(const Extents& dims, const Extents& tile) {
-  return {dims[0],
-          dims[1],
-          dims[2],
-          {static_cast<std::uint32_t>(tile[0]), static_cast<std::uint32_t>(tile[1]),
-           static_cast<std::uint32_t>(tile[2])}};
+/// Rows of the strip after this one, to be asked for ahead; null where it has not the same rows.
+const void* rowsOfNext(const tiled_lorenzo::Grid& grid,
+                       std::uint64_t index,
+                       std::size_t value_bytes,
+                       const std::uint8_t* field) {
+  if (index + 1 >= tiled_lorenzo::stripCount(grid)) {
+    return nullptr;
+  }
+  const auto next = tiled_lorenzo::stripAt(grid, index + 1);
+  if (next.origin.y + grid.tile.y > grid.ny || next.origin.z + grid.tile.z > grid.nz) {
+    return nullptr;
+  }
+  return tiled_lorenzo::rowsInField(grid, next, value_bytes, const_cast<std::uint8_t*>(field))
+      .first;
 }
 
 /// a * b, or the largest number where that does not fit.
@@ -132,9 +141,15 @@ void TiledLorenzoStage<T>::encodeCpu(const CpuRun& run) {
     requestOutputBytes(0, n_out);
     return;
   }
-  const tiled_lorenzo::Grid grid = gridOf(dims, tile);
-  parallelFor(run.executor, tiled_lorenzo::stripCount(grid), [&](std::size_t strip) {
-    tiled_lorenzo::encodeStrip(grid, strip, sizeof(T), run.inputs[0].data(), run.outputs[0].data());
+  const tiled_lorenzo::Grid grid = tiled_lorenzo::gridOf(dims, tile);
+  const std::uint8_t* in = run.inputs[0].data();
+  parallelFor(run.executor, tiled_lorenzo::stripCount(grid), [&](std::size_t index) {
+    const auto strip = tiled_lorenzo::stripAt(grid, index);
+    tiled_lorenzo::encodeStrip(
+        grid, strip, sizeof(T),
+        tiled_lorenzo::rowsInField(grid, strip, sizeof(T), const_cast<std::uint8_t*>(in)),
+        rowsOfNext(grid, index, sizeof(T), in),
+        run.outputs[0].data() + strip.first_tile * grid.tile.values() * sizeof(T));
   });
   coded_dims_ = dims;
   coded_tile_ = tile;
@@ -159,9 +174,15 @@ void TiledLorenzoStage<T>::decodeCpu(const CpuRun& run) {
   const std::size_t n_bytes = decodedBytes({&n_encoded, 1});
   FZ_REQUIRE(run.outputs[0].size() >= n_bytes, ErrorCode::kBufferTooSmall,
              "{}: output of {} bytes needed, {} came", kName, n_bytes, run.outputs[0].size());
-  const tiled_lorenzo::Grid grid = gridOf(coded_dims_, coded_tile_);
-  parallelFor(run.executor, tiled_lorenzo::stripCount(grid), [&](std::size_t strip) {
-    tiled_lorenzo::decodeStrip(grid, strip, sizeof(T), run.inputs[0].data(), run.outputs[0].data());
+  const tiled_lorenzo::Grid grid = tiled_lorenzo::gridOf(coded_dims_, coded_tile_);
+  std::uint8_t* out = run.outputs[0].data();
+  parallelFor(run.executor, tiled_lorenzo::stripCount(grid), [&](std::size_t index) {
+    const auto strip = tiled_lorenzo::stripAt(grid, index);
+    tiled_lorenzo::decodeStrip(
+        grid, strip, sizeof(T),
+        run.inputs[0].data() + strip.first_tile * grid.tile.values() * sizeof(T),
+        rowsOfNext(grid, index, sizeof(T), out),
+        tiled_lorenzo::rowsInField(grid, strip, sizeof(T), out));
   });
   setActualBytes(0, n_bytes);
 }

@@ -19,7 +19,7 @@ const StageDescriptor& descriptor();
 /// one block for a fixed-rate coder. Lossless. Edge tiles are filled up with zeros, so the output
 /// may hold more values than the input. One port, "output".
 template <class T>
-class TiledLorenzoStage final : public SimpleStage {
+class TiledLorenzoStage final : public SimpleStage, private CpuOrder {
  public:
   /// Extents of 1 to 255, product up to 1024. Throws InvalidArgument.
   void setTileShape(std::size_t x, std::size_t y = 1, std::size_t z = 1);
@@ -40,6 +40,8 @@ class TiledLorenzoStage final : public SimpleStage {
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
   const StageDescriptor& descriptor() const override { return tiled_lorenzo::descriptor(); }
+  TileOp tileOp(Backend backend) const override;
+  CpuTilePart* cpuTilePart() override { return this; }
 
  protected:
   DataType inputType() const override { return kDataTypeOf<T>; }
@@ -61,6 +63,10 @@ class TiledLorenzoStage final : public SimpleStage {
   void readConfig(ByteReader& in) override;
 
  private:
+  void beginTiles(const CpuRun& run, const TileCut& cut) override;
+  void gatherTile(const TileRange& range, TileFeed& feed, void* out) override;
+  void scatterTile(const TileRange& range, const void* in, TileFeed& feed) override;
+  void endTiles(const CpuRun& run) override;
   void setTileAxis(std::size_t axis, std::int64_t extent);
   /// Throw Error when the extents or the tile do not fit the format.
   std::array<std::size_t, 3> encodeDimsFor(std::size_t n_bytes) const;

@@ -205,34 +205,4 @@ std::uint32_t QuantizerBase::checkedValues(std::size_t n_bytes,
   return static_cast<std::uint32_t>(n);
 }
 
-void QuantizerBase::encodeCpu(const CpuRun& run) {
-  requireValidCombination();
-  const std::size_t value_bytes = getDataTypeSize(value_type_);
-  n_values_ = checkedValues(run.inputs[0].size(), run.outputs[0].size());
-  const std::size_t code_bytes = n_values_ * getDataTypeSize(code_type_);
-  n_outliers_ = 0;
-  n_violations_ = 0;
-  wants_rerun_ = false;
-  stored_version_ = 0;
-  resolveBound(run);
-  const std::size_t n_refused = encodeCodes(run);
-  setActualBytes(0, code_bytes);
-  if (!hasOutlierPorts()) {
-    settleRefused(run, n_refused);
-    return;
-  }
-  n_outliers_ = static_cast<std::uint32_t>(n_refused);
-  const std::size_t n_value_bytes = n_refused * value_bytes;
-  const std::size_t n_index_bytes = n_refused * kIndexBytes;
-  if (run.outputs[1].size() < n_value_bytes || run.outputs[2].size() < n_index_bytes) {
-    requestOutputBytes(0, code_bytes);
-    requestOutputBytes(1, n_value_bytes);
-    requestOutputBytes(2, n_index_bytes);
-    return;
-  }
-  writeOutliers(run, n_refused);
-  setActualBytes(1, n_value_bytes);
-  setActualBytes(2, n_index_bytes);
-}
-
 }  // namespace fz::quantizer

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,9 +20,10 @@ namespace fz {
 namespace quantizer {
 const StageDescriptor& descriptor();
 enum class CodeForm : std::uint8_t;
+struct BinSettings;
 
 /// Settings and work of QuantizerStage, whatever its element types.
-class QuantizerBase : public SimpleStage {
+class QuantizerBase : public SimpleStage, private CpuTileOp {
  public:
   /// The settings as one value.
   struct Config {
@@ -104,6 +107,8 @@ class QuantizerBase : public SimpleStage {
   std::vector<DataType> elementTypes() const override { return {value_type_, code_type_}; }
   bool hasCuda() const override;
   std::vector<DeviceField> deviceFields() const override;
+  TileOp tileOp(Backend backend) const override;
+  CpuTilePart* cpuTilePart() override { return this; }
 
  protected:
   QuantizerBase(DataType value_type, DataType code_type);
@@ -126,6 +131,12 @@ class QuantizerBase : public SimpleStage {
   void readConfig(ByteReader& in) override;
 
  private:
+  // A run on the CPU, alone and in a group alike: begin, tiles in any order, end.
+  void beginTiles(const CpuRun& run, const TileCut& cut) override;
+  void encodeTile(const TileRange& range, const void* in, void* out) override;
+  void decodeTile(const TileRange& range, const void* in, void* out) override;
+  void endTiles(const CpuRun& run) override;
+
   bool hasOutlierPorts() const { return !inplace_ && !linear_; }
   /// Linear mode that tries smaller steps before it gives up.
   bool isLadder() const { return linear_ && policy_ == LinearPolicy::Guarantee; }
@@ -136,10 +147,16 @@ class QuantizerBase : public SimpleStage {
   std::uint32_t checkedValues(std::size_t n_bytes, std::size_t codes_capacity_bytes) const;
   void resolveBound(const CpuRun& run);
   double scanRange(const CpuRun& run) const;
-  std::size_t encodeCodes(const CpuRun& run);
+  BinSettings binSettings() const;
+  void beginEncode(const CpuRun& run);
+  void endEncode(const CpuRun& run);
+  void encodePiece(const TileRange& range, const void* in, void* codes);
+  void wrapRefused(const std::uint64_t* masks, std::size_t n, const void* in, void* codes) const;
+  std::size_t keepRefused(std::uint64_t* masks, std::size_t n, const void* in, void* codes) const;
+  void noteViolations(const TileRange& range, const std::uint64_t* masks, const void* in);
+  void settleViolations(const CpuRun& run);
   void writeOutliers(const CpuRun& run, std::size_t n_outliers);
-  void settleRefused(const CpuRun& run, std::size_t n_refused);
-  void noteViolations(const CpuRun& run, std::size_t n_refused);
+  void beginDecode(const CpuRun& run);
   void scatterOutliers(const CpuRun& run) const;
   void checkStoredFields(std::uint8_t value_type, std::uint8_t code_type) const;
 
@@ -168,6 +185,12 @@ class QuantizerBase : public SimpleStage {
   std::size_t n_violations_ = 0;
   std::size_t first_violation_ = 0;
   double first_violating_value_ = 0.0;
+
+  // What the tiles of a run found so far; the same whatever the threads do.
+  std::atomic<std::uint64_t> n_refused_ = 0;
+  std::atomic<std::uint64_t> first_refused_ = 0;
+  std::atomic<bool> are_refused_finite_ = true;
+  std::span<std::uint64_t> refused_;  ///< a bit per value, where outliers are listed
 
   Scratch masks_;
   Scratch tile_counts_;

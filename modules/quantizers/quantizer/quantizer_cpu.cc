@@ -1,5 +1,7 @@
 #include "quantizers/quantizer/quantizer_cpu.h"
 
+#include <type_traits>
+
 // Compiled once per vector target; the plain loops below are vectorised by the compiler.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "quantizers/quantizer/quantizer_cpu.cc"  // NOLINT
@@ -11,6 +13,9 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace fz::quantizer::HWY_NAMESPACE {  // NOLINT
+
+/// Values that are tried together.
+constexpr std::size_t kRunValues = 256;
 
 /// First try for n values; returns whether any was refused.
 template <class T, class C, bool kZigzag>
@@ -46,6 +51,23 @@ HWY_NOINLINE void secondTry(const float* HWY_RESTRICT in,
   }
 }
 
+/// Codes of n values, all of which have one; false when some have not, the codes are then of no
+/// use. Most data are done with this: nothing is kept per value but the code.
+template <class T, class C, bool kZigzag>
+HWY_INLINE bool encodeAll(const T* HWY_RESTRICT in,
+                          std::size_t n,
+                          const BinRule<T> rule,
+                          C* HWY_RESTRICT codes) {
+  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t> n_refused = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    std::int32_t bin = 0;
+    const bool ok = tryBin(in[i], rule, bin);
+    codes[i] = codeOf<C>(bin, kZigzag);
+    n_refused += ok ? 0u : 1u;
+  }
+  return n_refused == 0;
+}
+
 template <class T, class C, bool kZigzag>
 HWY_INLINE std::uint64_t encodeBlock(const T* HWY_RESTRICT in,
                                      std::size_t n,
@@ -68,10 +90,19 @@ std::size_t encodeLoop(const BinRule<T>& rule, const EncodeTileArgs& args) {
   std::uint64_t* masks = args.masks;
   std::size_t n_refused = 0;
   std::size_t at = 0;
-  for (; at + kMaskValues <= args.n_values; at += kMaskValues) {
+  while (at + kMaskValues <= args.n_values) {
+    if (at % kRunValues == 0 && at + kRunValues <= args.n_values &&
+        encodeAll<T, C, kZigzag>(in + at, kRunValues, rule, codes + at)) {
+      for (std::size_t i = 0; i < kRunValues / kMaskValues; ++i) {
+        *masks++ = 0;
+      }
+      at += kRunValues;
+      continue;
+    }
     const std::uint64_t mask = encodeBlock<T, C, kZigzag>(in + at, kMaskValues, rule, codes + at);
     *masks++ = mask;
     n_refused += static_cast<std::size_t>(__builtin_popcountll(mask));
+    at += kMaskValues;
   }
   if (at < args.n_values) {
     const std::uint64_t mask =

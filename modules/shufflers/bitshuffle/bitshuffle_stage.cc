@@ -26,6 +26,20 @@ bool isWholeUnits(std::size_t block_bytes, std::size_t element_bytes) {
   return block_bytes > 0 && block_bytes % (bitshuffle::kUnitElements * element_bytes) == 0;
 }
 
+/// One tile of a group: whole blocks, then the tail.
+template <class F>
+void runTile(const bitshuffle::BlockLayout& layout,
+             std::size_t n_bytes,
+             const void* from,
+             void* to,
+             F units) {
+  const auto* in = static_cast<const std::uint8_t*>(from);
+  auto* out = static_cast<std::uint8_t*>(to);
+  const std::size_t n_shuffled = n_bytes / layout.block_bytes * layout.block_bytes;
+  units({layout, in, out, 0, n_shuffled / layout.unitBytes(), false});
+  std::memcpy(out + n_shuffled, in + n_shuffled, n_bytes - n_shuffled);
+}
+
 /// Runs the units of all whole blocks, then copies the tail.
 template <class F>
 void runBlocks(const CpuRun& run, const bitshuffle::BlockLayout& layout, F units) {
@@ -74,6 +88,29 @@ void BitshuffleStage::encodeCpu(const CpuRun& run) {
 void BitshuffleStage::decodeCpu(const CpuRun& run) {
   requireWholeUnits();
   runBlocks(run, {block_bytes_, element_bytes_}, &bitshuffle::decodeUnits);
+  setActualBytes(0, run.inputs[0].size());
+}
+
+TileOp BitshuffleStage::tileOp(Backend backend) const {
+  if (backend != Backend::CPU) {
+    return {};
+  }
+  return {.role = TileRole::kPlanes, .tile_bytes = static_cast<std::uint32_t>(block_bytes_)};
+}
+
+void BitshuffleStage::beginTiles(const CpuRun& /*run*/, const TileCut& cut) {
+  requireWholeUnits();
+  tile_value_bytes_ = cut.value_bytes;
+}
+void BitshuffleStage::encodeTile(const TileRange& range, const void* in, void* out) {
+  runTile({block_bytes_, element_bytes_}, range.n_values * tile_value_bytes_, in, out,
+          &bitshuffle::encodeUnits);
+}
+void BitshuffleStage::decodeTile(const TileRange& range, const void* in, void* out) {
+  runTile({block_bytes_, element_bytes_}, range.n_values * tile_value_bytes_, in, out,
+          &bitshuffle::decodeUnits);
+}
+void BitshuffleStage::endTiles(const CpuRun& run) {
   setActualBytes(0, run.inputs[0].size());
 }
 

@@ -14,7 +14,7 @@ const StageDescriptor& descriptor();
 /// Gathers equal bits of the elements of a block: first the highest bit of all of them, then the
 /// next. Lossless and size preserving; a tail shorter than a block is copied. Works on bytes, so
 /// any input type fits. One port, "output".
-class BitshuffleStage final : public SimpleStage {
+class BitshuffleStage final : public SimpleStage, private CpuTileOp {
  public:
   /// Bytes of a block. Throws InvalidArgument unless a positive multiple of 1024 below 2^32. That
   /// it is also a multiple of 1024 elements is checked when the stage runs.
@@ -26,6 +26,8 @@ class BitshuffleStage final : public SimpleStage {
 
   const StageDescriptor& descriptor() const override { return bitshuffle::descriptor(); }
   const ParamTable& paramTable() const override;
+  TileOp tileOp(Backend backend) const override;
+  CpuTilePart* cpuTilePart() override { return this; }
 
  protected:
   DataType inputType() const override { return DataType::UNKNOWN; }
@@ -46,10 +48,16 @@ class BitshuffleStage final : public SimpleStage {
 #endif
 
  private:
+  void beginTiles(const CpuRun& run, const TileCut& cut) override;
+  void encodeTile(const TileRange& range, const void* in, void* out) override;
+  void decodeTile(const TileRange& range, const void* in, void* out) override;
+  void endTiles(const CpuRun& run) override;
+
   void requireWholeUnits() const;
 
   std::size_t block_bytes_ = 16384;
   std::size_t element_bytes_ = 4;
+  std::size_t tile_value_bytes_ = 1;  // of the group at hand
 };
 
 }  // namespace fz

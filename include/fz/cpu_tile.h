@@ -1,0 +1,99 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace fz {
+
+struct CpuRun;
+
+/// Consecutive values: of the field for stages before an order, in the coder's order for others.
+struct TileRange {
+  std::uint64_t first = 0;
+  std::size_t n_values = 0;
+};
+
+/// How a group cuts its values. Tiles are not part of any format.
+struct TileCut {
+  std::uint64_t n_values = 0;   ///< in the coder's order
+  std::size_t tile_values = 1;  ///< a multiple of every unit of the group
+  std::size_t value_bytes = 1;  ///< of a value as planes and coder get it
+
+  std::size_t tileCount() const {
+    return static_cast<std::size_t>((n_values + tile_values - 1) / tile_values);
+  }
+  TileRange at(std::size_t tile) const {
+    const std::uint64_t first = std::uint64_t{tile} * tile_values;
+    return {first,
+            static_cast<std::size_t>(std::min<std::uint64_t>(tile_values, n_values - first))};
+  }
+};
+
+/// A stage's part in a fused group on the CPU, in the stage's direction. Which of the classes below
+/// it is follows from the role that tileOp(Backend::CPU) names; see docs/fusion.md.
+class CpuTilePart {
+ public:
+  virtual ~CpuTilePart() = default;
+
+  /// Before the first tile: checks, whatever needs the whole input, and all memory. Inputs and
+  /// outputs between two stages of the group have a size but no memory. Throws Error.
+  virtual void beginTiles(const CpuRun& run, const TileCut& cut) = 0;
+  /// After the last tile: findings and the sizes of the outputs. Throws Error.
+  virtual void endTiles(const CpuRun& run) = 0;
+};
+
+/// Maps, rows and planes. Tiles are worked on in any order and by several threads at a time; the
+/// functions never throw, and allocate nothing. `in` and `out` do not overlap.
+class CpuTileOp : public CpuTilePart {
+ public:
+  virtual void encodeTile(const TileRange& range, const void* in, void* out) = 0;
+  virtual void decodeTile(const TileRange& range, const void* in, void* out) = 0;
+};
+
+/// The values before an order, for the time of one tile.
+class TileFeed {
+ public:
+  virtual ~TileFeed() = default;
+  virtual void fetch(std::uint64_t first, std::size_t n_values, void* out) = 0;
+  virtual void put(std::uint64_t first, std::size_t n_values, const void* in) = 0;
+  /// Values that will be asked for or put soon, where memory is not walked through in order.
+  virtual void expect(std::uint64_t first, std::size_t n_values) = 0;
+};
+
+/// Takes values of the field in an order of its own; otherwise as CpuTileOp.
+class CpuOrder : public CpuTilePart {
+ public:
+  /// The values `range` of the new order, from values that `feed` fetches.
+  virtual void gatherTile(const TileRange& range, TileFeed& feed, void* out) = 0;
+  virtual void scatterTile(const TileRange& range, const void* in, TileFeed& feed) = 0;
+};
+
+/// Writes the stream: a part of fixed size (headers, tables), then the payload of one tile after
+/// the other. Otherwise as CpuTileOp.
+class CpuCoder : public CpuTilePart {
+ public:
+  /// Where in output 0 the payload begins; known after beginTiles.
+  virtual std::size_t payloadOffset() const = 0;
+  /// What encodeTile may write at most, whatever it returns.
+  virtual std::size_t maxTileBytes() const = 0;
+  /// Writes the tile's payload to `out` and its entries of fixed size to their place. Returns the
+  /// bytes of the payload.
+  virtual std::size_t encodeTile(const TileRange& range, const void* in, std::uint8_t* out) = 0;
+  /// Told where the tile's payload went, counted from payloadOffset().
+  virtual void placeTile(const TileRange& /*range*/, std::uint64_t /*offset*/) {}
+  /// Decodes a tile. Damage is noted and thrown by endTiles; the values are then arbitrary.
+  virtual void decodeTile(const TileRange& range, void* out) = 0;
+
+  /// Before endTiles of an encode: bytes of the whole payload, of which none was written from the
+  /// first on that did not fit.
+  void setPayloadBytes(std::uint64_t n_bytes) { payload_bytes_ = n_bytes; }
+
+ protected:
+  std::uint64_t payloadBytes() const { return payload_bytes_; }
+
+ private:
+  std::uint64_t payload_bytes_ = 0;
+};
+
+}  // namespace fz

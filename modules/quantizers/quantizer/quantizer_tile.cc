@@ -1,0 +1,253 @@
+// A run on the CPU, tile by tile: alone over all of the data, or as part of a fused group.
+#include <algorithm>
+
+#include "backends/cpu/parallel_for.h"
+#include "core/require.h"
+#include "quantizers/quantizer/quantizer.h"
+#include "quantizers/quantizer/quantizer_bound_codec.h"
+#include "quantizers/quantizer/quantizer_impl.h"
+
+namespace fz::quantizer {
+
+namespace {
+
+double valueAt(const void* values, DataType type, std::size_t index) {
+  return type == DataType::FLOAT32 ? static_cast<double>(static_cast<const float*>(values)[index])
+                                   : static_cast<const double*>(values)[index];
+}
+
+}  // namespace
+
+CodeForm QuantizerBase::codeForm() const {
+  return linear_    ? CodeForm::kLinear
+         : inplace_ ? CodeForm::kInplace
+         : zigzag_  ? CodeForm::kZigzag
+                    : CodeForm::kTwosComplement;
+}
+
+BinSettings QuantizerBase::binSettings() const {
+  return {bound_in_use_, abs_bound_, linear_ ? std::numeric_limits<double>::infinity() : threshold_,
+          radius_,       codeForm(), codeBits()};
+}
+
+void QuantizerBase::beginEncode(const CpuRun& run) {
+  requireValidCombination();
+  n_values_ = checkedValues(run.inputs[0].size(), run.outputs[0].size());
+  n_outliers_ = 0;
+  n_violations_ = 0;
+  wants_rerun_ = false;
+  stored_version_ = 0;
+  resolveBound(run);
+  n_refused_ = 0;
+  first_refused_ = FirstIndex::kNone;
+  are_refused_finite_ = true;
+  if (hasOutlierPorts()) {
+    refused_ =
+        masks_.get<std::uint64_t>(run.pool, bits::ceilDiv<std::size_t>(n_values_, kMaskValues));
+  }
+}
+
+void QuantizerBase::encodeTile(const TileRange& range, const void* in, void* out) {
+  const std::size_t value_bytes = getDataTypeSize(value_type_);
+  const std::size_t code_bytes = getDataTypeSize(code_type_);
+  for (std::size_t at = 0; at < range.n_values; at += kTileValues) {
+    encodePiece({range.first + at, std::min(kTileValues, range.n_values - at)},
+                static_cast<const std::uint8_t*>(in) + at * value_bytes,
+                static_cast<std::uint8_t*>(out) + at * code_bytes);
+  }
+}
+
+/// Up to kTileValues values.
+void QuantizerBase::encodePiece(const TileRange& range, const void* in, void* codes) {
+  const Widths widths{getDataTypeSize(value_type_), getDataTypeSize(code_type_)};
+  std::uint64_t masks_here[kTileValues / kMaskValues];
+  const EncodeTileArgs args{
+      in, range.n_values, codes,
+      hasOutlierPorts() ? refused_.data() + range.first / kMaskValues : masks_here};
+  std::size_t n_refused = 0;
+  if (mode_ == ErrorBoundMode::REL) {
+    n_refused = encodeRelTile(widths, {error_bound_, threshold_, radius_, codeBits()}, args);
+  } else {
+    n_refused = encodeAbsTile(widths, binSettings(), args);
+  }
+  if (n_refused == 0) {
+    return;
+  }
+  if (linear_ && policy_ == LinearPolicy::Wrap) {
+    wrapRefused(args.masks, range.n_values, in, codes);
+    return;
+  }
+  if (inplace_) {
+    n_refused = keepRefused(args.masks, range.n_values, in, codes);
+  }
+  n_refused_.fetch_add(n_refused, std::memory_order_relaxed);
+  if (!hasOutlierPorts() && n_refused != 0) {
+    noteViolations(range, args.masks, in);
+  }
+}
+
+/// Linear codes that only agree with the value modulo their range.
+void QuantizerBase::wrapRefused(const std::uint64_t* masks,
+                                std::size_t n,
+                                const void* in,
+                                void* codes) const {
+  const BinSettings settings = binSettings();
+  const auto wrap = [&]<class T, class C>(T /*value*/, C /*code*/) {
+    forEachRefused(masks, n, [&](std::size_t i) {
+      static_cast<C*>(codes)[i] =
+          wrappedCode<T, C>(static_cast<const T*>(in)[i], makeBinRule<T>(settings));
+    });
+  };
+  const bool is_short = codeBits() == 16;
+  if (value_type_ == DataType::FLOAT32) {
+    is_short ? wrap(float{}, std::uint16_t{}) : wrap(float{}, std::uint32_t{});
+  } else {
+    is_short ? wrap(double{}, std::uint16_t{}) : wrap(double{}, std::uint32_t{});
+  }
+}
+
+/// In place: a refused value stands for itself where its bits are no code. Returns how many of
+/// them cannot; the masks name those alone.
+std::size_t QuantizerBase::keepRefused(std::uint64_t* masks,
+                                       std::size_t n,
+                                       const void* in,
+                                       void* codes) const {
+  std::size_t n_left = 0;
+  forEachRefused(masks, n, [&](std::size_t i) {
+    const std::uint32_t raw = static_cast<const std::uint32_t*>(in)[i];
+    static_cast<std::uint32_t*>(codes)[i] = raw;
+    if (isRawBits(raw, radius_)) {
+      masks[i / kMaskValues] &= ~(std::uint64_t{1} << (i % kMaskValues));
+    } else {
+      ++n_left;
+    }
+  });
+  return n_left;
+}
+
+void QuantizerBase::noteViolations(const TileRange& range,
+                                   const std::uint64_t* masks,
+                                   const void* in) {
+  bool is_finite = true;
+  forEachRefused(masks, range.n_values, [&](std::size_t i) {
+    noteFirst(first_refused_, range.first + i);
+    is_finite = is_finite && fp::isFinite(valueAt(in, value_type_, i));
+  });
+  if (!is_finite) {
+    are_refused_finite_ = false;
+  }
+}
+
+void QuantizerBase::settleViolations(const CpuRun& run) {
+  if (n_refused_ == 0) {
+    return;
+  }
+  n_violations_ = n_refused_;
+  first_violation_ = first_refused_;
+  first_violating_value_ = valueAt(run.inputs[0].data(), value_type_, first_violation_);
+  // No step helps a NaN or an infinity, so they end the ladder at once.
+  if (isLadder() && are_refused_finite_ && rung_ < kLastRung) {
+    ++rung_;
+    wants_rerun_ = true;
+  }
+}
+
+void QuantizerBase::endEncode(const CpuRun& run) {
+  const std::size_t value_bytes = getDataTypeSize(value_type_);
+  const std::size_t code_bytes = n_values_ * getDataTypeSize(code_type_);
+  setActualBytes(0, code_bytes);
+  if (!hasOutlierPorts()) {
+    settleViolations(run);
+    return;
+  }
+  const std::size_t n_refused = n_refused_;
+  n_outliers_ = static_cast<std::uint32_t>(n_refused);
+  const std::size_t n_value_bytes = n_refused * value_bytes;
+  const std::size_t n_index_bytes = n_refused * sizeof(std::uint32_t);
+  if (run.outputs[1].size() < n_value_bytes || run.outputs[2].size() < n_index_bytes) {
+    requestOutputBytes(0, code_bytes);
+    requestOutputBytes(1, n_value_bytes);
+    requestOutputBytes(2, n_index_bytes);
+    return;
+  }
+  writeOutliers(run, n_refused);
+  setActualBytes(1, n_value_bytes);
+  setActualBytes(2, n_index_bytes);
+}
+
+void QuantizerBase::beginDecode(const CpuRun& run) {
+  std::size_t sizes[4] = {};
+  const std::size_t n_inputs = std::min(run.inputs.size(), std::size_t{4});
+  for (std::size_t i = 0; i < n_inputs; ++i) {
+    sizes[i] = run.inputs[i].size();
+  }
+  const std::size_t n_bytes = decodedBytes({sizes, n_inputs});
+  FZ_REQUIRE(run.outputs[0].size() >= n_bytes, ErrorCode::kBufferTooSmall,
+             "Quantizer: {} bytes needed for the values, {} came", n_bytes, run.outputs[0].size());
+}
+
+void QuantizerBase::decodeTile(const TileRange& range, const void* in, void* out) {
+  const Widths widths{getDataTypeSize(value_type_), getDataTypeSize(code_type_)};
+  const DecodeTileArgs args{in, range.n_values, out};
+  if (mode_ == ErrorBoundMode::REL) {
+    decodeRelTile(widths, {error_bound_, getStageVersion(), logStepV1(error_bound_)}, args);
+    return;
+  }
+  const CodeForm form = inplace_              ? CodeForm::kInplace
+                        : zigzag_ && !linear_ ? CodeForm::kZigzag
+                                              : CodeForm::kTwosComplement;
+  decodeAbsTile(widths, {bound_in_use_, radius_, form}, args);
+}
+
+TileOp QuantizerBase::tileOp(Backend backend) const {
+  if (backend != Backend::CPU) {
+    return {};
+  }
+  if (!hasOutlierPorts()) {
+    return {.role = TileRole::kMap};
+  }
+  // Outliers are noted in words of bits, so tiles begin where words do and come in the field's
+  // order.
+  return {.role = TileRole::kRows, .unit_values = kMaskValues};
+}
+
+void QuantizerBase::beginTiles(const CpuRun& run, const TileCut& /*cut*/) {
+  isInverse() ? beginDecode(run) : beginEncode(run);
+}
+
+void QuantizerBase::endTiles(const CpuRun& run) {
+  if (!isInverse()) {
+    endEncode(run);
+    return;
+  }
+  if (hasOutlierPorts()) {
+    scatterOutliers(run);
+  }
+  setActualBytes(0, n_values_ * getDataTypeSize(value_type_));
+}
+
+void QuantizerBase::encodeCpu(const CpuRun& run) {
+  beginTiles(run, {});
+  const std::size_t value_bytes = getDataTypeSize(value_type_);
+  const std::size_t code_bytes = getDataTypeSize(code_type_);
+  parallelFor(run.executor, tileCount(n_values_), [&](std::size_t tile) {
+    const std::size_t begin = tile * kTileValues;
+    encodePiece({begin, tileLength(tile, n_values_)}, run.inputs[0].data() + begin * value_bytes,
+                run.outputs[0].data() + begin * code_bytes);
+  });
+  endTiles(run);
+}
+
+void QuantizerBase::decodeCpu(const CpuRun& run) {
+  beginTiles(run, {});
+  const std::size_t value_bytes = getDataTypeSize(value_type_);
+  const std::size_t code_bytes = getDataTypeSize(code_type_);
+  parallelFor(run.executor, tileCount(n_values_), [&](std::size_t tile) {
+    const std::size_t begin = tile * kTileValues;
+    decodeTile({begin, tileLength(tile, n_values_)}, run.inputs[0].data() + begin * code_bytes,
+               run.outputs[0].data() + begin * value_bytes);
+  });
+  endTiles(run);
+}
+
+}  // namespace fz::quantizer

@@ -1,0 +1,286 @@
+#include "backends/cpu/tile_walk.h"
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "backends/cpu/parallel_for.h"
+#include "shared/bits.h"
+
+namespace fz {
+
+namespace {
+
+constexpr std::size_t kLineBytes = 64;
+/// Tiles that a thread takes at a time: enough work for the handover that follows.
+constexpr std::size_t kMaxSlabTiles = 16;
+constexpr std::size_t kSlabBytes = 128 * 1024;
+
+/// How many tiles make up the work that threads take in order.
+std::size_t slabTiles(const TileWalk& walk) {
+  const std::size_t tile_bytes =
+      std::max<std::size_t>(1, walk.cut.tile_values * walk.chain.widest_bytes);
+  const std::size_t fair = walk.cut.tileCount() / (4 * walk.executor.threadCount());
+  return std::clamp<std::size_t>(std::min(fair, kSlabBytes / tile_bytes), 1, kMaxSlabTiles);
+}
+
+/// What one thread needs: two buffers that steps pass a tile between, two for the maps before an
+/// order, and room for the payload of a slab.
+struct Desk {
+  std::uint8_t* tiles[2];
+  std::uint8_t* pieces[2];
+  std::uint8_t* slot;
+};
+
+class Desks {
+ public:
+  Desks(const TileWalk& walk, std::size_t n_desks, std::size_t slot_bytes)
+      : tile_bytes_(bits::roundUp(walk.cut.tile_values * walk.chain.widest_bytes, kLineBytes)),
+        slot_bytes_(bits::roundUp(slot_bytes, kLineBytes)),
+        desk_bytes_(4 * tile_bytes_ + slot_bytes_),
+        memory_(walk.work.buffers.get<std::uint8_t>(walk.pool, n_desks * desk_bytes_).data()) {}
+
+  Desk at(std::size_t i) const {
+    std::uint8_t* base = memory_ + i * desk_bytes_;
+    return {{base, base + tile_bytes_},
+            {base + 2 * tile_bytes_, base + 3 * tile_bytes_},
+            base + 4 * tile_bytes_};
+  }
+
+ private:
+  std::size_t tile_bytes_;
+  std::size_t slot_bytes_;
+  std::size_t desk_bytes_;
+  std::uint8_t* memory_;
+};
+
+/// Values of the field through the maps before an order.
+class MappedField final : public TileFeed {
+ public:
+  MappedField(const TileChain& chain,
+              const std::uint8_t* in,
+              std::uint8_t* out,
+              std::uint8_t* const (&pieces)[2])
+      : chain_(chain), in_(in), out_(out), pieces_{pieces[0], pieces[1]} {}
+
+  void fetch(std::uint64_t first, std::size_t n_values, void* out) override {
+    const void* at = in_ + first * chain_.field_bytes;
+    const std::size_t n_maps = chain_.maps.size();
+    if (n_maps == 0) {
+      std::memcpy(out, at, n_values * chain_.field_bytes);
+    }
+    for (std::size_t k = 0; k < n_maps; ++k) {
+      void* to = k + 1 == n_maps ? out : pieces_[k % 2];
+      chain_.maps[k].op->encodeTile({first, n_values}, at, to);
+      at = to;
+    }
+  }
+
+  void put(std::uint64_t first, std::size_t n_values, const void* in) override {
+    std::uint8_t* end = out_ + first * chain_.field_bytes;
+    if (chain_.maps.empty()) {
+      std::memcpy(end, in, n_values * chain_.field_bytes);
+    }
+    for (std::size_t k = chain_.maps.size(); k-- > 0;) {
+      void* to = k == 0 ? end : pieces_[k % 2];
+      chain_.maps[k].op->decodeTile({first, n_values}, in, to);
+      in = to;
+    }
+  }
+
+  void expect(std::uint64_t first, std::size_t n_values) override {
+    const std::size_t begin = first * chain_.field_bytes;
+    const std::size_t end = begin + n_values * chain_.field_bytes;
+    for (std::size_t at = begin; at < end; at += kLineBytes) {
+      if (out_ != nullptr) {
+        __builtin_prefetch(out_ + at, 1, 2);
+      } else {
+        __builtin_prefetch(in_ + at, 0, 2);
+      }
+    }
+  }
+
+ private:
+  const TileChain& chain_;
+  const std::uint8_t* in_;
+  std::uint8_t* out_;
+  std::uint8_t* pieces_[2];
+};
+
+/// A tile of the field through order and steps; returns where its values are. `last` is where the
+/// last of them puts its values, or null: at the desk.
+const void* encodeFront(const TileChain& chain,
+                        const TileRange& range,
+                        const std::uint8_t* field,
+                        const Desk& desk,
+                        std::uint8_t* last) {
+  const std::size_t n_left = chain.steps.size();
+  std::size_t flip = 0;
+  const void* at = field + range.first * chain.field_bytes;
+  if (chain.order != nullptr) {
+    MappedField feed(chain, field, nullptr, desk.pieces);
+    void* to = n_left == 0 && last != nullptr ? last : desk.tiles[flip++];
+    chain.order->gatherTile(range, feed, to);
+    at = to;
+  }
+  for (std::size_t k = 0; k < n_left; ++k) {
+    void* to = k + 1 == n_left && last != nullptr ? last : desk.tiles[flip++ % 2];
+    chain.steps[k].op->encodeTile(range, at, to);
+    at = to;
+  }
+  return at;
+}
+
+void decodeFront(const TileChain& chain,
+                 const TileRange& range,
+                 const void* at,
+                 std::size_t flip,
+                 const Desk& desk,
+                 std::uint8_t* field) {
+  for (std::size_t k = chain.steps.size(); k-- > 0;) {
+    void* to = k == 0 && chain.order == nullptr ? field + range.first * chain.field_bytes
+                                                : desk.tiles[flip++ % 2];
+    chain.steps[k].op->decodeTile(range, at, to);
+    at = to;
+  }
+  if (chain.order != nullptr) {
+    MappedField feed(chain, nullptr, field, desk.pieces);
+    chain.order->scatterTile(range, at, feed);
+  }
+}
+
+/// Calls f(slab, desk) for every slab on all threads; slabs are begun in order.
+template <class F>
+void forSlabs(const TileWalk& walk, std::size_t n_slabs, std::size_t slot_bytes, F f) {
+  const std::size_t n_workers = std::min(walk.executor.threadCount(), n_slabs);
+  const Desks desks(walk, std::max<std::size_t>(1, n_workers), slot_bytes);
+  std::atomic<std::size_t> next{0};
+  parallelFor(walk.executor, n_workers, [&](std::size_t worker) {
+    const Desk desk = desks.at(worker);
+    for (;;) {
+      const std::size_t slab = next.fetch_add(1, std::memory_order_relaxed);
+      if (slab >= n_slabs) {
+        return;
+      }
+      f(slab, desk);
+    }
+  });
+}
+
+/// One thread knows where a tile goes, and needs a slot only where the end of the output is near.
+std::uint64_t encodeInPlace(const TileWalk& walk, ByteView field, MutableByteView payload) {
+  const TileChain& chain = walk.chain;
+  const std::size_t slot_bytes = chain.coder->maxTileBytes();
+  const Desk desk = Desks(walk, 1, slot_bytes).at(0);
+  std::uint64_t end = 0;
+  for (std::size_t tile = 0; tile < walk.cut.tileCount(); ++tile) {
+    const TileRange range = walk.cut.at(tile);
+    const void* values = encodeFront(chain, range, field.data(), desk, nullptr);
+    const std::size_t room = end < payload.size() ? payload.size() - end : 0;
+    if (room >= slot_bytes) {
+      const std::size_t n_bytes = chain.coder->encodeTile(range, values, payload.data() + end);
+      chain.coder->placeTile(range, end);
+      end += n_bytes;
+      continue;
+    }
+    const std::size_t n_bytes = chain.coder->encodeTile(range, values, desk.slot);
+    if (n_bytes != 0 && n_bytes <= room) {
+      std::memcpy(payload.data() + end, desk.slot, n_bytes);
+    }
+    chain.coder->placeTile(range, end);
+    end += n_bytes;
+  }
+  return end;
+}
+
+void waitFor(const std::atomic<std::size_t>& counter, std::size_t value) {
+  constexpr int kSpins = 256;
+  int n_left = kSpins;
+  while (counter.load(std::memory_order_acquire) != value) {
+    if (n_left > 0) {
+      --n_left;
+    } else {
+      std::this_thread::yield();  // the thread before us may wait for our core
+    }
+  }
+}
+
+/// Threads encode slabs into slots; a slab's place is known when the one before it has its own.
+std::uint64_t encodeInSlots(const TileWalk& walk, ByteView field, MutableByteView payload) {
+  const TileChain& chain = walk.chain;
+  const std::size_t n_tiles = walk.cut.tileCount();
+  const std::size_t slab_tiles = slabTiles(walk);
+  const std::size_t tile_slot_bytes = chain.coder->maxTileBytes();
+  std::atomic<std::size_t> n_placed{0};
+  std::uint64_t end = 0;  // handed from slab to slab with n_placed
+  forSlabs(walk, bits::ceilDiv(n_tiles, slab_tiles), slab_tiles * tile_slot_bytes,
+           [&](std::size_t slab, const Desk& desk) {
+             const std::size_t first = slab * slab_tiles;
+             const std::size_t n_here = std::min(slab_tiles, n_tiles - first);
+             std::array<std::size_t, kMaxSlabTiles + 1> at = {};
+             for (std::size_t i = 0; i < n_here; ++i) {
+               const TileRange range = walk.cut.at(first + i);
+               const void* values = encodeFront(chain, range, field.data(), desk, nullptr);
+               at[i + 1] = at[i] + chain.coder->encodeTile(range, values, desk.slot + at[i]);
+             }
+             const std::size_t n_bytes = at[n_here];
+             waitFor(n_placed, slab);
+             const std::uint64_t begin = end;
+             end += n_bytes;
+             n_placed.store(slab + 1, std::memory_order_release);
+             if (n_bytes != 0 && begin + n_bytes <= payload.size()) {
+               std::memcpy(payload.data() + begin, desk.slot, n_bytes);
+             }
+             for (std::size_t i = 0; i < n_here; ++i) {
+               chain.coder->placeTile(walk.cut.at(first + i), begin + at[i]);
+             }
+           });
+  return end;
+}
+
+}  // namespace
+
+void encodeTiles(const TileWalk& walk, ByteView field, MutableByteView out) {
+  const TileChain& chain = walk.chain;
+  const std::size_t n_tiles = walk.cut.tileCount();
+  if (chain.coder != nullptr) {
+    const std::size_t offset = std::min(chain.coder->payloadOffset(), out.size());
+    const MutableByteView payload = out.subspan(offset);
+    chain.coder->setPayloadBytes(walk.executor.threadCount() == 1 || n_tiles <= 1
+                                     ? encodeInPlace(walk, field, payload)
+                                     : encodeInSlots(walk, field, payload));
+    return;
+  }
+  const std::size_t slab_tiles = slabTiles(walk);
+  forSlabs(walk, bits::ceilDiv(n_tiles, slab_tiles), 0, [&](std::size_t slab, const Desk& desk) {
+    const std::size_t end = std::min(n_tiles, (slab + 1) * slab_tiles);
+    for (std::size_t tile = slab * slab_tiles; tile < end; ++tile) {
+      const TileRange range = walk.cut.at(tile);
+      encodeFront(chain, range, field.data(), desk, out.data() + range.first * chain.coded_bytes);
+    }
+  });
+}
+
+void decodeTiles(const TileWalk& walk, ByteView in, MutableByteView field) {
+  const TileChain& chain = walk.chain;
+  const std::size_t n_tiles = walk.cut.tileCount();
+  const std::size_t slab_tiles = slabTiles(walk);
+  forSlabs(walk, bits::ceilDiv(n_tiles, slab_tiles), 0, [&](std::size_t slab, const Desk& desk) {
+    const std::size_t end = std::min(n_tiles, (slab + 1) * slab_tiles);
+    for (std::size_t tile = slab * slab_tiles; tile < end; ++tile) {
+      const TileRange range = walk.cut.at(tile);
+      if (chain.coder == nullptr) {
+        decodeFront(chain, range, in.data() + range.first * chain.coded_bytes, 0, desk,
+                    field.data());
+        continue;
+      }
+      const bool is_alone = chain.steps.empty() && chain.order == nullptr;
+      std::uint8_t* to = is_alone ? field.data() + range.first * chain.field_bytes : desk.tiles[1];
+      chain.coder->decodeTile(range, to);
+      decodeFront(chain, range, to, 0, desk, field.data());
+    }
+  });
+}
+
+}  // namespace fz

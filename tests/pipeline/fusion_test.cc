@@ -1,0 +1,306 @@
+// A chain that runs as one must do what its stages do one after the other.
+#include "fz/fusion.h"
+
+#include <gtest/gtest.h>
+#include <random>
+
+#include "backends/cpu/exec_context.h"
+#include "backends/cpu/executors.h"
+#include "format/crc32.h"
+#include "format/frame_header.h"
+#include "support/fields.h"
+#include "support/fusion_chains.h"
+#include "support/pipelines.h"
+
+namespace fz::test {
+namespace {
+
+using Dims = std::array<std::size_t, 3>;
+
+/// How a call ended.
+struct Outcome {
+  std::optional<ErrorCode> code;
+  std::string message;
+  FrameBytes bytes;
+  bool operator==(const Outcome&) const = default;
+};
+
+std::ostream& operator<<(std::ostream& out, const Outcome& outcome) {
+  return out << (outcome.code ? static_cast<int>(*outcome.code) : -1) << " " << outcome.message
+             << ", " << outcome.bytes.size() << " bytes";
+}
+
+struct Settings {
+  const FusionChain& chain;
+  DataType type = DataType::FLOAT32;
+  Dims dims = {0, 1, 1};
+  Fusion fusion = Fusion::Auto;
+  std::size_t n_threads = 1;
+  MemoryStrategy strategy = MemoryStrategy::MINIMAL;
+};
+
+void load(Pipeline& pipeline, const Settings& setup) {
+  ConfigOverrides overrides;
+  overrides.input_type = setup.type;
+  overrides.dims = setup.dims;
+  pipeline.setBackend(Backend::CPU);
+  pipeline.setFusion(setup.fusion);
+  pipeline.setThreads(setup.n_threads);
+  pipeline.loadConfigText(setup.chain.toml, setup.chain.name, overrides);
+}
+
+template <class F>
+Outcome outcomeOf(F&& f) {
+  Outcome outcome;
+  const Failure failure = failureOf([&] { outcome.bytes = f(); });
+  outcome.code = failure.code;
+  outcome.message = failure.message;
+  return outcome;
+}
+
+Outcome compressed(Pipeline& pipeline, const FrameBytes& data) {
+  return outcomeOf([&] { return frameOf(pipeline, data); });
+}
+
+Outcome compressed(const Settings& setup, const FrameBytes& data) {
+  Pipeline pipeline(0, setup.strategy);
+  load(pipeline, setup);
+  return compressed(pipeline, data);
+}
+
+Outcome decompressed(Fusion fusion, std::size_t n_threads, ByteView frame) {
+  Pipeline pipeline;
+  pipeline.setBackend(Backend::CPU);
+  pipeline.setFusion(fusion);
+  pipeline.setThreads(n_threads);
+  return outcomeOf([&] { return decoded<std::uint8_t>(pipeline, frame); });
+}
+
+enum class Kind { kSmooth, kRandom, kConstant, kSpecial, kTiny };
+constexpr Kind kAllKinds[] = {Kind::kSmooth, Kind::kRandom, Kind::kConstant, Kind::kSpecial,
+                              Kind::kTiny};
+
+template <class T>
+FrameBytes valuesOf(Kind kind, std::size_t n) {
+  std::mt19937_64 random(7 + n);
+  std::uniform_real_distribution<double> unit(-1.0, 1.0);
+  std::vector<T> values(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double x = static_cast<double>(i);
+    double value = 20 * std::sin(0.01 * x) + 3 * std::cos(0.13 * x) + 0.002 * unit(random);
+    value = kind == Kind::kRandom ? 1000 * unit(random) : value;
+    value = kind == Kind::kConstant ? 1.25 : value;
+    value =
+        kind == Kind::kTiny ? std::numeric_limits<T>::denorm_min() * static_cast<T>(i % 5) : value;
+    if (kind == Kind::kSpecial && i % 97 == 5) {
+      constexpr double kInfinity = std::numeric_limits<double>::infinity();
+      const double specials[] = {std::nan(""), kInfinity, -kInfinity, 1e30, -0.0};
+      value = specials[i / 97 % 5];
+    }
+    values[i] = static_cast<T>(value);
+  }
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(values.data());
+  return {bytes, bytes + n * sizeof(T)};
+}
+
+FrameBytes dataOf(DataType type, Kind kind, std::size_t n) {
+  return type == DataType::FLOAT32 ? valuesOf<float>(kind, n) : valuesOf<double>(kind, n);
+}
+
+std::vector<DataType> typesOf(const FusionChain& chain) {
+  return chain.takes_f64 ? std::vector{DataType::FLOAT32, DataType::FLOAT64}
+                         : std::vector{DataType::FLOAT32};
+}
+
+/// Frames and values are the same with and without fusion, for these thread counts.
+void expectSame(Settings setup, const FrameBytes& data, const std::vector<std::size_t>& threads) {
+  setup.fusion = Fusion::Off;
+  setup.n_threads = 1;
+  const Outcome staged = compressed(setup, data);
+  const Outcome staged_back = staged.code ? Outcome{} : decompressed(Fusion::Off, 1, staged.bytes);
+  setup.fusion = Fusion::Auto;
+  for (const std::size_t n_threads : threads) {
+    setup.n_threads = n_threads;
+    ASSERT_EQ(compressed(setup, data), staged) << n_threads << " threads";
+    if (!staged.code) {
+      ASSERT_EQ(decompressed(Fusion::Auto, n_threads, staged.bytes), staged_back)
+          << n_threads << " threads";
+    }
+  }
+}
+
+TEST(Fusion, EveryChainGivesTheBytesOfItsStages) {
+  for (const FusionChain& chain : fusionChains()) {
+    for (const DataType type : typesOf(chain)) {
+      for (const std::size_t n : {0, 1, 31, 32, 33, 1023, 1024, 1025, 4095, 4096, 4097, 65537}) {
+        for (const Kind kind : kAllKinds) {
+          SCOPED_TRACE(chain.name + " " + std::string(dataTypeToString(type)) + " " +
+                       std::to_string(n) + " kind " + std::to_string(static_cast<int>(kind)));
+          expectSame({chain, type}, dataOf(type, kind, n), {1, 2});
+          ASSERT_FALSE(HasFatalFailure());
+        }
+      }
+    }
+  }
+}
+
+TEST(Fusion, LargeDataOnAnyNumberOfThreads) {
+  for (const FusionChain& chain : fusionChains()) {
+    for (const DataType type : typesOf(chain)) {
+      for (const Kind kind : {Kind::kSmooth, Kind::kSpecial}) {
+        SCOPED_TRACE(chain.name + " " + std::string(dataTypeToString(type)) + " kind " +
+                     std::to_string(static_cast<int>(kind)));
+        expectSame({chain, type}, dataOf(type, kind, 1'000'007), {1, 2, 7});
+        ASSERT_FALSE(HasFatalFailure());
+      }
+    }
+  }
+}
+
+TEST(Fusion, GridsWithRaggedEdges) {
+  const Dims shapes[] = {{67, 41, 11}, {100, 37, 1}, {5, 4, 4},   {1, 1, 9},
+                         {9, 1, 1},    {515, 9, 2},  {3, 700, 1}, {64, 64, 16}};
+  for (const FusionChain& chain : fusionChains()) {
+    for (const DataType type : typesOf(chain)) {
+      for (const Dims& dims : shapes) {
+        SCOPED_TRACE(chain.name + " " + std::to_string(dims[0]) + "x" + std::to_string(dims[1]) +
+                     "x" + std::to_string(dims[2]));
+        const std::size_t n = dims[0] * dims[1] * dims[2];
+        for (const Kind kind : {Kind::kSmooth, Kind::kRandom}) {
+          expectSame({chain, type, dims}, dataOf(type, kind, n), {1, 7});
+          ASSERT_FALSE(HasFatalFailure());
+        }
+      }
+    }
+  }
+}
+
+TEST(Fusion, WhatEarlierCallsLeftBehindDoesNotShow) {
+  for (const FusionChain& chain : fusionChains()) {
+    for (const MemoryStrategy strategy : {MemoryStrategy::MINIMAL, MemoryStrategy::PREALLOCATE}) {
+      SCOPED_TRACE(chain.name);
+      const FrameBytes data = dataOf(DataType::FLOAT32, Kind::kSmooth, 70'001);
+      const FrameBytes other = dataOf(DataType::FLOAT32, Kind::kRandom, 90'000);
+      const Outcome staged = compressed(Settings{.chain = chain, .fusion = Fusion::Off}, data);
+      Pipeline pipeline(0, strategy);
+      load(pipeline, {.chain = chain, .n_threads = 2, .strategy = strategy});
+      compressed(pipeline, other);
+      EXPECT_EQ(compressed(pipeline, data), staged);
+      compressed(pipeline, other);
+      EXPECT_EQ(compressed(pipeline, data), staged);
+    }
+  }
+}
+
+TEST(Fusion, ThreadsOfTheStandardLibraryGiveTheSame) {
+  const auto executor = makeStdExecutor(3);
+  const ExecContext context{Backend::CPU, executor.get(), Fusion::Auto};
+  for (const FusionChain& chain : fusionChains()) {
+    SCOPED_TRACE(chain.name);
+    const FrameBytes data = dataOf(DataType::FLOAT32, Kind::kSmooth, 200'003);
+    const Outcome staged = compressed(Settings{.chain = chain, .fusion = Fusion::Off}, data);
+    Pipeline pipeline;
+    load(pipeline, {.chain = chain});
+    pipeline.getDAG()->setExecContext(&context);
+    EXPECT_EQ(compressed(pipeline, data), staged);
+  }
+}
+
+TEST(Fusion, ExplainNamesTheGroupAndProfilesHaveARowForIt) {
+  for (const FusionChain& chain : fusionChains()) {
+    SCOPED_TRACE(chain.name);
+    Pipeline pipeline;
+    pipeline.enableProfiling(true);
+    load(pipeline, {.chain = chain});
+    const FrameBytes data = dataOf(DataType::FLOAT32, Kind::kSmooth, 10'000);
+    frameOf(pipeline, data);
+    const auto& groups = pipeline.getDAG()->getGroups();
+    if (!chain.is_fused_in_1d) {
+      EXPECT_NE(pipeline.explain().find("not fused: "), std::string::npos) << pipeline.explain();
+      continue;
+    }
+    ASSERT_EQ(groups.size(), 1u) << pipeline.explain();
+    EXPECT_EQ(groups[0].chain.size(), pipeline.getDAG()->getOrder().size());
+    EXPECT_NE(pipeline.explain().find("one pass over memory: " + groups[0].name),
+              std::string::npos);
+    const auto& rows = pipeline.getLastPerfResult().stages;
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0].name, groups[0].name);
+    EXPECT_EQ(rows[0].input_bytes, data.size());
+  }
+}
+
+TEST(Fusion, WhatLiesBetweenTheStagesTakesNoMemory) {
+  const FrameBytes data = dataOf(DataType::FLOAT32, Kind::kSmooth, 1'000'000);
+  for (const char* name : {"cuszp", "cuszp3", "pfpl", "speed"}) {
+    SCOPED_TRACE(name);
+    const FusionChain chain{name, std::string(findPreset(name)->toml)};
+    std::array<std::size_t, 2> peaks = {};
+    std::size_t n_between = 0;
+    for (const Fusion fusion : {Fusion::Off, Fusion::Auto}) {
+      Pipeline pipeline(0, MemoryStrategy::PREALLOCATE);
+      pipeline.setColoringEnabled(false);
+      load(pipeline, {.chain = chain, .fusion = fusion, .strategy = MemoryStrategy::PREALLOCATE});
+      frameOf(pipeline, data);
+      peaks[fusion == Fusion::Auto ? 1 : 0] = pipeline.getPeakMemoryUsage();
+      for (const auto& node : pipeline.getDAG()->getNodes()) {
+        const BufferInfo& buffer =
+            pipeline.getDAG()->getBufferInfo(node->output_index_to_buffer_id.at(0));
+        n_between += buffer.is_virtual ? buffer.size : 0;
+        EXPECT_TRUE(!buffer.is_virtual || buffer.d_ptr == nullptr);
+      }
+    }
+    EXPECT_GT(n_between, 0u);
+    // A few tiles and their payload are kept instead, whatever the size of the data.
+    constexpr std::size_t kDeskBytes = 256 * 1024;
+    EXPECT_LE(peaks[1] + n_between, peaks[0] + kDeskBytes);
+  }
+}
+
+/// A frame whose checksums fit, whatever its parts say.
+FrameBytes sealed(FrameHeader header, const FrameBytes& frame) {
+  FrameBytes bytes = frame;
+  const MutableByteView all(bytes);
+  header.core.data_checksum = crc32(all.subspan(header.core.header_size));
+  writeHeader(header, all);
+  return bytes;
+}
+
+void expectSameEnd(const FrameBytes& frame) {
+  Outcome staged = decompressed(Fusion::Off, 1, frame);
+  Outcome fused = decompressed(Fusion::Auto, 1, frame);
+  // Which of several faults is named may differ.
+  staged.message.clear();
+  fused.message.clear();
+  ASSERT_EQ(fused, staged);
+}
+
+TEST(Fusion, DamageEndsInTheSameWay) {
+  for (const FusionChain& chain : fusionChains()) {
+    SCOPED_TRACE(chain.name);
+    const Settings setup{.chain = chain, .dims = {19, 5, 1}};
+    const FrameBytes frame = compressed(setup, dataOf(DataType::FLOAT32, Kind::kRandom, 95)).bytes;
+    const FrameHeader header = readHeader(frame, frame.size());
+    for (std::size_t n = 0; n < frame.size(); ++n) {
+      expectSameEnd({frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(n)});
+      ASSERT_FALSE(HasFatalFailure()) << n << " bytes";
+    }
+    for (std::size_t bit = 8 * header.core.header_size; bit < 8 * frame.size(); ++bit) {
+      FrameBytes damaged = frame;
+      damaged[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
+      expectSameEnd(sealed(header, damaged));
+      ASSERT_FALSE(HasFatalFailure()) << "payload bit " << bit;
+    }
+    for (std::size_t i = 0; i < header.stages.size(); ++i) {
+      for (std::size_t bit = 0; bit < 8 * header.stages[i].config_size; ++bit) {
+        FrameHeader damaged = header;
+        damaged.stages[i].stage_config[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
+        expectSameEnd(sealed(damaged, frame));
+        ASSERT_FALSE(HasFatalFailure()) << "stage " << i << " bit " << bit;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fz::test
