@@ -1,6 +1,7 @@
 #include "fz/signed_map_stage.h"
 
 #include "backends/cpu/parallel_for.h"
+#include "backends/cuda/group/no_args.h"
 #include "core/require.h"
 #include "shared/bits.h"
 #include "shared/byte_io.h"
@@ -47,6 +48,28 @@ void SignedMapStage::decodeCpu(const CpuRun& run) {
              "{}: {} bytes are no whole number of {}-byte values", getName(), n_bytes, value_bytes);
   mapTiles(run, value_bytes, map_.decode);
   setActualBytes(0, n_bytes);
+}
+
+TileOp SignedMapStage::tileOp(Backend backend) const {
+  if (backend != Backend::CUDA || map_.op_template == nullptr) {
+    return {};
+  }
+  return {.role = TileRole::kMap, .variant = getDataTypeSize(signed_type_)};
+}
+
+std::string SignedMapStage::tileOpType() const {
+  return fmt::format("{}<std::{}_t>", map_.op_template, dataTypeToString(signed_type_));
+}
+
+void SignedMapStage::beginGroupCuda(const CudaRun& run,
+                                    const GroupRun& /*group*/,
+                                    GroupArgs& args) {
+  const std::size_t value_bytes = getDataTypeSize(signed_type_);
+  FZ_REQUIRE(run.inputs[0].size.n_bytes % value_bytes == 0,
+             isInverse() ? ErrorCode::kCorrupt : ErrorCode::kBadSize,
+             "{}: input of {} bytes is no whole number of {}-byte values", getName(),
+             run.inputs[0].size.n_bytes, value_bytes);
+  args.add(group::NoArgs{});
 }
 
 void SignedMapStage::encodeCuda(const CudaRun& run) {

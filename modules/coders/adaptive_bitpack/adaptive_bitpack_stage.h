@@ -15,6 +15,8 @@ using AdaptiveBitpackTypes = TypeList<std::int16_t, std::int32_t>;
 
 namespace adaptive_bitpack {
 struct CpuScratch;
+struct CudaDecode;
+struct GroupsArgs;
 const StageDescriptor& descriptor();
 }  // namespace adaptive_bitpack
 
@@ -57,6 +59,12 @@ class AdaptiveBitpackStage final : public SimpleStage {
     return true;
   }
   std::vector<DeviceField> deviceFields() const override;
+  TileOp tileOp(Backend backend) const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override {
+    return "coders/adaptive_bitpack/adaptive_bitpack_op.cuh";
+  }
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
 
  protected:
   void encodeCuda(const CudaRun& run) override;
@@ -66,6 +74,11 @@ class AdaptiveBitpackStage final : public SimpleStage {
 #endif
 
  private:
+#if FZ_HAVE_CUDA
+  /// Arguments of the register kernels; enqueues what must be done before them.
+  void prepareEncode(const CudaRun& run, std::size_t n_tiles, adaptive_bitpack::GroupsArgs& args);
+  adaptive_bitpack::CudaDecode measure(const CudaRun& run, std::size_t& n_values);
+#endif
   /// What the stored config holds.
   struct State {
     std::uint32_t block_size = 32;
@@ -78,6 +91,8 @@ class AdaptiveBitpackStage final : public SimpleStage {
   std::unique_ptr<adaptive_bitpack::CpuScratch> scratch_;
   Scratch cuda_states_;
   Scratch cuda_offsets_;
+  Scratch cuda_control_;
+  std::size_t control_bytes_ = 0;  ///< of cuda_control_ that are known to be zero between runs
 };
 
 extern template class AdaptiveBitpackStage<std::int16_t>;

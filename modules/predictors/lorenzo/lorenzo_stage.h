@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -68,6 +69,12 @@ class LorenzoStage final : public SimpleStage {
 #if FZ_HAVE_CUDA
   bool hasCuda() const override;
   std::vector<DeviceField> deviceFields() const override;
+  TileOp tileOp(Backend backend) const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override {
+    return "predictors/lorenzo/lorenzo_op.cuh";
+  }
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
   void encodeCuda(const CudaRun& run) override;
   void decodeCuda(const CudaRun& run) override;
   void finishEncodeCuda(const StageRecord& record) override;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "fz/simple_stage.h"
@@ -52,6 +53,12 @@ class TiledLorenzoStage final : public SimpleStage {
 #if FZ_HAVE_CUDA
   bool hasCuda() const override;
   std::vector<DeviceField> deviceFields() const override;
+  TileOp tileOp(Backend backend) const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override {
+    return "predictors/tiled_lorenzo/tiled_lorenzo_op.cuh";
+  }
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
   void encodeCuda(const CudaRun& run) override;
   void decodeCuda(const CudaRun& run) override;
   void finishEncodeCuda(const StageRecord& record) override;

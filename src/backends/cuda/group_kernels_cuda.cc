@@ -5,6 +5,7 @@
 
 #include "backends/cuda/group_kernels.h"
 #include "backends/cuda/groups/builtin_groups.h"
+#include "backends/cuda/shared_memory.h"
 
 namespace fz::cuda {
 
@@ -60,6 +61,7 @@ std::string GroupChain::key() const {
 const GroupKernel* findGroupKernel(const GroupChain& chain, std::string& why) {
   const auto found = builtinKernels().find(chain.key());
   if (found != builtinKernels().end()) {
+    allowSharedBytes(found->second.function, found->second.shape.shared_bytes);
     return &found->second;
   }
   why = "no kernel was compiled for this chain";
