@@ -19,6 +19,7 @@
 #include "fz/presets.h"
 #include "fz/simple_stage.h"
 #include "fzm_format.h"
+#include "gpu_bench_groups.h"
 #include "mem/mempool.h"
 #include "pipeline/compressor.h"
 
@@ -332,6 +333,8 @@ int run(int argc, char** argv) {
   app.add_option("--mib", megabytes, "size of the data in MiB")->capture_default_str();
   app.add_option("--runs", bench.runs, "runs per figure; the median counts")->capture_default_str();
   app.add_option("--only", bench.only, "part of a name");
+  bool groups_only = false;
+  app.add_flag("--groups", groups_only, "fused chains only: the group alone and the whole call");
   app.add_option("--json", json_path, "write the figures to this file as well");
   CLI11_PARSE(app, argc, argv);
   bench.n_bytes = megabytes << 20;
@@ -339,6 +342,11 @@ int run(int argc, char** argv) {
   bench.measureCopy();
   bool failed = false;
   fmt::print("copy: {:.0f} GB/s of traffic, {} MiB\n", bench.copy_traffic * 1e-9, megabytes);
+  if (groups_only) {
+    printGroupHead();
+    measureGroups(bench.n_bytes, bench.runs, bench.only, bench.copy_traffic, bench.stream);
+    return 0;
+  }
   const auto wanted = [&](const std::string& name) {
     return name.find(bench.only) != std::string::npos;
   };

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -21,6 +22,9 @@ struct SignedMap {
   using Launch = void (*)(const CudaRun& run, std::size_t value_bytes);
   Launch encode_cuda = nullptr;
   Launch decode_cuda = nullptr;
+  /// In fused groups: the name of the op's template, which takes the signed type, and its header.
+  const char* op_template = nullptr;
+  const char* op_header = nullptr;
 };
 
 /// A lossless map between signed integers and unsigned ones of the same width, value by value.
@@ -44,9 +48,13 @@ class SignedMapStage : public SimpleStage, private CpuTileOp {
 
  public:
   bool hasCuda() const override { return map_.encode_cuda != nullptr; }
-  TileOp tileOp(Backend backend) const override;
+  TileOp cpuTileOp() const override;
   CpuTilePart* cpuTilePart() override { return this; }
   std::vector<DataType> elementTypes() const override { return {signed_type_, unsigned_type_}; }
+  TileOp cudaTileOp() const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override { return map_.op_header; }
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
 
  private:
   void beginTiles(const CpuRun& run, const TileCut& cut) override;

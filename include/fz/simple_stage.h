@@ -93,7 +93,9 @@ class SimpleStage : public Stage {
   // For fused groups; see docs/fusion.md.
 
   /// The stage's part in a group, in the current direction.
-  virtual TileOp tileOp(Backend /*backend*/) const { return {}; }
+  TileOp tileOp(Backend backend) const {
+    return backend == Backend::CUDA ? cudaTileOp() : cpuTileOp();
+  }
   /// The part itself, when tileOp(Backend::CPU) names a role; its class follows from the role.
   virtual CpuTilePart* cpuTilePart() { return nullptr; }
   /// What execute() does before and after the stage's work, for a group that does the work.
@@ -116,6 +118,9 @@ class SimpleStage : public Stage {
   virtual void endGroupCuda(const CudaRun& /*run*/, const GroupRun& /*group*/) {}
 
  protected:
+  virtual TileOp cpuTileOp() const { return {}; }
+  virtual TileOp cudaTileOp() const { return {}; }
+
   /// A forward port; the name must outlive the stage.
   struct Port {
     std::string_view name;

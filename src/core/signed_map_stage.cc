@@ -1,6 +1,7 @@
 #include "fz/signed_map_stage.h"
 
 #include "backends/cpu/parallel_for.h"
+#include "backends/cuda/group/no_args.h"
 #include "core/require.h"
 #include "shared/bits.h"
 #include "shared/byte_io.h"
@@ -52,10 +53,7 @@ void SignedMapStage::decodeCpu(const CpuRun& run) {
   setActualBytes(0, run.inputs[0].size());
 }
 
-TileOp SignedMapStage::tileOp(Backend backend) const {
-  if (backend != Backend::CPU) {
-    return {};
-  }
+TileOp SignedMapStage::cpuTileOp() const {
   return {.role = TileRole::kMap};
 }
 
@@ -70,6 +68,28 @@ void SignedMapStage::decodeTile(const TileRange& range, const void* in, void* ou
 }
 void SignedMapStage::endTiles(const CpuRun& run) {
   setActualBytes(0, run.inputs[0].size());
+}
+
+TileOp SignedMapStage::cudaTileOp() const {
+  if (map_.op_template == nullptr) {
+    return {};
+  }
+  return {.role = TileRole::kMap, .variant = getDataTypeSize(signed_type_)};
+}
+
+std::string SignedMapStage::tileOpType() const {
+  return fmt::format("{}<std::{}_t>", map_.op_template, dataTypeToString(signed_type_));
+}
+
+void SignedMapStage::beginGroupCuda(const CudaRun& run,
+                                    const GroupRun& /*group*/,
+                                    GroupArgs& args) {
+  const std::size_t value_bytes = getDataTypeSize(signed_type_);
+  FZ_REQUIRE(run.inputs[0].size.n_bytes % value_bytes == 0,
+             isInverse() ? ErrorCode::kCorrupt : ErrorCode::kBadSize,
+             "{}: input of {} bytes is no whole number of {}-byte values", getName(),
+             run.inputs[0].size.n_bytes, value_bytes);
+  args.add(group::NoArgs{});
 }
 
 void SignedMapStage::encodeCuda(const CudaRun& run) {

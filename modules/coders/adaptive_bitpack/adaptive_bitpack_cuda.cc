@@ -32,6 +32,27 @@ std::vector<DeviceField> AdaptiveBitpackStage<T>::deviceFields() const {
   return {{8, 8, ab::kCountSlot}};  // SPEC: config, n
 }
 
+/// The kernel leaves its control words at zero, so only new memory must be cleared.
+template <class T>
+void AdaptiveBitpackStage<T>::prepareEncode(const CudaRun& run,
+                                            std::size_t n_tiles,
+                                            ab::GroupsArgs& args) {
+  const std::size_t n_bytes = ab::kControlBytes + 2 * n_tiles * sizeof(std::uint64_t);
+  std::uint8_t* control = cuda_control_.get<std::uint8_t>(run.pool, n_bytes).data();
+  if (n_bytes > control_bytes_) {
+    FZ_CUDA_CHECK(cudaMemsetAsync(control, 0, n_bytes, run.stream));
+    control_bytes_ = n_bytes;
+  }
+  args.record = run.record;
+  args.in_size = run.inputs[0].size;
+  args.out = run.outputs[0].data;
+  args.capacity_bytes = run.outputs[0].capacity_bytes;
+  args.block_values = layoutOf(*this).block_values;
+  args.control = reinterpret_cast<ab::EncodeControl*>(control);
+  args.sums = reinterpret_cast<std::uint64_t*>(control + ab::kControlBytes);
+  args.bases = args.sums + n_tiles;
+}
+
 template <class T>
 void AdaptiveBitpackStage<T>::encodeCuda(const CudaRun& run) {
   const CudaInput& in = run.inputs[0];
@@ -40,9 +61,17 @@ void AdaptiveBitpackStage<T>::encodeCuda(const CudaRun& run) {
              "AdaptiveBitpack: input of {} bytes is no whole number of {}-byte values",
              in.size.n_bytes, sizeof(T));
   const ab::BlockLayout layout = layoutOf(*this);
-  const ab::CudaTiling tiling = ab::CudaTiling::ofEncoder<T>(layout);
-  const std::size_t n_tiles =
-      std::max<std::size_t>(1, tiling.tilesOf(in.size.n_bytes / sizeof(T), layout));
+  const std::size_t n_values = in.size.n_bytes / sizeof(T);
+  if (ab::isGroupLayout(layout)) {
+    const GroupShape shape = ab::groupsEncoderShape<T>(layout.outlier_selection);
+    ab::GroupsArgs args = {};
+    prepareEncode(run, bits::ceilDiv<std::size_t>(n_values, shape.tile_values), args);
+    args.in = in.data;
+    ab::launchEncodeGroups<T>(args, layout.outlier_selection, n_values, run.stream);
+    return;
+  }
+  const ab::CudaTiling tiling = ab::CudaTiling::ofAnyEncoder(layout);
+  const std::size_t n_tiles = std::max<std::size_t>(1, tiling.tilesOf(n_values, layout));
   const ab::CudaEncode args{.in = in.data,
                             .in_size = in.size,
                             .layout = layout,
@@ -51,15 +80,12 @@ void AdaptiveBitpackStage<T>::encodeCuda(const CudaRun& run) {
                             .record = run.record,
                             .states = zeroedStates(cuda_states_, n_tiles, run),
                             .tile_blocks_log2 = tiling.tile_blocks_log2};
-  if (ab::isGroupLayout(layout)) {
-    ab::launchEncodeGroups<T>(args, n_tiles, run.stream);
-  } else {
-    ab::launchEncodeAny<T>(args, n_tiles, run.stream);
-  }
+  ab::launchEncodeAny<T>(args, n_tiles, run.stream);
 }
 
+/// Checks the stream and finds the offsets; n_values is the most that can come.
 template <class T>
-void AdaptiveBitpackStage<T>::decodeCuda(const CudaRun& run) {
+ab::CudaDecode AdaptiveBitpackStage<T>::measure(const CudaRun& run, std::size_t& n_values) {
   const CudaInput& in = run.inputs[0];
   const CudaOutput& out = run.outputs[0];
   if (in.size.isExact()) {
@@ -70,12 +96,12 @@ void AdaptiveBitpackStage<T>::decodeCuda(const CudaRun& run) {
   }
   // The number of values is read on the device, so that a graph can be replayed with another one.
   const ab::BlockLayout layout = layoutOf(*this);
-  const std::size_t most_values = std::min<std::size_t>(
-      out.capacity_bytes / sizeof(T), in.size.n_bytes / layout.metaBytes() * layout.block_values);
+  n_values = std::min<std::size_t>(out.capacity_bytes / sizeof(T),
+                                   in.size.n_bytes / layout.metaBytes() * layout.block_values);
   const ab::CudaTiling tiling = ab::CudaTiling::ofDecoder(layout);
-  const std::size_t n_tiles = tiling.tilesOf(most_values, layout);
+  const std::size_t n_tiles = tiling.tilesOf(n_values, layout);
   const std::size_t n_measure_tiles = std::max<std::size_t>(
-      1, bits::ceilDiv(bits::ceilDiv(most_values, std::size_t{layout.block_values}),
+      1, bits::ceilDiv(bits::ceilDiv(n_values, std::size_t{layout.block_values}),
                        std::size_t{ab::kCudaThreads} * ab::kMeasureBlocks));
   const ab::CudaDecode args{
       .in = in.data,
@@ -90,13 +116,57 @@ void AdaptiveBitpackStage<T>::decodeCuda(const CudaRun& run) {
           cuda_offsets_.get<std::uint64_t>(run.pool, std::max<std::size_t>(1, n_tiles)).data(),
       .tile_blocks_log2 = tiling.tile_blocks_log2};
   ab::launchMeasure<T>(args, n_measure_tiles, run.stream);
-  if (n_tiles == 0) {
+  return args;
+}
+
+template <class T>
+void AdaptiveBitpackStage<T>::decodeCuda(const CudaRun& run) {
+  std::size_t n_values = 0;
+  const ab::CudaDecode args = measure(run, n_values);
+  if (n_values == 0) {
     return;
   }
-  if (ab::isGroupLayout(layout)) {
-    ab::launchDecodeGroups<T>(args, n_tiles, run.stream);
+  if (ab::isGroupLayout(args.layout)) {
+    ab::launchDecodeGroups<T>(ab::groupsArgs(args), args.layout.outlier_selection, n_values,
+                              run.stream);
   } else {
-    ab::launchDecodeAny<T>(args, n_tiles, run.stream);
+    ab::launchDecodeAny<T>(
+        args, ab::CudaTiling::ofDecoder(args.layout).tilesOf(n_values, args.layout), run.stream);
+  }
+}
+
+template <class T>
+TileOp AdaptiveBitpackStage<T>::cudaTileOp() const {
+  const ab::BlockLayout layout = layoutOf(*this);
+  if (!ab::isGroupLayout(layout)) {
+    return {.why = "has a tile operation for blocks of 32, 64, 128 ... 1024 values only"};
+  }
+  return {
+      .role = TileRole::kCoder,
+      .tile_bytes = ab::kWarpValues * sizeof(T),
+      .value_bytes = sizeof(T),
+      .variant = std::uint64_t{layout.block_values} << 8 | (layout.outlier_selection ? 1u : 0u)};
+}
+
+template <class T>
+std::string AdaptiveBitpackStage<T>::tileOpType() const {
+  const ab::BlockLayout layout = layoutOf(*this);
+  return fmt::format("fz::adaptive_bitpack::GroupsOp<std::{}_t, {}, {}>",
+                     dataTypeToString(kDataTypeOf<T>), layout.outlier_selection,
+                     ab::groupsOf(layout.block_values));
+}
+
+template <class T>
+void AdaptiveBitpackStage<T>::beginGroupCuda(const CudaRun& run,
+                                             const GroupRun& group,
+                                             GroupArgs& args) {
+  if (isInverse()) {
+    std::size_t n_values = 0;
+    args.add(ab::groupsArgs(measure(run, n_values)));
+  } else {
+    ab::GroupsArgs own = {};
+    prepareEncode(run, group.n_tiles, own);
+    args.add(own);
   }
 }
 
@@ -125,11 +195,15 @@ void AdaptiveBitpackStage<T>::throwDeviceError(const StageRecord& record) const 
 }
 
 // The rest of the class is instantiated in adaptive_bitpack_stage.cc.
-#define FZ_INSTANTIATE(T)                                                          \
-  template std::vector<DeviceField> AdaptiveBitpackStage<T>::deviceFields() const; \
-  template void AdaptiveBitpackStage<T>::encodeCuda(const CudaRun&);               \
-  template void AdaptiveBitpackStage<T>::decodeCuda(const CudaRun&);               \
-  template void AdaptiveBitpackStage<T>::finishEncodeCuda(const StageRecord&);     \
+#define FZ_INSTANTIATE(T)                                                                \
+  template std::vector<DeviceField> AdaptiveBitpackStage<T>::deviceFields() const;       \
+  template void AdaptiveBitpackStage<T>::encodeCuda(const CudaRun&);                     \
+  template void AdaptiveBitpackStage<T>::decodeCuda(const CudaRun&);                     \
+  template TileOp AdaptiveBitpackStage<T>::cudaTileOp() const;                        \
+  template std::string AdaptiveBitpackStage<T>::tileOpType() const;                      \
+  template void AdaptiveBitpackStage<T>::beginGroupCuda(const CudaRun&, const GroupRun&, \
+                                                        GroupArgs&);                     \
+  template void AdaptiveBitpackStage<T>::finishEncodeCuda(const StageRecord&);           \
   template void AdaptiveBitpackStage<T>::throwDeviceError(const StageRecord&) const
 FZ_INSTANTIATE(std::int16_t);
 FZ_INSTANTIATE(std::int32_t);

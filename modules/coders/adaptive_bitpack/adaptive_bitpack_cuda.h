@@ -5,7 +5,9 @@
 #include <cstdint>
 
 #include "coders/adaptive_bitpack/adaptive_bitpack_codec.h"
+#include "coders/adaptive_bitpack/adaptive_bitpack_op.h"
 #include "fz/cuda_run.h"
+#include "fz/tile_op.h"
 
 /// The stage's kernels. Launchers only enqueue; memory comes from the caller.
 namespace fz::adaptive_bitpack {
@@ -13,10 +15,6 @@ namespace fz::adaptive_bitpack {
 inline constexpr std::uint32_t kGroupValues = 32;  ///< one thread's share in the register kernels
 inline constexpr std::uint32_t kCudaThreads = 256;
 inline constexpr std::uint32_t kWarpValues = 32 * kGroupValues;
-/// Threads of a tile of the register encoder: a tile waits for those before it, so it must have
-/// enough bytes to be worth it.
-template <class T>
-inline constexpr std::uint32_t kEncodeThreads = sizeof(T) == 4 ? 256 : 512;
 /// Values and blocks that a tile of the kernels for any block size has at most; they fix its shared
 /// memory.
 inline constexpr std::uint32_t kAnyTileValues = 4096;
@@ -45,16 +43,17 @@ FZ_HD bool isGroupLayout(BlockLayout layout) {
   return b >= kGroupValues && (b & (b - 1)) == 0;
 }
 
+/// Groups of a block where the register kernels know them beforehand, else 0.
+FZ_HD std::uint32_t groupsOf(std::uint32_t block_values) {
+  return block_values <= 2 * kGroupValues ? block_values / kGroupValues : 0;
+}
+
 /// How blocks are dealt out: 2^tile_blocks_log2 blocks share one offset.
 struct CudaTiling {
   std::uint32_t tile_blocks_log2;
 
-  /// Tiles of the encoder, one thread block each.
-  template <class T>
-  static CudaTiling ofEncoder(BlockLayout layout) {
-    return isGroupLayout(layout) ? ofValues(layout, kEncodeThreads<T> * kGroupValues)
-                                 : ofAny(layout);
-  }
+  /// Tiles of the encoder for any block size, one thread block each.
+  static CudaTiling ofAnyEncoder(BlockLayout layout) { return ofAny(layout); }
   /// Tiles of the decoder: one warp each in the register kernels, one thread block in the others.
   static CudaTiling ofDecoder(BlockLayout layout) {
     return isGroupLayout(layout) ? ofValues(layout, kWarpValues) : ofAny(layout);
@@ -99,11 +98,32 @@ struct CudaDecode {
   std::uint32_t tile_blocks_log2;
 };
 
-/// Block sizes that are powers of two from 32 on.
+/// The same for the register kernels.
+inline GroupsArgs groupsArgs(const CudaDecode& args) {
+  GroupsArgs own = {};
+  own.record = args.record;
+  own.in_size = args.in_size;
+  own.in = args.in;
+  own.out = args.out;
+  own.capacity_bytes = args.capacity_bytes;
+  own.block_values = args.layout.block_values;
+  own.offsets = args.offsets;
+  return own;
+}
+
+/// Block sizes that are powers of two from 32 on: the kernels of a group that has only this stage.
 template <class T>
-void launchEncodeGroups(const CudaEncode& args, std::size_t n_tiles, cudaStream_t stream);
+GroupShape groupsEncoderShape(bool outlier_selection);
 template <class T>
-void launchDecodeGroups(const CudaDecode& args, std::size_t n_tiles, cudaStream_t stream);
+void launchEncodeGroups(const GroupsArgs& args,
+                        bool outlier_selection,
+                        std::size_t n_values,
+                        cudaStream_t stream);
+template <class T>
+void launchDecodeGroups(const GroupsArgs& args,
+                        bool outlier_selection,
+                        std::size_t n_values,
+                        cudaStream_t stream);
 
 /// Any block size.
 template <class T>

@@ -13,15 +13,16 @@ struct EncodeShape {
   std::uint64_t n_values;
   std::uint64_t n_blocks;
   std::uint64_t meta_bytes;
+
+  __device__ __forceinline__ EncodeShape(std::uint64_t n, BlockLayout layout)
+      : n_values(n),
+        n_blocks(bits::ceilDiv(n, std::uint64_t{layout.block_values})),
+        meta_bytes(n_blocks * layout.metaBytes()) {}
 };
 
 template <class T>
 __device__ __forceinline__ EncodeShape encodeShape(const CudaEncode& args) {
-  EncodeShape shape;
-  shape.n_values = cuda::load(args.in_size) / sizeof(T);
-  shape.n_blocks = bits::ceilDiv(shape.n_values, std::uint64_t{args.layout.block_values});
-  shape.meta_bytes = shape.n_blocks * args.layout.metaBytes();
-  return shape;
+  return {cuda::load(args.in_size) / sizeof(T), args.layout};
 }
 
 /// One thread of the grid: what only the device knows after encoding.
@@ -46,19 +47,21 @@ struct DecodeShape {
   std::uint64_t stream_bytes;
   std::uint64_t meta_bytes;
   bool sound;
+
+  __device__ __forceinline__
+  DecodeShape(std::uint64_t n, std::uint64_t n_bytes, BlockLayout layout, std::uint64_t most_values)
+      : n_values(n),
+        n_blocks(bits::ceilDiv(n, std::uint64_t{layout.block_values})),
+        stream_bytes(n_bytes),
+        meta_bytes(n_blocks * layout.metaBytes()),
+        sound(n_blocks <= stream_bytes / layout.metaBytes() &&
+              (n_blocks != 0 || stream_bytes == 0) && n_values <= most_values) {}
 };
 
 template <class T>
 __device__ __forceinline__ DecodeShape decodeShape(const CudaDecode& args) {
-  DecodeShape shape;
-  shape.n_values = args.record->value[kCountSlot];
-  shape.stream_bytes = cuda::load(args.in_size);
-  shape.n_blocks = bits::ceilDiv(shape.n_values, std::uint64_t{args.layout.block_values});
-  shape.meta_bytes = shape.n_blocks * args.layout.metaBytes();
-  shape.sound = shape.n_blocks <= shape.stream_bytes / args.layout.metaBytes() &&
-                (shape.n_blocks != 0 || shape.stream_bytes == 0) &&
-                shape.n_values <= args.capacity_bytes / sizeof(T);
-  return shape;
+  return {args.record->value[kCountSlot], cuda::load(args.in_size), args.layout,
+          args.capacity_bytes / sizeof(T)};
 }
 
 /// A form that passed isForm; an invalid block counts as empty, so that nothing behind it goes out

@@ -113,10 +113,7 @@ void AdaptiveBitpackStage<T>::decodeCpu(const CpuRun& run) {
 }
 
 template <class T>
-TileOp AdaptiveBitpackStage<T>::tileOp(Backend backend) const {
-  if (backend != Backend::CPU) {
-    return {};
-  }
+TileOp AdaptiveBitpackStage<T>::cpuTileOp() const {
   return {.role = TileRole::kCoder,
           .tile_bytes = static_cast<std::uint32_t>(state_.block_size * sizeof(T)),
           .value_bytes = sizeof(T)};

@@ -16,6 +16,8 @@ using AdaptiveBitpackTypes = TypeList<std::int16_t, std::int32_t>;
 
 namespace adaptive_bitpack {
 struct CpuScratch;
+struct CudaDecode;
+struct GroupsArgs;
 const StageDescriptor& descriptor();
 }  // namespace adaptive_bitpack
 
@@ -41,7 +43,7 @@ class AdaptiveBitpackStage final : public SimpleStage, private CpuCoder {
   std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
   void saveState() override { saved_ = state_; }
   void restoreState() override { state_ = saved_; }
-  TileOp tileOp(Backend backend) const override;
+  TileOp cpuTileOp() const override;
   CpuTilePart* cpuTilePart() override { return this; }
 
  protected:
@@ -60,6 +62,12 @@ class AdaptiveBitpackStage final : public SimpleStage, private CpuCoder {
     return true;
   }
   std::vector<DeviceField> deviceFields() const override;
+  TileOp cudaTileOp() const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override {
+    return "coders/adaptive_bitpack/adaptive_bitpack_op.cuh";
+  }
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
 
  protected:
   void encodeCuda(const CudaRun& run) override;
@@ -78,6 +86,11 @@ class AdaptiveBitpackStage final : public SimpleStage, private CpuCoder {
   /// Throws Error(kBadSize).
   void requireWholeValues(std::size_t n_bytes) const;
 
+#if FZ_HAVE_CUDA
+  /// Arguments of the register kernels; enqueues what must be done before them.
+  void prepareEncode(const CudaRun& run, std::size_t n_tiles, adaptive_bitpack::GroupsArgs& args);
+  adaptive_bitpack::CudaDecode measure(const CudaRun& run, std::size_t& n_values);
+#endif
   /// What the stored config holds.
   struct State {
     std::uint32_t block_size = 32;
@@ -94,6 +107,8 @@ class AdaptiveBitpackStage final : public SimpleStage, private CpuCoder {
   std::span<const std::uint64_t> tile_at_;  ///< likewise: payload of every tile
   Scratch cuda_states_;
   Scratch cuda_offsets_;
+  Scratch cuda_control_;
+  std::size_t control_bytes_ = 0;  ///< of cuda_control_ that are known to be zero between runs
 };
 
 extern template class AdaptiveBitpackStage<std::int16_t>;

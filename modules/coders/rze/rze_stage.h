@@ -31,7 +31,7 @@ class RZEStage final : public SimpleStage, private CpuCoder {
 
   const StageDescriptor& descriptor() const override { return rze::descriptor(); }
   const ParamTable& paramTable() const override;
-  TileOp tileOp(Backend backend) const override;
+  TileOp cpuTileOp() const override;
   CpuTilePart* cpuTilePart() override { return this; }
   void saveState() override { saved_original_bytes_ = original_bytes_; }
   void restoreState() override { original_bytes_ = saved_original_bytes_; }

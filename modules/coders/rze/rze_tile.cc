@@ -14,10 +14,7 @@ namespace fz {
 using rze::kEntryBytes;
 using rze::kHeaderBytes;
 
-TileOp RZEStage::tileOp(Backend backend) const {
-  if (backend != Backend::CPU) {
-    return {};
-  }
+TileOp RZEStage::cpuTileOp() const {
   return {.role = TileRole::kCoder, .tile_bytes = static_cast<std::uint32_t>(chunk_bytes_)};
 }
 

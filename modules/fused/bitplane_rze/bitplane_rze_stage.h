@@ -22,7 +22,7 @@ class BitplaneRZEStage final : public SimpleStage, private CpuCoder {
  public:
   const StageDescriptor& descriptor() const override { return bitplane_rze::descriptor(); }
   std::vector<DeviceField> deviceFields() const override { return {{0, 8, 0}}; }
-  TileOp tileOp(Backend backend) const override;
+  TileOp cpuTileOp() const override;
   CpuTilePart* cpuTilePart() override { return this; }
 
  protected:

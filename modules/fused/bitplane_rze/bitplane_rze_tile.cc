@@ -11,10 +11,7 @@ namespace fz {
 
 namespace bp = bitplane_rze;
 
-TileOp BitplaneRZEStage::tileOp(Backend backend) const {
-  if (backend != Backend::CPU) {
-    return {};
-  }
+TileOp BitplaneRZEStage::cpuTileOp() const {
   return {.role = TileRole::kCoder, .tile_bytes = bp::kChunkBytes, .value_bytes = 2};
 }
 

@@ -114,7 +114,7 @@ class LorenzoQuantStage final : public SimpleStage, private CpuTileOp {
   }
   const StageDescriptor& descriptor() const override { return lorenzo_quant::descriptor(); }
   std::vector<DeviceField> deviceFields() const override { return lorenzo_quant::deviceFields(); }
-  TileOp tileOp(Backend backend) const override;
+  TileOp cpuTileOp() const override;
   CpuTilePart* cpuTilePart() override { return this; }
 
  protected:

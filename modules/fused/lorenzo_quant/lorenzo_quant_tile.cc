@@ -32,10 +32,7 @@ Cut cutOf(const std::array<std::size_t, 3>& extents, int ndim, std::size_t n_val
 }  // namespace
 
 template <class TInput, class TCode>
-TileOp LorenzoQuantStage<TInput, TCode>::tileOp(Backend backend) const {
-  if (backend != Backend::CPU) {
-    return {};
-  }
+TileOp LorenzoQuantStage<TInput, TCode>::cpuTileOp() const {
   std::array<std::size_t, 3> dims = dims_.get();
   int ndim = dims_.ndim();
   if (isInverse() && config_.has_value()) {
@@ -227,7 +224,7 @@ void LorenzoQuantStage<TInput, TCode>::endTiles(const CpuRun& run) {
 
 // NOLINTBEGIN(bugprone-macro-parentheses): types
 #define FZ_LORENZO_QUANT_TILE(TInput, TCode)                                                       \
-  template TileOp LorenzoQuantStage<TInput, TCode>::tileOp(Backend) const;                         \
+  template TileOp LorenzoQuantStage<TInput, TCode>::cpuTileOp() const;                         \
   template void LorenzoQuantStage<TInput, TCode>::beginEncode(const CpuRun&);                      \
   template void LorenzoQuantStage<TInput, TCode>::endEncode(const CpuRun&);                        \
   template void LorenzoQuantStage<TInput, TCode>::beginDecode(const CpuRun&);                      \

@@ -40,7 +40,7 @@ class DifferenceStage final : public SimpleStage, private CpuTileOp {
   }
   /// Throws Error(kBoundViolation) when floats of the last run would not come back exactly.
   void checkResult() const override;
-  TileOp tileOp(Backend backend) const override;
+  TileOp cpuTileOp() const override;
   CpuTilePart* cpuTilePart() override { return this; }
 
  protected:

@@ -117,10 +117,7 @@ void DifferenceStage<T, TOut>::decodeCpu(const CpuRun& run) {
 }
 
 template <class T, class TOut>
-TileOp DifferenceStage<T, TOut>::tileOp(Backend backend) const {
-  if (backend != Backend::CPU) {
-    return {};
-  }
+TileOp DifferenceStage<T, TOut>::cpuTileOp() const {
   if (std::is_floating_point_v<T>) {
     return {.why = "must see all sums of floats before it can say that they are exact"};
   }

@@ -1,10 +1,12 @@
 #include "predictors/lorenzo/lorenzo_cuda.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "backends/cuda/delta_cuda.h"
 #include "core/require.h"
+#include "predictors/lorenzo/lorenzo_op.h"
 #include "predictors/lorenzo/lorenzo_stage.h"
 
 namespace fz {
@@ -15,6 +17,7 @@ using Dims = std::array<std::size_t, 3>;
 
 constexpr std::size_t kMaxExtent = std::numeric_limits<std::uint32_t>::max();  // as in the config
 constexpr std::uint32_t kConfigDimX = 4;                                       // SPEC: dim_x
+constexpr std::uint32_t kRowValues = 32;  // in a group, what one lane has
 
 /// Dims for an input whose size only the device knows: of `dims`, x may be open, and up to n_values
 /// values may come. Throws Error(code) when no such input fits.
@@ -97,6 +100,42 @@ void LorenzoStage<T>::decodeCuda(const CudaRun& run) {
 }
 
 template <class T>
+TileOp LorenzoStage<T>::cudaTileOp() const {
+  if (shape().ndim() > 1) {
+    return {.why = "predicts across the whole grid, so no part of it can be decoded alone"};
+  }
+  if (sizeof(T) != 2 && sizeof(T) != 4) {
+    return {.why = "has a tile operation for values of 16 and 32 bits only"};
+  }
+  const auto block = static_cast<std::uint32_t>(blockValues());
+  if (!std::has_single_bit(block)) {
+    return {.why = "has a tile operation for blocks of a power of two of values only"};
+  }
+  return {.role = TileRole::kRows,
+          .unit_values = std::max(block, kRowValues),
+          .variant = std::uint64_t{sizeof(T)} << 32 | block};
+}
+
+template <class T>
+std::string LorenzoStage<T>::tileOpType() const {
+  return fmt::format("fz::lorenzo::BlockOp<std::{}_t, {}>", dataTypeToString(kDataTypeOf<T>),
+                     blockValues() >= kRowValues);
+}
+
+template <class T>
+void LorenzoStage<T>::beginGroupCuda(const CudaRun& run,
+                                     const GroupRun& /*group*/,
+                                     GroupArgs& args) {
+  const std::size_t n_bytes = run.inputs[0].size.n_bytes;
+  if (isInverse()) {
+    dimsFor(n_bytes, ErrorCode::kCorrupt);
+  } else {
+    inferred_x_ = encodeDimsFor(n_bytes)[0];
+  }
+  args.add(lorenzo::BlockArgs{static_cast<std::uint32_t>(blockValues())});
+}
+
+template <class T>
 void LorenzoStage<T>::finishEncodeCuda(const StageRecord& record) {
   if (shape().ndim() > 1) {
     inferred_x_ = record.value[lorenzo::kExtentSlot];
@@ -113,12 +152,15 @@ void LorenzoStage<T>::throwDeviceError(const StageRecord& record) const {
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): T is a type
-#define FZ_LORENZO_INSTANTIATE(T)                                          \
-  template bool LorenzoStage<T>::hasCuda() const;                          \
-  template std::vector<DeviceField> LorenzoStage<T>::deviceFields() const; \
-  template void LorenzoStage<T>::encodeCuda(const CudaRun&);               \
-  template void LorenzoStage<T>::decodeCuda(const CudaRun&);               \
-  template void LorenzoStage<T>::finishEncodeCuda(const StageRecord&);     \
+#define FZ_LORENZO_INSTANTIATE(T)                                                             \
+  template bool LorenzoStage<T>::hasCuda() const;                                             \
+  template std::vector<DeviceField> LorenzoStage<T>::deviceFields() const;                    \
+  template void LorenzoStage<T>::encodeCuda(const CudaRun&);                                  \
+  template void LorenzoStage<T>::decodeCuda(const CudaRun&);                                  \
+  template TileOp LorenzoStage<T>::cudaTileOp() const;                                     \
+  template std::string LorenzoStage<T>::tileOpType() const;                                   \
+  template void LorenzoStage<T>::beginGroupCuda(const CudaRun&, const GroupRun&, GroupArgs&); \
+  template void LorenzoStage<T>::finishEncodeCuda(const StageRecord&);                        \
   template void LorenzoStage<T>::throwDeviceError(const StageRecord&) const
 // NOLINTEND(bugprone-macro-parentheses)
 FZ_LORENZO_INSTANTIATE(std::int8_t);

@@ -129,10 +129,7 @@ void LorenzoStage<T>::decodeCpu(const CpuRun& run) {
 }
 
 template <class T>
-TileOp LorenzoStage<T>::tileOp(Backend backend) const {
-  if (backend != Backend::CPU) {
-    return {};
-  }
+TileOp LorenzoStage<T>::cpuTileOp() const {
   if (shape().ndim() != 1) {
     return {.why = "looks at rows that lie far apart"};
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -56,7 +57,7 @@ class LorenzoStage final : public SimpleStage, private CpuTileOp {
   const StageDescriptor& descriptor() const override { return lorenzo::descriptor(); }
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
-  TileOp tileOp(Backend backend) const override;
+  TileOp cpuTileOp() const override;
   CpuTilePart* cpuTilePart() override { return this; }
 
  protected:
@@ -70,6 +71,12 @@ class LorenzoStage final : public SimpleStage, private CpuTileOp {
 #if FZ_HAVE_CUDA
   bool hasCuda() const override;
   std::vector<DeviceField> deviceFields() const override;
+  TileOp cudaTileOp() const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override {
+    return "predictors/lorenzo/lorenzo_op.cuh";
+  }
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
   void encodeCuda(const CudaRun& run) override;
   void decodeCuda(const CudaRun& run) override;
   void finishEncodeCuda(const StageRecord& record) override;

@@ -1,9 +1,11 @@
 #include "predictors/tiled_lorenzo/tiled_lorenzo_cuda.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "core/require.h"
+#include "predictors/tiled_lorenzo/tiled_lorenzo_op.h"
 #include "predictors/tiled_lorenzo/tiled_lorenzo_stage.h"
 
 namespace fz {
@@ -30,14 +32,16 @@ Extents dimsForLimit(const Extents& dims, std::size_t n_values) {
   return {dims[0] == 0 ? std::min(n_values / n_lines, kMaxExtent) : dims[0], dims[1], dims[2]};
 }
 
+tiled_lorenzo::Shape shapeOf(const Extents& tile) {
+  return {static_cast<std::uint32_t>(tile[0]), static_cast<std::uint32_t>(tile[1]),
+          static_cast<std::uint32_t>(tile[2])};
+}
+
 tiled_lorenzo::CudaTiles cudaTiles(const CudaRun& run,
                                    const Extents& dims,
                                    const Extents& tile,
                                    bool is_extent_open) {
-  const tiled_lorenzo::Shape shape = {static_cast<std::uint32_t>(tile[0]),
-                                      static_cast<std::uint32_t>(tile[1]),
-                                      static_cast<std::uint32_t>(tile[2])};
-  return {run.inputs[0],  run.outputs[0], {dims[0], dims[1], dims[2], shape},
+  return {run.inputs[0],  run.outputs[0], {dims[0], dims[1], dims[2], shapeOf(tile)},
           is_extent_open, run.record,     run.stream};
 }
 
@@ -79,6 +83,57 @@ void TiledLorenzoStage<T>::decodeCuda(const CudaRun& run) {
 }
 
 template <class T>
+TileOp TiledLorenzoStage<T>::cudaTileOp() const {
+  const Extents tile = isInverse() ? coded_tile_ : getTileShape();
+  const std::size_t n_values = tile[0] * tile[1] * tile[2];
+  if (!std::has_single_bit(tile[0]) || !std::has_single_bit(tile[1]) ||
+      !std::has_single_bit(tile[2]) || n_values > tiled_lorenzo::kMaxTileValues) {
+    return {.why = "has a tile operation for extents that are powers of two only"};
+  }
+  return {.role = TileRole::kOrder,
+          .unit_values = static_cast<std::uint32_t>(std::max<std::size_t>(n_values, 32)),
+          .variant = std::uint64_t{sizeof(T)} << 32 | tile[2] << 16 | tile[1] << 8 | tile[0]};
+}
+
+template <class T>
+std::string TiledLorenzoStage<T>::tileOpType() const {
+  const Extents tile = isInverse() ? coded_tile_ : getTileShape();
+  return fmt::format("fz::tiled_lorenzo::TilesOp<std::{}_t, {}, {}, {}>",
+                     dataTypeToString(kDataTypeOf<T>), tile[0], tile[1], tile[2]);
+}
+
+template <class T>
+void TiledLorenzoStage<T>::beginGroupCuda(const CudaRun& run,
+                                          const GroupRun& /*group*/,
+                                          GroupArgs& args) {
+  const std::size_t n_bytes = run.inputs[0].size.n_bytes;
+  if (isInverse()) {
+    decodedBytes({&n_bytes, 1});
+    FZ_REQUIRE(has_run_, ErrorCode::kInvalidState, "TiledLorenzo: nothing to decode: no config");
+  } else {
+    coded_dims_ = encodeDimsFor(n_bytes);
+    coded_tile_ = checkedTileShape();
+    has_run_ = true;
+  }
+  using tiled_lorenzo::FastDivisor;
+  const tiled_lorenzo::Grid grid = {coded_dims_[0], coded_dims_[1], coded_dims_[2],
+                                    shapeOf(coded_tile_)};
+  args.add(tiled_lorenzo::TilesArgs{
+      .record = run.record,
+      .nx = grid.nx,
+      .ny = grid.ny,
+      .nz = grid.nz,
+      .plane = grid.nx * grid.ny,
+      .tiles_x = FastDivisor::of(static_cast<std::uint32_t>(grid.tilesX())),
+      .tiles_y = FastDivisor::of(static_cast<std::uint32_t>(grid.tilesY())),
+      .n_tiles = grid.tileCount(),
+      .has_whole_tiles =
+          grid.nx % grid.tile.x == 0 && grid.ny % grid.tile.y == 0 && grid.nz % grid.tile.z == 0,
+      .publishes = isInverse() && !run.outputs[0].size_known,
+      .capacity_bytes = run.outputs[0].capacity_bytes});
+}
+
+template <class T>
 void TiledLorenzoStage<T>::finishEncodeCuda(const StageRecord& record) {
   coded_dims_[0] = record.value[tiled_lorenzo::kExtentSlot];
 }
@@ -93,12 +148,15 @@ void TiledLorenzoStage<T>::throwDeviceError(const StageRecord& record) const {
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): T is a type
-#define FZ_TILED_LORENZO_INSTANTIATE(T)                                         \
-  template bool TiledLorenzoStage<T>::hasCuda() const;                          \
-  template std::vector<DeviceField> TiledLorenzoStage<T>::deviceFields() const; \
-  template void TiledLorenzoStage<T>::encodeCuda(const CudaRun&);               \
-  template void TiledLorenzoStage<T>::decodeCuda(const CudaRun&);               \
-  template void TiledLorenzoStage<T>::finishEncodeCuda(const StageRecord&);     \
+#define FZ_TILED_LORENZO_INSTANTIATE(T)                                                            \
+  template bool TiledLorenzoStage<T>::hasCuda() const;                                             \
+  template std::vector<DeviceField> TiledLorenzoStage<T>::deviceFields() const;                    \
+  template void TiledLorenzoStage<T>::encodeCuda(const CudaRun&);                                  \
+  template void TiledLorenzoStage<T>::decodeCuda(const CudaRun&);                                  \
+  template TileOp TiledLorenzoStage<T>::cudaTileOp() const;                                     \
+  template std::string TiledLorenzoStage<T>::tileOpType() const;                                   \
+  template void TiledLorenzoStage<T>::beginGroupCuda(const CudaRun&, const GroupRun&, GroupArgs&); \
+  template void TiledLorenzoStage<T>::finishEncodeCuda(const StageRecord&);                        \
   template void TiledLorenzoStage<T>::throwDeviceError(const StageRecord&) const
 // NOLINTEND(bugprone-macro-parentheses)
 FZ_TILED_LORENZO_INSTANTIATE(std::int16_t);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "fz/simple_stage.h"
@@ -40,7 +41,7 @@ class TiledLorenzoStage final : public SimpleStage, private CpuOrder {
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
   const StageDescriptor& descriptor() const override { return tiled_lorenzo::descriptor(); }
-  TileOp tileOp(Backend backend) const override;
+  TileOp cpuTileOp() const override;
   CpuTilePart* cpuTilePart() override { return this; }
 
  protected:
@@ -54,6 +55,12 @@ class TiledLorenzoStage final : public SimpleStage, private CpuOrder {
 #if FZ_HAVE_CUDA
   bool hasCuda() const override;
   std::vector<DeviceField> deviceFields() const override;
+  TileOp cudaTileOp() const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override {
+    return "predictors/tiled_lorenzo/tiled_lorenzo_op.cuh";
+  }
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
   void encodeCuda(const CudaRun& run) override;
   void decodeCuda(const CudaRun& run) override;
   void finishEncodeCuda(const StageRecord& record) override;

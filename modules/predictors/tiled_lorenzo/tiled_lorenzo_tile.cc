@@ -63,10 +63,7 @@ StripRows rowsAtDesk(const Grid& grid, const Strip& strip, T* desk) {
 }  // namespace
 
 template <class T>
-TileOp TiledLorenzoStage<T>::tileOp(Backend backend) const {
-  if (backend != Backend::CPU) {
-    return {};
-  }
+TileOp TiledLorenzoStage<T>::cpuTileOp() const {
   const std::array<std::size_t, 3> tile = isInverse() ? coded_tile_ : getTileShape();
   return {.role = TileRole::kOrder,
           .unit_values = static_cast<std::uint32_t>(tile[0] * tile[1] * tile[2])};
@@ -127,7 +124,7 @@ void TiledLorenzoStage<T>::endTiles(const CpuRun& run) {
 
 // NOLINTBEGIN(bugprone-macro-parentheses): T is a type
 #define FZ_TILED_LORENZO_INSTANTIATE(T)                                                      \
-  template TileOp TiledLorenzoStage<T>::tileOp(Backend) const;                               \
+  template TileOp TiledLorenzoStage<T>::cpuTileOp() const;                               \
   template void TiledLorenzoStage<T>::beginTiles(const CpuRun&, const TileCut&);             \
   template void TiledLorenzoStage<T>::gatherTile(const TileRange&, TileFeed&, void*);        \
   template void TiledLorenzoStage<T>::scatterTile(const TileRange&, const void*, TileFeed&); \

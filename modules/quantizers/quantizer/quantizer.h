@@ -107,8 +107,13 @@ class QuantizerBase : public SimpleStage, private CpuTileOp {
   std::vector<DataType> elementTypes() const override { return {value_type_, code_type_}; }
   bool hasCuda() const override;
   std::vector<DeviceField> deviceFields() const override;
-  TileOp tileOp(Backend backend) const override;
+  TileOp cpuTileOp() const override;
+  TileOp cudaTileOp() const override;
   CpuTilePart* cpuTilePart() override { return this; }
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override { return "quantizers/quantizer/quantizer_op.cuh"; }
+  unsigned groupPasses() const override;
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
 
  protected:
   QuantizerBase(DataType value_type, DataType code_type);
@@ -158,6 +163,10 @@ class QuantizerBase : public SimpleStage, private CpuTileOp {
   void writeOutliers(const CpuRun& run, std::size_t n_outliers);
   void beginDecode(const CpuRun& run);
   void scatterOutliers(const CpuRun& run) const;
+  template <class T>
+  void beginEncodeGroup(const CudaRun& run, const GroupRun& group, GroupArgs& args);
+  template <class T>
+  void beginDecodeGroup(const CudaRun& run, GroupArgs& args);
   void checkStoredFields(std::uint8_t value_type, std::uint8_t code_type) const;
 
   DataType value_type_;
@@ -195,6 +204,8 @@ class QuantizerBase : public SimpleStage, private CpuTileOp {
   Scratch masks_;
   Scratch tile_counts_;
   Scratch device_work_;
+  Scratch group_state_;
+  bool has_group_state_ = false;
 };
 
 }  // namespace quantizer

@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kThreads)
       {in_use, absolute, bound.threshold, bound.radius, bound.form, 8 * job.code_bytes});
   state.in_use[rung] = in_use;
   state.n_violations[rung] = 0;
-  state.first_violation[rung] = ~0ull;
+  state.first_violation[rung] = 0;
   if (rung == 0) {
     state.has_nonfinite = 0;
     std::uint64_t* slots = job.record->value;

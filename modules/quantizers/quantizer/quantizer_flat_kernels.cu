@@ -1,24 +1,11 @@
 // In place and linear: every value has its code's place, and nothing else is written.
 #include "backends/cuda/launch.h"
+#include "quantizers/quantizer/quantizer_op.cuh"
 #include "quantizers/quantizer/quantizer_tile.cuh"
 
 namespace fz::quantizer::device {
 
 namespace {
-
-/// What a thread could not keep.
-struct Violations {
-  unsigned count = 0;
-  unsigned first = ~0u;
-  unsigned nonfinite = 0;
-
-  __device__ __forceinline__ void note(std::uint64_t index, bool is_finite) {
-    ++count;
-    const auto i = static_cast<unsigned>(index);
-    first = i < first ? i : first;
-    nonfinite |= is_finite ? 0u : 1u;
-  }
-};
 
 /// Codes of the values that have no bin.
 template <class T, class C, bool kInplace>
@@ -57,7 +44,7 @@ __device__ __forceinline__ void report(EncodeState<T>& state, unsigned rung, Vio
   const unsigned nonfinite = __reduce_or_sync(cuda::kAllLanes, v.nonfinite);
   if (cuda::laneId() == 0) {
     atomicAdd(&state.n_violations[rung], count);  // order-free: an integer sum
-    atomicMin(&state.first_violation[rung], static_cast<unsigned long long>(first));
+    atomicMax(&state.first_violation[rung], ~static_cast<unsigned long long>(first));
     atomicOr(&state.has_nonfinite, nonfinite);
   }
 }
@@ -109,7 +96,7 @@ __global__ void settleKernel(const EncodeJob job, const bool is_ladder) {
   slots[kSlotBoundF32] = fp::bits(nearestFloat(state.in_use[rung]));
   slots[kSlotViolations] = state.n_violations[rung];
   if (state.n_violations[rung] > 0) {
-    const std::uint64_t first = state.first_violation[rung];
+    const std::uint64_t first = ~state.first_violation[rung];
     const T value = reinterpret_cast<const T*>(job.input.data)[first];
     slots[kSlotFirstViolation] = first;
     slots[kSlotFirstValue] = fp::bits(static_cast<double>(value));

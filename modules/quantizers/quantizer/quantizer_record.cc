@@ -1,6 +1,7 @@
 // What stands in a device's record, on the host's side.
 #include "core/require.h"
 #include "quantizers/quantizer/quantizer.h"
+#include "quantizers/quantizer/quantizer_bound_codec.h"
 #include "quantizers/quantizer/quantizer_cuda.h"
 
 namespace fz::quantizer {
@@ -38,8 +39,29 @@ void QuantizerBase::finishEncodeCuda(const StageRecord& record) {
   n_violations_ = record.value[device::kSlotViolations];
   first_violation_ = record.value[device::kSlotFirstViolation];
   first_violating_value_ = real(device::kSlotFirstValue);
-  wants_rerun_ = false;
+  // A group runs one rung at a time; no step helps a NaN or an infinity.
+  wants_rerun_ = isLadder() && n_violations_ > 0 && rung_ < kLastRung &&
+                 record.value[device::kSlotNonfinite] == 0;
   stored_version_ = 0;
+}
+
+TileOp QuantizerBase::cudaTileOp() const {
+  if (hasOutlierPorts()) {
+    return {.why = "keeps lists of outliers, whose length is known only at the end"};
+  }
+  return {.role = TileRole::kMap,
+          .variant = getDataTypeSize(value_type_) << 16 | getDataTypeSize(code_type_) << 8 |
+                     (inplace_ ? 1u : 0u)};
+}
+
+std::string QuantizerBase::tileOpType() const {
+  return fmt::format("fz::quantizer::FlatOp<{}, std::{}_t, {}>",
+                     value_type_ == DataType::FLOAT32 ? "float" : "double",
+                     dataTypeToString(code_type_), inplace_);
+}
+
+unsigned QuantizerBase::groupPasses() const {
+  return !isInverse() && isLadder() ? kRungs : 1;
 }
 
 void QuantizerBase::throwDeviceError(const StageRecord& record) const {
@@ -67,6 +89,9 @@ void QuantizerBase::encodeCuda(const CudaRun& run) {
 }
 void QuantizerBase::decodeCuda(const CudaRun& run) {
   SimpleStage::decodeCuda(run);
+}
+void QuantizerBase::beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) {
+  SimpleStage::beginGroupCuda(run, group, args);
 }
 #endif
 

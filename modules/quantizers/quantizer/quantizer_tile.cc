@@ -199,10 +199,7 @@ void QuantizerBase::decodeTile(const TileRange& range, const void* in, void* out
   decodeAbsTile(widths, {bound_in_use_, radius_, form}, args);
 }
 
-TileOp QuantizerBase::tileOp(Backend backend) const {
-  if (backend != Backend::CPU) {
-    return {};
-  }
+TileOp QuantizerBase::cpuTileOp() const {
   if (!hasOutlierPorts()) {
     return {.role = TileRole::kMap};
   }

@@ -9,20 +9,12 @@
 #include "quantizers/quantizer/quantizer_bound_codec.h"
 #include "quantizers/quantizer/quantizer_codec.h"
 #include "quantizers/quantizer/quantizer_cuda.h"
+#include "quantizers/quantizer/quantizer_op.h"
 
 namespace fz::quantizer::device {
 
 using cuda::Vec16;
 
-/// What the kernels of one encode share.
-template <class T>
-struct EncodeState {
-  BinRule<T> rules[kRungs];
-  double in_use[kRungs];
-  unsigned long long n_violations[kRungs];
-  unsigned long long first_violation[kRungs];
-  unsigned has_nonfinite;
-};
 static_assert(sizeof(EncodeState<double>) <= kStateBytes);
 
 template <class T>

@@ -91,10 +91,7 @@ void BitshuffleStage::decodeCpu(const CpuRun& run) {
   setActualBytes(0, run.inputs[0].size());
 }
 
-TileOp BitshuffleStage::tileOp(Backend backend) const {
-  if (backend != Backend::CPU) {
-    return {};
-  }
+TileOp BitshuffleStage::cpuTileOp() const {
   return {.role = TileRole::kPlanes, .tile_bytes = static_cast<std::uint32_t>(block_bytes_)};
 }
 

@@ -26,7 +26,7 @@ class BitshuffleStage final : public SimpleStage, private CpuTileOp {
 
   const StageDescriptor& descriptor() const override { return bitshuffle::descriptor(); }
   const ParamTable& paramTable() const override;
-  TileOp tileOp(Backend backend) const override;
+  TileOp cpuTileOp() const override;
   CpuTilePart* cpuTilePart() override { return this; }
 
  protected:

@@ -41,7 +41,8 @@ SignedMap map() {
           HWY_DYNAMIC_DISPATCH(decode)(in, n_values, value_bytes, out);
         },
 #if FZ_HAVE_CUDA
-        &enqueueEncode, &enqueueDecode
+        &enqueueEncode, &enqueueDecode, "fz::negabinary::MapOp",
+        "transforms/negabinary/negabinary_op.cuh"
 #endif
   };
 }

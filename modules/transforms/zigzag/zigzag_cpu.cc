@@ -41,7 +41,7 @@ SignedMap map() {
           HWY_DYNAMIC_DISPATCH(decode)(in, n_values, value_bytes, out);
         },
 #if FZ_HAVE_CUDA
-        &enqueueEncode, &enqueueDecode
+        &enqueueEncode, &enqueueDecode, "fz::zigzag::MapOp", "transforms/zigzag/zigzag_op.cuh"
 #endif
   };
 }

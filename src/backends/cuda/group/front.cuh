@@ -16,9 +16,13 @@
 //     of the warp's own, 32 * N * sizeof(Value) bytes, 16-byte aligned; it is free again when
 //     load and store return.
 //
+// Fronts that can (kCanFetch) also give rows whose values come while the warp does something else;
+// see rows.cuh. stagingBytes<N>() tells how much shared memory that takes.
+//
 // Both: count() is the number of values (encoding); begin(n) checks that the field has room for n
 // decoded values, and is called before the first store; finish() is called by all threads of the
-// block at the end of an encoding kernel, so that ops can report what they found.
+// block at the end of an encoding kernel, so that ops can report what they found. An encoder
+// whose group may have several passes asks isNeeded() first.
 //
 // An op is a type with a nested Args (plain data, what the host sends) and a nested template
 // Front<Inner>, made from (Args, Inner). A coder has encode<Front> and decode<Front> instead.
@@ -28,10 +32,18 @@
 
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/group/field_args.h"
+#include "backends/cuda/group/rows.cuh"
+#include "shared/host_device.h"
 
 namespace fz::group {
 
 using cuda::Vec16;
+
+/// Dynamic shared memory of the thread block, as much as the coder asked for.
+__device__ __forceinline__ uint4* dynamicShared() {
+  extern __shared__ uint4 fz_group_shared[];
+  return fz_group_shared;
+}
 
 /// The field itself.
 template <class T>
@@ -40,6 +52,7 @@ struct Field {
   using Args = FieldArgs;
   static constexpr bool kHasRows = false;
   static constexpr bool kBlockWide = false;
+  static constexpr bool kCanFetch = true;
 
   FieldArgs args;
 
@@ -48,11 +61,30 @@ struct Field {
   __device__ __forceinline__ std::uint64_t count() const {
     return cuda::load(args.size) / sizeof(T);
   }
-  /// Whether the field has room for exactly n values.
+  /// Whether the field has room for n values.
   __device__ __forceinline__ bool begin(std::uint64_t n) const {
-    return n * sizeof(T) == args.size.n_bytes;
+    return n <= args.size.n_bytes / sizeof(T);
   }
+  __device__ __forceinline__ bool isNeeded() const { return true; }
   __device__ __forceinline__ void finish() const {}
+
+  template <unsigned N>
+  static FZ_HD constexpr unsigned stagingBytes() {
+    return cuda::kWarp * N * sizeof(T);
+  }
+  template <unsigned N, class Map>
+  __device__ __forceinline__ void fetch(const Map& map, uint4* staging) const {
+    fetchRows<N>(reinterpret_cast<const T*>(args.in), map, staging);
+  }
+  template <unsigned N, class Map>
+  __device__ __forceinline__ void take(const Map& /*map*/, const uint4* staging, T (&v)[N]) const {
+    readRow<Map>(staging, v);
+    __syncwarp();
+  }
+  template <unsigned N, class Map>
+  __device__ __forceinline__ void put(const Map& map, uint4* staging, T (&v)[N]) const {
+    storeRowsTo(v, map, staging, reinterpret_cast<T*>(args.out));
+  }
 
   template <unsigned P>
   __device__ __forceinline__ void piece(std::uint64_t at, unsigned n, T (&x)[P]) const {
@@ -106,6 +138,63 @@ __device__ __forceinline__ unsigned valuesFrom(std::uint64_t at, std::uint64_t n
   return at >= n_values            ? 0u
          : n_values - at > 0xffffu ? 0xffffu
                                    : static_cast<unsigned>(n_values - at);
+}
+
+/// Rows of a front that can fetch, at once; Value{} behind the last value.
+template <unsigned N, class Front>
+__device__ __forceinline__ void fetchAndTake(const Front& front,
+                                             std::uint64_t first,
+                                             uint4* staging,
+                                             typename Front::Value (&v)[N]) {
+  const LinearMap map{first, front.count()};
+  front.template fetch<N>(map, staging);
+  cuda::waitForCopies();
+  __syncwarp();
+  front.template take<N>(map, staging, v);
+  if (first + cuda::kWarp * N > map.n_values) {
+#pragma unroll
+    for (unsigned i = 0; i < N; ++i) {
+      if (first + cuda::laneId() * N + i >= map.n_values) {
+        v[i] = typename Front::Value{};
+      }
+    }
+  }
+}
+
+/// What the ops have in common that do nothing but look at values: everything goes to the front
+/// inside.
+template <class InnerFront>
+struct Around {
+  using Inner = InnerFront;
+  static constexpr bool kCanFetch = true;
+  static constexpr bool kBlockWide = false;
+
+  Inner inner;
+
+  __device__ __forceinline__ explicit Around(const Inner& front) : inner(front) {}
+  __device__ __forceinline__ std::uint64_t count() const { return inner.count(); }
+  __device__ __forceinline__ bool begin(std::uint64_t n) const { return inner.begin(n); }
+  __device__ __forceinline__ bool isNeeded() const { return inner.isNeeded(); }
+  __device__ __forceinline__ void finish() const { inner.finish(); }
+  template <unsigned N>
+  static FZ_HD constexpr unsigned stagingBytes() {
+    return Inner::template stagingBytes<N>();
+  }
+  template <unsigned N, class Map>
+  __device__ __forceinline__ void fetch(const Map& map, uint4* staging) const {
+    inner.template fetch<N>(map, staging);
+  }
+};
+
+/// Shared memory of a warp for loadRows and storeRows.
+template <class Front, unsigned N>
+FZ_HD constexpr unsigned stagingBytesOf() {
+  constexpr unsigned kOwn = cuda::kWarp * N * sizeof(typename Front::Value);
+  if constexpr (requires { Front::template stagingBytes<N>(); }) {
+    return Front::template stagingBytes<N>() > kOwn ? Front::template stagingBytes<N>() : kOwn;
+  } else {
+    return kOwn;
+  }
 }
 
 /// Where piece c of a lane's row stands in staging, so that neither the pieces of neighbouring

@@ -26,11 +26,17 @@ struct PlainOp {
   static __device__ __forceinline__ void encode(const PlainArgs& args, const Front& front) {
     using V = typename Front::Value;
     using Way = Encoding<Front>;
-    __shared__ uint4 staging[Way::kTileValues * sizeof(V) / 16];
+    constexpr unsigned kStaging = stagingBytesOf<Front, Way::kRow>() / 16;  // of a warp
+    __shared__ uint4 staging[Way::kThreads / cuda::kWarp * kStaging];
+    if constexpr (requires { front.isNeeded(); }) {
+      if (!front.isNeeded()) {
+        return;
+      }
+    }
     V v[Way::kRow];
     const std::uint64_t first =
         std::uint64_t{blockIdx.x} * Way::kTileValues + cuda::warpId() * cuda::kWarp * Way::kRow;
-    uint4* own = staging + cuda::warpId() * (cuda::kWarp * Way::kRow * sizeof(V) / 16);
+    uint4* own = staging + cuda::warpId() * kStaging;
     loadRows<Way::kRow>(front, first, own, v);
     const FieldArgs target{nullptr, args.out, {args.n_values * sizeof(V), nullptr}};
     storeRows<Way::kRow>(Field<V>(target), first, args.n_values, own, v);
@@ -41,14 +47,15 @@ struct PlainOp {
   static __device__ __forceinline__ void decode(const PlainArgs& args, const Front& front) {
     using V = typename Front::Value;
     using Way = Decoding<Front>;
-    __shared__ uint4 staging[Way::kTileValues * sizeof(V) / 16];
+    constexpr unsigned kStaging = stagingBytesOf<Front, Way::kRow>() / 16;  // of a warp
+    __shared__ uint4 staging[Way::kThreads / cuda::kWarp * kStaging];
     if (!front.begin(args.n_values)) {
       return;  // the host has checked the sizes
     }
     V v[Way::kRow];
     const std::uint64_t first =
         std::uint64_t{blockIdx.x} * Way::kTileValues + cuda::warpId() * cuda::kWarp * Way::kRow;
-    uint4* own = staging + cuda::warpId() * (cuda::kWarp * Way::kRow * sizeof(V) / 16);
+    uint4* own = staging + cuda::warpId() * kStaging;
     const FieldArgs source{args.in, nullptr, {args.n_values * sizeof(V), nullptr}};
     loadRows<Way::kRow>(Field<V>(source), first, own, v);
     storeRows<Way::kRow>(front, first, args.n_values, own, v);

@@ -3,7 +3,9 @@
 namespace fz::cuda {
 
 std::vector<std::span<const BuiltinGroup>> builtinGroups() {
-  return {};
+  return {bitpackF32U32Plain(),   bitpackF32U32Outlier(), bitpackF32U16Plain(),
+          bitpackF32U16Outlier(), bitpackF64U32Plain(),   bitpackF64U32Outlier(),
+          bitpackF64U16Plain(),   bitpackF64U16Outlier()};
 }
 
 }  // namespace fz::cuda

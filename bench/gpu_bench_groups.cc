@@ -1,0 +1,173 @@
+#include "gpu_bench_groups.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+#include <cuda_runtime_api.h>
+
+#include "bench_common.h"
+#include "cuda_check.h"
+#include "fz/presets.h"
+#include "pipeline/compressor.h"
+#include "pipeline/dag.h"
+
+namespace fz::bench {
+
+namespace {
+
+struct GroupChain {
+  const char* name;
+  const char* preset;
+  int ndim;
+};
+
+constexpr GroupChain kChains[] = {
+    {"1-D plain (block 32)", "cuszp", 1}, {"1-D outlier (block 32)", "cuszp2", 1},
+    {"1-D tiles plain", "cuszp3", 1},     {"2-D plain", "cuszp3", 2},
+    {"3-D plain", "cuszp3", 3},           {"2-D outlier", "cuszp3_outlier", 2},
+    {"3-D outlier", "cuszp3_outlier", 3}, {"fixed (block 64)", "cuszp3_fixed", 1},
+};
+
+double medianOf(std::vector<double> times) {
+  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
+                   times.end());
+  return times[times.size() / 2];
+}
+
+/// The device's time for all stages of the last call: the group's, where one was formed.
+double stagesMs(const PipelinePerfResult& perf) {
+  double ms = 0;
+  for (const StageTimingResult& row : perf.stages) {
+    ms += static_cast<double>(row.elapsed_ms);
+  }
+  return ms;
+}
+
+class GroupBench {
+ public:
+  GroupBench(std::size_t n_bytes, int runs, double copy_traffic, cudaStream_t stream)
+      : n_bytes_(n_bytes), runs_(runs), copy_traffic_(copy_traffic), stream_(stream) {
+    FZ_CUDA_CHECK(cudaMalloc(&in_, n_bytes));
+    FZ_CUDA_CHECK(cudaMalloc(&out_, n_bytes));
+  }
+  GroupBench(const GroupBench&) = delete;
+  GroupBench& operator=(const GroupBench&) = delete;
+  ~GroupBench() {
+    cudaFree(in_);
+    cudaFree(out_);
+  }
+
+  GroupRow measure(const GroupChain& chain, DataType type) {
+    const std::array<std::size_t, 3> dims = upload(chain.ndim, type);
+    Pipeline pipeline(n_bytes_, MemoryStrategy::PREALLOCATE);
+    pipeline.setBackend(Backend::CUDA);
+    ConfigOverrides overrides;
+    overrides.input_type = type;
+    overrides.dims = dims;
+    overrides.params.emplace_back("error_bound", "0.05");
+    overrides.params.emplace_back("error_bound_mode", "ABS");
+    pipeline.loadConfigText(std::string(findPreset(chain.preset)->toml), chain.preset, overrides);
+    pipeline.enableProfiling(true);
+    const std::size_t n_bytes = dims[0] * dims[1] * dims[2] * getDataTypeSize(type);
+    std::vector<double> times[4];
+    CompressedView view;
+    std::size_t n_out = 0;
+    for (int i = 0; i < runs_ + 2; ++i) {
+      view = pipeline.compress(in_, n_bytes, stream_);
+      const PipelinePerfResult encoding = pipeline.getLastPerfResult();
+      pipeline.decompress(view.data, view.n_bytes, out_, n_bytes, &n_out, stream_);
+      const PipelinePerfResult& decoding = pipeline.getLastPerfResult();
+      if (i >= 2) {
+        times[0].push_back(stagesMs(encoding));
+        times[1].push_back(stagesMs(decoding));
+        times[2].push_back(static_cast<double>(encoding.host_elapsed_ms));
+        times[3].push_back(static_cast<double>(decoding.host_elapsed_ms));
+      }
+    }
+    GroupRow row;
+    row.name = fmt::format("{} {}", chain.name, dataTypeToString(type));
+    row.is_fused = !pipeline.getDAG()->getGroups().empty();
+    row.ratio = static_cast<double>(n_bytes) / static_cast<double>(view.n_bytes);
+    row.compress_ms = medianOf(times[0]);
+    row.decompress_ms = medianOf(times[1]);
+    row.compress_call_ms = medianOf(times[2]);
+    row.decompress_call_ms = medianOf(times[3]);
+    const double moved = static_cast<double>(n_bytes) + static_cast<double>(view.n_bytes);
+    row.compress_share = 100 * moved / row.compress_ms * 1e3 / copy_traffic_;
+    row.decompress_share = 100 * moved / row.decompress_ms * 1e3 / copy_traffic_;
+    return row;
+  }
+
+ private:
+  /// A smooth field with a little noise; one piece of it again and again.
+  std::array<std::size_t, 3> upload(int ndim, DataType type) {
+    const std::size_t value_bytes = getDataTypeSize(type);
+    const std::size_t n = n_bytes_ / value_bytes;
+    constexpr std::size_t kSide = 512;
+    std::array<std::size_t, 3> dims = {n, 1, 1};
+    if (ndim == 2) {
+      dims = {16 * kSide, n / (16 * kSide), 1};
+    } else if (ndim == 3) {
+      dims = {kSide, kSide, n / kSide / kSide};
+    }
+    if (type != type_) {
+      const std::size_t n_piece = std::min<std::size_t>(n_bytes_, 32u << 20);
+      const Bytes piece = makeField(
+          type, {kSide, kSide, std::max<std::size_t>(1, n_piece / value_bytes / kSide / kSide)});
+      for (std::size_t at = 0; at < n_bytes_; at += piece.size()) {
+        FZ_CUDA_CHECK(cudaMemcpy(in_ + at, piece.data(), std::min(piece.size(), n_bytes_ - at),
+                                 cudaMemcpyDefault));
+      }
+      FZ_CUDA_CHECK(cudaDeviceSynchronize());
+      type_ = type;
+    }
+    return dims;
+  }
+
+  std::size_t n_bytes_;
+  int runs_;
+  double copy_traffic_;
+  cudaStream_t stream_;
+  std::uint8_t* in_ = nullptr;
+  std::uint8_t* out_ = nullptr;
+  DataType type_ = DataType::UNKNOWN;
+};
+
+}  // namespace
+
+void printGroupHead() {
+  fmt::print("{:<34} {:>5} {:>6} | {:>8} {:>6} {:>8} {:>6} | {:>8} {:>8}\n",
+             "chain: stages alone | whole call", "fused", "ratio", "comp us", "%", "decomp us", "%",
+             "comp GB/s", "dec GB/s");
+}
+
+void print(const GroupRow& row, std::size_t n_bytes) {
+  const auto gbs = [&](double ms) { return static_cast<double>(n_bytes) / ms * 1e-6; };
+  fmt::print("{:<34} {:>5} {:>6.2f} | {:>8.1f} {:>6.1f} {:>8.1f} {:>6.1f} | {:>8.0f} {:>8.0f}\n",
+             row.name, row.is_fused ? "yes" : "no", row.ratio, 1e3 * row.compress_ms,
+             row.compress_share, 1e3 * row.decompress_ms, row.decompress_share,
+             gbs(row.compress_call_ms), gbs(row.decompress_call_ms));
+  std::fflush(stdout);
+}
+
+std::vector<GroupRow> measureGroups(std::size_t n_bytes,
+                                    int runs,
+                                    const std::string& only,
+                                    double copy_traffic,
+                                    cudaStream_t stream) {
+  GroupBench bench(n_bytes, runs, copy_traffic, stream);
+  std::vector<GroupRow> rows;
+  for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
+    for (const GroupChain& chain : kChains) {
+      const std::string name = fmt::format("{} {}", chain.name, dataTypeToString(type));
+      if (name.find(only) != std::string::npos) {
+        rows.push_back(bench.measure(chain, type));
+        print(rows.back(), n_bytes);
+      }
+    }
+  }
+  return rows;
+}
+
+}  // namespace fz::bench

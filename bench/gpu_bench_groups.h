@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "fz/stream.h"
+
+namespace fz::bench {
+
+/// A fused chain: the group alone, by device events, and the whole call.
+struct GroupRow {
+  std::string name;
+  bool is_fused = false;
+  double ratio = 0;
+  double compress_ms = 0;
+  double decompress_ms = 0;
+  double compress_share = 0;  // of the copy's traffic, for bytes in and out
+  double decompress_share = 0;
+  double compress_call_ms = 0;
+  double decompress_call_ms = 0;
+};
+
+/// Every chain whose name has `only` in it, on a smooth field of n_bytes; f32 and f64.
+std::vector<GroupRow> measureGroups(std::size_t n_bytes,
+                                    int runs,
+                                    const std::string& only,
+                                    double copy_traffic,
+                                    cudaStream_t stream);
+void printGroupHead();
+void print(const GroupRow& row, std::size_t n_bytes);
+
+}  // namespace fz::bench

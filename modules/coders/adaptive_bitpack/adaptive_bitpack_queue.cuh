@@ -1,0 +1,213 @@
+#pragma once
+
+// Tiles for the thread blocks of an encoder, and the bytes before each tile. A block takes turns;
+// whoever takes turn 0 codes nothing, but adds up what the others publish and tells each tile its
+// base, as soon as the sums before it are there: one block that looks at all sums is quicker than
+// every tile walking back over its predecessors. A tile waits only for tiles that were taken
+// before, so for blocks that run. Device code only; must compile with NVRTC.
+
+#include "backends/cuda/block_barrier.cuh"
+#include "backends/cuda/turns.cuh"
+#include "coders/adaptive_bitpack/adaptive_bitpack_device.cuh"
+#include "coders/adaptive_bitpack/adaptive_bitpack_op.h"
+
+namespace fz::adaptive_bitpack {
+
+inline constexpr unsigned kTurns = 4;  ///< that a block keeps; a warp is two steps ahead at most
+
+/// Where the coding warps of a block and its clerk meet. Tile k of the block uses the halves k & 1:
+/// nobody comes to tile k + 2 before all are done with tile k, since the base of tile k + 1 needs
+/// the bytes of every warp.
+template <unsigned kWarps>
+struct Desk {
+  cuda::BlockBarrier handed_in[2];  ///< all warps, with their bytes of tile k
+  cuda::BlockBarrier based[2];      ///< the clerk, with the base of tile k - 1 and turn k + 2
+  std::uint64_t base[2];            ///< of tile k - 1
+  std::uint32_t bytes[2][kWarps];   ///< of tile k
+  std::uint32_t before[2][kWarps];  ///< in tile k, before each warp's
+  std::uint32_t turn[kTurns];
+
+  __device__ __forceinline__ void open() {
+    for (unsigned i = 0; i < 2; ++i) {
+      handed_in[i].init(kWarps);
+      based[i].init(1);
+    }
+  }
+  /// One lane of each coding warp.
+  __device__ __forceinline__ void handIn(unsigned k, unsigned warp, std::uint32_t n_bytes) {
+    bytes[k & 1u][warp] = n_bytes;
+    handed_in[k & 1u].arrive();
+  }
+  __device__ __forceinline__ void waitForBase(unsigned k) const { based[k & 1u].wait(k >> 1 & 1u); }
+};
+
+template <class S, unsigned kWarps>
+struct TileQueue {
+  static constexpr std::uint64_t kKnown = std::uint64_t{1} << 63;
+
+  const GroupsArgs& args;
+  EncodeShape shape;
+  std::uint32_t n_tiles;
+  Desk<kWarps>& desk;
+
+  /// All threads; ends with a barrier.
+  __device__ __forceinline__ void start() const {
+    if (threadIdx.x == 0) {
+      desk.open();
+      desk.turn[0] = isAlone() ? 1 : take();
+      desk.turn[1] = isAlone() ? 2 : desk.turn[0] == 0 ? 0 : take();
+    }
+    __syncthreads();
+  }
+
+  /// The clerk, a full warp: takes turns, publishes what the warps hand in, fetches bases.
+  __device__ __forceinline__ void serve() const {
+    std::uint32_t tile = desk.turn[0] - 1;
+    std::uint32_t next_tile = desk.turn[1] - 1;
+    std::uint32_t last_tile = 0;
+    std::uint64_t last_base = 0;  // of a block that is alone
+    std::uint64_t n_bytes = 0;    // its bytes so far
+    for (unsigned k = 0;; ++k) {
+      const bool has_tile = tile < n_tiles;
+      const std::uint32_t turn = has_tile ? takeTurn(next_tile) : 0;
+      if (cuda::laneId() == 0) {
+        desk.turn[(k + 2) % kTurns] = turn;
+      }
+      bool is_published = !has_tile;
+      bool is_based = false;
+      std::uint64_t own_base = 0;
+      while (!is_published || !is_based) {
+        if (!is_based) {
+          const std::uint64_t found =
+              k == 0 || isAlone() ? kKnown | last_base : load(args.bases + last_tile);
+          if (found != 0) {
+            is_based = true;
+            if (cuda::laneId() == 0) {
+              desk.base[k & 1u] = found & ~kKnown;
+              if (k > 0 && !isAlone()) {
+                store(args.bases + last_tile, 0);
+              }
+              desk.based[k & 1u].arrive();
+            }
+          }
+        }
+        if (!is_published && desk.handed_in[k & 1u].isPast(k >> 1 & 1u)) {
+          is_published = true;
+          const unsigned warp = cuda::laneId();
+          const std::uint32_t own = warp < kWarps ? desk.bytes[k & 1u][warp] : 0;
+          const std::uint32_t sum = cuda::warpInclusiveSum(own);
+          if (warp < kWarps) {
+            desk.before[k & 1u][warp] = sum - own;
+          }
+          __syncwarp();
+          own_base = n_bytes;
+          n_bytes += __shfl_sync(cuda::kAllLanes, sum, cuda::kWarp - 1);
+          if (cuda::laneId() == cuda::kWarp - 1 && !isAlone()) {
+            store(args.sums + tile, kKnown | sum);
+          }
+        }
+      }
+      if (!has_tile) {
+        break;
+      }
+      last_base = own_base;
+      last_tile = tile;
+      tile = next_tile;
+      next_tile = turn - 1;
+    }
+    if (isAlone() && cuda::laneId() == 0) {
+      conclude(n_bytes);
+    }
+  }
+
+  /// A full warp of the block with turn 0: bases for all tiles.
+  __device__ __forceinline__ void scan() const {
+    constexpr unsigned kLooks = 4;
+    std::uint64_t before = 0;
+    std::uint32_t at = 0;
+    while (at < n_tiles) {
+      std::uint64_t state[kLooks];
+#pragma unroll
+      for (unsigned j = 0; j < kLooks; ++j) {
+        const std::uint32_t tile = at + j * cuda::kWarp + cuda::laneId();
+        state[j] = tile < n_tiles ? load(args.sums + tile) : 0;
+      }
+      std::uint32_t n_done = 0;
+#pragma unroll
+      for (unsigned j = 0; j < kLooks; ++j) {
+        if (n_done != j * cuda::kWarp) {
+          break;
+        }
+        const unsigned known = __ballot_sync(cuda::kAllLanes, state[j] != 0);
+        const unsigned n_known =
+            known == ~0u ? cuda::kWarp : static_cast<unsigned>(__ffs(static_cast<int>(~known))) - 1;
+        const bool is_mine = cuda::laneId() < n_known;
+        const std::uint32_t own = is_mine ? static_cast<std::uint32_t>(state[j]) : 0;
+        const std::uint32_t sum = cuda::warpInclusiveSum(own);
+        if (is_mine) {
+          const std::uint32_t tile = at + j * cuda::kWarp + cuda::laneId();
+          store(args.sums + tile, 0);
+          store(args.bases + tile, kKnown | (before + sum - own));
+        }
+        before += __shfl_sync(cuda::kAllLanes, sum, cuda::kWarp - 1);
+        n_done += n_known;
+      }
+      at += n_done;
+    }
+    if (cuda::laneId() == 0) {
+      conclude(before);
+    }
+  }
+
+  /// All threads, at the end: the last block leaves everything as it was.
+  __device__ __forceinline__ void finish() const {
+    __syncthreads();
+    if (threadIdx.x == 0 && !isAlone()) {
+      __threadfence();  // no turn is taken after this
+      // The last one cleans up.
+      if (atomicAdd(&args.control->n_blocks_done, 1u) == gridDim.x - 1) {  // order-free: a count
+        args.control->n_blocks_done = 0;
+        args.control->next_turn = 0;
+      }
+    }
+  }
+
+ private:
+  /// A block that is alone needs no word with others.
+  __device__ __forceinline__ bool isAlone() const {
+    return gridDim.x == 1;
+  }
+  __device__ __forceinline__ std::uint32_t take() const {
+    return cuda::Turns{&args.control->next_turn}.take();
+  }
+  /// A full warp: the turn after that of next_tile.
+  __device__ __forceinline__ std::uint32_t takeTurn(std::uint32_t next_tile) const {
+    if (isAlone()) {
+      return next_tile + 2;
+    }
+    const std::uint32_t turn = cuda::laneId() == 0 ? take() : 0;
+    return __shfl_sync(cuda::kAllLanes, turn, 0);
+  }
+
+  /// One thread of the grid: what only the device knows after encoding.
+  __device__ __forceinline__ void conclude(std::uint64_t payload_bytes) const {
+    const std::uint64_t in_bytes = cuda::load(args.in_size);
+    if (in_bytes % sizeof(S) != 0) {
+      args.record->value[kCameSlot] = in_bytes;
+      cuda::noteError(args.record, DeviceError::kCorrupt, in_bytes);
+    }
+    args.record->value[kCountSlot] = shape.n_values;
+    cuda::publishSize(args.record, 0, shape.meta_bytes + payload_bytes, args.capacity_bytes);
+  }
+
+  static __device__ __forceinline__ std::uint64_t load(const std::uint64_t* p) {
+    std::uint64_t v;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+    return v;
+  }
+  static __device__ __forceinline__ void store(std::uint64_t* p, std::uint64_t v) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+  }
+};
+
+}  // namespace fz::adaptive_bitpack

@@ -1,0 +1,97 @@
+#pragma once
+
+// Lorenzo in one dimension in a fused group: differences to the left neighbour inside blocks. A
+// warp has whole blocks. Device code only; must compile with NVRTC.
+
+#include "backends/cuda/group/front.cuh"
+#include "predictors/lorenzo/lorenzo_op.h"
+#include "shared/bits.h"
+
+namespace fz::lorenzo {
+
+/// kLanes: blocks are whole rows of 32 values; else 32 is a multiple of them.
+template <class S, bool kLanes>
+struct BlockOp {
+  using Args = BlockArgs;
+
+  template <class Inner>
+  struct Front : group::Around<Inner> {
+    using Value = S;
+    static constexpr bool kHasRows = true;
+    static_assert(sizeof(typename Inner::Value) == sizeof(S));
+
+    std::uint32_t block_values;
+
+    __device__ __forceinline__ Front(const Args& args, const Inner& front)
+        : group::Around<Inner>(front), block_values(args.block_values) {}
+
+    template <unsigned N, class Map>
+    __device__ __forceinline__ void take(const Map& map, const uint4* staging, S (&v)[N]) const {
+      typename Inner::Value x[N];
+      this->inner.template take<N>(map, staging, x);
+      const S left = before(static_cast<S>(x[N - 1]));
+#pragma unroll
+      for (unsigned i = N - 1; i > 0; --i) {
+        const S minus = kLanes || (i & (block_values - 1)) != 0 ? static_cast<S>(x[i - 1]) : S{0};
+        v[i] = bits::wrapSub(static_cast<S>(x[i]), minus);
+      }
+      v[0] = bits::wrapSub(static_cast<S>(x[0]), left);
+    }
+
+    template <unsigned N, class Map>
+    __device__ __forceinline__ void put(const Map& map, uint4* staging, S (&v)[N]) const {
+#pragma unroll
+      for (unsigned i = 1; i < N; ++i) {
+        const S plus = kLanes || (i & (block_values - 1)) != 0 ? v[i - 1] : S{0};
+        v[i] = bits::wrapAdd(v[i], plus);
+      }
+      typename Inner::Value x[N];
+      const S left = sumBefore<N>(v[N - 1]);
+#pragma unroll
+      for (unsigned i = 0; i < N; ++i) {
+        x[i] = static_cast<typename Inner::Value>(bits::wrapAdd(v[i], left));
+      }
+      this->inner.template put<N>(map, staging, x);
+    }
+
+    template <unsigned N>
+    __device__ __forceinline__ void load(std::uint64_t first, uint4* staging, S (&v)[N]) const {
+      group::fetchAndTake<N>(*this, first, staging, v);
+    }
+    template <unsigned N>
+    __device__ __forceinline__ void store(std::uint64_t first,
+                                          std::uint64_t n,
+                                          uint4* staging,
+                                          S (&v)[N]) const {
+      put<N>(group::LinearMap{first, n}, staging, v);
+    }
+
+   private:
+    /// The last value of the lane before, 0 where a block begins.
+    __device__ __forceinline__ S before(S last) const {
+      if constexpr (!kLanes) {
+        return 0;
+      }
+      const auto other = static_cast<S>(__shfl_up_sync(cuda::kAllLanes, static_cast<int>(last), 1));
+      return (cuda::laneId() & (block_values / 32 - 1)) == 0 ? S{0} : other;
+    }
+    /// The sum of the lanes before in the lane's block, each of which has `sum`.
+    template <unsigned N>
+    __device__ __forceinline__ S sumBefore(S sum) const {
+      static_assert(N == 32, "a lane has one row");
+      if constexpr (!kLanes) {
+        return 0;
+      }
+      const unsigned place = cuda::laneId() & (block_values / 32 - 1);
+      S all = sum;
+      for (unsigned step = 1; step < block_values / 32; step *= 2) {
+        const auto other =
+            static_cast<S>(__shfl_up_sync(cuda::kAllLanes, static_cast<int>(all), step));
+        all = place >= step ? bits::wrapAdd(all, other) : all;
+      }
+      return bits::wrapSub(all, sum);
+    }
+  };
+};
+
+}  // namespace fz::lorenzo
