@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include "coders/rze/rze_codec.h"
+#include "coders/rze/rze_op.h"
 #include "coders/rze/rze_stage.h"
 #include "core/require.h"
 #include "cuda_check.h"
@@ -59,6 +60,36 @@ void RZEStage::decodeCuda(const CudaRun& run) {
   const auto states = look_back_.get<std::uint64_t>(run.pool, std::size_t{n_chunks} + 1);
   rze::launchDecode(makeArgs(run, n_chunks, levels_, states),
                     static_cast<std::uint32_t>(chunk_bytes_), run.stream);
+}
+
+TileOp RZEStage::tileOp(Backend backend) const {
+  if (backend != Backend::CUDA) {
+    return {};
+  }
+  return {.role = TileRole::kCoder, .tile_bytes = static_cast<std::uint32_t>(chunk_bytes_)};
+}
+
+std::string RZEStage::tileOpType() const {
+  return fmt::format("fz::rze::RzeOp<{}>", chunk_bytes_);
+}
+
+std::string RZEStage::tileOpHeader() const {
+  return "coders/rze/rze_op.cuh";
+}
+
+void RZEStage::beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) {
+  const DeviceSize& size = run.inputs[0].size;
+  if (isInverse()) {
+    if (size.isExact()) {
+      decodedBytes(std::array{static_cast<std::size_t>(size.n_bytes)});  // says more than a kernel
+    }
+  } else {
+    FZ_REQUIRE(!size.isExact() || size.n_bytes <= rze::kMaxInputBytes, ErrorCode::kBadSize,
+               "RZE: input of at most {} bytes needed, {} came", rze::kMaxInputBytes, size.n_bytes);
+  }
+  const auto n_chunks = static_cast<std::uint32_t>(group.n_tiles);
+  const auto states = look_back_.get<std::uint64_t>(run.pool, std::size_t{n_chunks} + 1);
+  args.add<rze::RzeArgs>(makeArgs(run, n_chunks, levels_, states));
 }
 
 void RZEStage::throwDeviceError(const StageRecord& record) const {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "fz/simple_stage.h"
@@ -33,6 +34,12 @@ class RZEStage final : public SimpleStage {
   void saveState() override { saved_original_bytes_ = original_bytes_; }
   void restoreState() override { original_bytes_ = saved_original_bytes_; }
   std::vector<DeviceField> deviceFields() const override { return {{5, 4, 0}}; }
+#if FZ_HAVE_CUDA
+  TileOp tileOp(Backend backend) const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override;
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
+#endif
 
  protected:
   DataType inputType() const override { return DataType::UNKNOWN; }

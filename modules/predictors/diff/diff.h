@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -40,6 +41,12 @@ class DifferenceStage final : public SimpleStage {
   }
   /// Throws Error(kBoundViolation) when floats of the last run would not come back exactly.
   void checkResult() const override;
+#if FZ_HAVE_CUDA
+  TileOp tileOp(Backend backend) const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override;
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
+#endif
 
  protected:
   DataType inputType() const override { return kDataTypeOf<T>; }

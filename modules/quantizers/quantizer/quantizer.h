@@ -16,6 +16,10 @@
 namespace fz {
 
 namespace quantizer {
+namespace device {
+struct EncodeJob;
+struct DecodeJob;
+}  // namespace device
 const StageDescriptor& descriptor();
 enum class CodeForm : std::uint8_t;
 
@@ -104,6 +108,11 @@ class QuantizerBase : public SimpleStage {
   std::vector<DataType> elementTypes() const override { return {value_type_, code_type_}; }
   bool hasCuda() const override;
   std::vector<DeviceField> deviceFields() const override;
+  TileOp tileOp(Backend backend) const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override;
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
+  void endGroupCuda(const CudaRun& run, const GroupRun& group) override;
 
  protected:
   QuantizerBase(DataType value_type, DataType code_type);
@@ -141,6 +150,11 @@ class QuantizerBase : public SimpleStage {
   void settleRefused(const CpuRun& run, std::size_t n_refused);
   void noteViolations(const CpuRun& run, std::size_t n_refused);
   void scatterOutliers(const CpuRun& run) const;
+  /// What an encode or a decode on a device works with. The first takes working memory and enqueues
+  /// what precedes the codes.
+  device::EncodeJob beginEncodeCuda(const CudaRun& run);
+  device::EncodeJob encodeJob(const CudaRun& run);
+  device::DecodeJob beginDecodeCuda(const CudaRun& run) const;
   void checkStoredFields(std::uint8_t value_type, std::uint8_t code_type) const;
 
   DataType value_type_;

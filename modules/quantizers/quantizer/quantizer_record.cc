@@ -68,6 +68,21 @@ void QuantizerBase::encodeCuda(const CudaRun& run) {
 void QuantizerBase::decodeCuda(const CudaRun& run) {
   SimpleStage::decodeCuda(run);
 }
+TileOp QuantizerBase::tileOp(Backend backend) const {
+  return SimpleStage::tileOp(backend);
+}
+std::string QuantizerBase::tileOpType() const {
+  return {};
+}
+std::string QuantizerBase::tileOpHeader() const {
+  return {};
+}
+void QuantizerBase::beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) {
+  SimpleStage::beginGroupCuda(run, group, args);
+}
+void QuantizerBase::endGroupCuda(const CudaRun& run, const GroupRun& group) {
+  SimpleStage::endGroupCuda(run, group);
+}
 #endif
 
 }  // namespace fz::quantizer

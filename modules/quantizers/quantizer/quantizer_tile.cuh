@@ -148,23 +148,25 @@ __device__ __forceinline__ unsigned presentValues(std::uint64_t n_left) {
 template <class T, class C, bool kZigzag>
 struct AbsCoder {
   BinRule<T> rule;
+  const BinRule<T>* wide;  ///< the same again, for what few values need: not in registers
 
-  /// Codes of one piece; the bits of the values that were refused.
-  __device__ __forceinline__ unsigned encode(const Vec16<T>& x, C* codes) const {
+  /// Codes of neighbouring values; the bits of those that were refused.
+  template <unsigned kCount>
+  __device__ __forceinline__ unsigned encode(const T (&x)[kCount], C (&codes)[kCount]) const {
     unsigned refused = 0;
 #pragma unroll
-    for (unsigned e = 0; e < Vec16<T>::kCount; ++e) {
+    for (unsigned e = 0; e < kCount; ++e) {
       std::int32_t bin = 0;
-      const bool ok = tryBin(x.v[e], rule, bin);
+      const bool ok = tryBin(x[e], rule, bin);
       codes[e] = codeOf<C>(bin, kZigzag);
       refused |= (ok ? 0u : 1u) << e;
     }
     if constexpr (sizeof(T) == 4) {
       if (refused != 0) {
 #pragma unroll
-        for (unsigned e = 0; e < Vec16<T>::kCount; ++e) {
+        for (unsigned e = 0; e < kCount; ++e) {
           std::int32_t bin = 0;
-          if ((refused >> e & 1u) != 0 && tryBinWide(x.v[e], rule, bin)) {
+          if ((refused >> e & 1u) != 0 && tryBinWide(x[e], *wide, bin)) {
             codes[e] = codeOf<C>(bin, kZigzag);
             refused ^= 1u << e;
           }

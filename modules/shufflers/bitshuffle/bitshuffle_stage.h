@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "fz/simple_stage.h"
 
@@ -26,6 +27,12 @@ class BitshuffleStage final : public SimpleStage {
 
   const StageDescriptor& descriptor() const override { return bitshuffle::descriptor(); }
   const ParamTable& paramTable() const override;
+#if FZ_HAVE_CUDA
+  TileOp tileOp(Backend backend) const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override;
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
+#endif
 
  protected:
   DataType inputType() const override { return DataType::UNKNOWN; }
@@ -46,6 +53,7 @@ class BitshuffleStage final : public SimpleStage {
 #endif
 
  private:
+  bool hasWholeUnits() const;
   void requireWholeUnits() const;
 
   std::size_t block_bytes_ = 16384;

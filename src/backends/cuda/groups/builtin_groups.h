@@ -10,4 +10,8 @@ namespace fz::cuda {
 /// The kernels of the families that are compiled with the library, a list per file.
 std::vector<std::span<const BuiltinGroup>> builtinGroups();
 
+// One function per file.
+std::span<const BuiltinGroup> pfplF32Groups();
+std::span<const BuiltinGroup> shuffleF32Groups();
+
 }  // namespace fz::cuda

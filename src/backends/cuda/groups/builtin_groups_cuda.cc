@@ -3,7 +3,7 @@
 namespace fz::cuda {
 
 std::vector<std::span<const BuiltinGroup>> builtinGroups() {
-  return {};
+  return {pfplF32Groups(), shuffleF32Groups()};
 }
 
 }  // namespace fz::cuda

@@ -1,27 +1,22 @@
+#pragma once
+
+// The decoder: a thread block for each chunk, which it hands to a front. Device code only.
+
 #include "backends/cuda/byte_marks.cuh"
-#include "backends/cuda/launch.h"
+#include "backends/cuda/group/lines.cuh"
 #include "backends/cuda/lookback.cuh"
 #include "backends/cuda/unaligned_copy.cuh"
 #include "coders/rze/rze_codec.h"
-#include "coders/rze/rze_cuda.h"
+#include "coders/rze/rze_encode.cuh"
+#include "coders/rze/rze_op.h"
 
-namespace fz::rze {
-
-namespace {
-
-using cuda::kAllLanes;
-using cuda::kRowBytes;
-using cuda::kRowsPerWarp;
-using cuda::kWarp;
-using cuda::laneId;
-using cuda::pieceAt;
-using cuda::warpId;
+namespace fz::rze::device {
 
 constexpr std::uint32_t kBad = 0xFFFFFFFFu;  // instead of a position in a stored chunk
 
 /// A block works on one chunk; a thread makes four pieces of 16 bytes of it.
 template <std::uint32_t kChunkBytes>
-struct Work {
+struct DecodeWork {
   static constexpr unsigned kThreads = kChunkBytes / (16 * kRowsPerWarp);
   static constexpr unsigned kBlocksPerSm = 2048 / kThreads;
   static constexpr unsigned kWarps = kThreads / kWarp;
@@ -42,7 +37,7 @@ struct Work {
 };
 
 /// Marks of a thread's pieces, and where the kept bytes of each begin in the stored chunk.
-struct Pieces {
+struct DecodePieces {
   cuda::PieceNumbers marks;
   cuda::PieceNumbers before;
 };
@@ -69,7 +64,7 @@ template <std::uint32_t kChunkBytes>
 __device__ __forceinline__ std::uint32_t unpackUpperLevels(const ChunkShape& shape,
                                                            const std::uint8_t* stored,
                                                            std::uint32_t at,
-                                                           Work<kChunkBytes>& work) {
+                                                           DecodeWork<kChunkBytes>& work) {
   const unsigned lane = laneId();
   std::uint32_t marks = 0;  // byte `lane` of bitmap 3
   if (shape.levels == 4) {
@@ -108,7 +103,7 @@ template <std::uint32_t kChunkBytes>
 __device__ __forceinline__ std::uint32_t unpackSecondLevel(const ChunkShape& shape,
                                                            const std::uint8_t* stored,
                                                            std::uint32_t at,
-                                                           Work<kChunkBytes>& work) {
+                                                           DecodeWork<kChunkBytes>& work) {
   const unsigned t = threadIdx.x;
   const std::uint32_t marks = shape.levels > 2       ? work.bitmap2[t]
                               : t < shape.n_bytes[2] ? stored[at + t]
@@ -122,7 +117,7 @@ __device__ __forceinline__ std::uint32_t unpackSecondLevel(const ChunkShape& sha
   const bool bad = __syncthreads_or((marks & ~wanted) != 0) != 0;
   std::uint32_t n_kept = 0;
 #pragma unroll
-  for (unsigned w = 0; w < Work<kChunkBytes>::kWarps; ++w) {
+  for (unsigned w = 0; w < DecodeWork<kChunkBytes>::kWarps; ++w) {
     rank += w < warpId() ? work.warp_sums[w] : 0u;
     n_kept += work.warp_sums[w];
   }
@@ -140,8 +135,8 @@ template <std::uint32_t kChunkBytes>
 __device__ __forceinline__ bool unpackBitmaps(const ChunkShape& shape,
                                               const std::uint8_t* stored,
                                               std::uint32_t n_stored,
-                                              Work<kChunkBytes>& work,
-                                              Pieces& pieces) {
+                                              DecodeWork<kChunkBytes>& work,
+                                              DecodePieces& pieces) {
   std::uint32_t at = n_stored - kTagBytes - lastBitmapBytes(shape);
   if (shape.levels >= 3) {
     if (warpId() == 0) {
@@ -181,7 +176,7 @@ __device__ __forceinline__ bool unpackBitmaps(const ChunkShape& shape,
   cuda::rankInRows(pieces.marks, pieces.before, work.row_sums);
   bad = __syncthreads_or(bad) != 0;
   const std::uint32_t n_kept =
-      cuda::addRowsBefore<Work<kChunkBytes>::kRows>(pieces.before, work.row_sums);
+      cuda::addRowsBefore<DecodeWork<kChunkBytes>::kRows>(pieces.before, work.row_sums);
   return !bad && n_kept == at;
 }
 
@@ -218,12 +213,13 @@ struct Stream {
 };
 
 /// False when there is nothing to decode: no data, a buffer to be grown, or damage. Said once.
-__device__ bool openStream(const CudaArgs& args, std::uint32_t chunk_bytes, Stream& stream) {
+template <std::size_t kValueBytes>
+__device__ __forceinline__ bool openStream(const RzeArgs& args, std::uint32_t chunk_bytes, Stream& stream) {
   const bool speaks = blockIdx.x == 0 && threadIdx.x == 0;
   const std::uint64_t n_bytes = args.record->value[kBytesSlot];
   const std::uint64_t n_stream = cuda::load(args.in.size);
   const std::uint64_t n_chunks = bits::ceilDiv(n_bytes, std::uint64_t{chunk_bytes});
-  bool good = n_bytes <= kMaxInputBytes && n_stream >= minStreamBytes(n_chunks) &&
+  bool good = n_bytes <= kMaxInputBytes && n_bytes % kValueBytes == 0 && n_stream >= minStreamBytes(n_chunks) &&
               (n_stream == 0) == (n_chunks == 0);
   if (good && n_chunks != 0) {
     const auto* words = reinterpret_cast<const std::uint32_t*>(args.in.data);
@@ -240,13 +236,61 @@ __device__ bool openStream(const CudaArgs& args, std::uint32_t chunk_bytes, Stre
   return good && n_bytes <= args.out.capacity_bytes;
 }
 
-template <std::uint32_t kChunkBytes>
-__global__ void __launch_bounds__(Work<kChunkBytes>::kThreads, Work<kChunkBytes>::kBlocksPerSm)
-    decodeKernel(CudaArgs args) {
-  __shared__ Work<kChunkBytes> work;
+/// Hands a chunk over to the front. `staging` is the memory of the stored chunk.
+template <std::uint32_t kChunkBytes, class Front>
+__device__ __forceinline__ void putPieces(const Front& front,
+                                          std::uint64_t begin,
+                                          std::uint32_t n_here,
+                                          std::uint64_t n_values,
+                                          const uint4 (&bytes)[kRowsPerWarp],
+                                          uint4* staging) {
+  using V = typename Front::Value;
+  constexpr unsigned kThreads = DecodeWork<kChunkBytes>::kThreads;
+  if constexpr (kHasChunks<Front> || Front::kBlockWide) {
+    __syncthreads();  // everybody has read the stored chunk
+#pragma unroll
+    for (unsigned r = 0; r < kRowsPerWarp; ++r) {
+      staging[pieceAt(r) / 16] = bytes[r];
+    }
+    __syncthreads();
+    if constexpr (kHasChunks<Front>) {
+      front.template take<kThreads>(begin, n_here, n_values, staging);
+    } else {
+      constexpr unsigned kCount = cuda::Vec16<V>::kCount;
+      V v[kRowsPerWarp * kCount];  // rows of neighbours, in the order of the threads
+#pragma unroll
+      for (unsigned c = 0; c < kRowsPerWarp; ++c) {
+        cuda::Vec16<V> piece;
+        piece.raw = staging[threadIdx.x * kRowsPerWarp + c];
+#pragma unroll
+        for (unsigned k = 0; k < kCount; ++k) {
+          v[c * kCount + k] = piece.v[k];
+        }
+      }
+      __syncthreads();
+      group::storeRows<kRowsPerWarp * kCount>(
+          front, begin / sizeof(V) + warpId() * (kWarp * kRowsPerWarp * kCount), n_values,
+          staging + warpId() * (kWarp * kRowsPerWarp), v);
+    }
+  } else {
+#pragma unroll
+    for (unsigned r = 0; r < kRowsPerWarp; ++r) {
+      const std::uint64_t at = (begin + pieceAt(r)) / sizeof(V);
+      cuda::Vec16<V> piece;
+      piece.raw = bytes[r];
+      front.putPiece(at, group::valuesFrom(at, n_values), piece.v);
+    }
+  }
+}
+
+template <std::uint32_t kChunkBytes, class Front>
+__device__ __forceinline__ void decodeChunk(const RzeArgs& args, const Front& front) {
+  using V = typename Front::Value;
+  __shared__ DecodeWork<kChunkBytes> work;
   Stream stream;
   const std::uint32_t chunk = blockIdx.x;
-  if (!openStream(args, kChunkBytes, stream) || chunk >= stream.n_chunks) {
+  if (!openStream<sizeof(V)>(args, kChunkBytes, stream) ||
+      !front.begin(stream.n_bytes / sizeof(V)) || chunk >= stream.n_chunks) {
     return;
   }
   const std::uint32_t entry =
@@ -285,7 +329,7 @@ __global__ void __launch_bounds__(Work<kChunkBytes>::kThreads, Work<kChunkBytes>
   bool good = is_zero || (is_raw ? n_stored == n_here
                                  : n_stored >= lastBitmapBytes(shape) + kTagBytes &&
                                        n_stored <= maxPackedBytes(shape));
-  Pieces pieces;
+  DecodePieces pieces;
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; ++r) {  // right for zeros and for raw chunks
     pieces.marks.set(r, is_raw ? cuda::marksBelow<16>(pieceAt(r), n_here) : 0u);
@@ -293,7 +337,7 @@ __global__ void __launch_bounds__(Work<kChunkBytes>::kThreads, Work<kChunkBytes>
   }
   const cuda::StagedRange range{args.in.data, stream.n_stream, at, n_stored};
   if (good && !is_zero) {
-    cuda::copyToStaging({threadIdx.x, Work<kChunkBytes>::kThreads}, range, work.stored);
+    cuda::copyToStaging({threadIdx.x, DecodeWork<kChunkBytes>::kThreads}, range, work.stored);
     __syncthreads();
     if (!is_raw) {
       const auto* stored = reinterpret_cast<const std::uint8_t*>(work.stored) + range.skew();
@@ -306,34 +350,17 @@ __global__ void __launch_bounds__(Work<kChunkBytes>::kThreads, Work<kChunkBytes>
     }
     return;
   }
+  uint4 bytes[kRowsPerWarp];
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; ++r) {
-    uint4 bytes = make_uint4(0, 0, 0, 0);
+    bytes[r] = make_uint4(0, 0, 0, 0);
     if (__any_sync(kAllLanes, pieces.marks[r] != 0)) {
-      bytes =
+      bytes[r] =
           expand16(work.expanding, work.stored, range.skew() + pieces.before[r], pieces.marks[r]);
     }
-    const std::uint32_t to = pieceAt(r);
-    cuda::storeUpTo16(args.out.data + begin + to, bytes, to < n_here ? n_here - to : 0);
   }
+  putPieces<kChunkBytes>(front, begin, n_here, stream.n_bytes / sizeof(V), bytes,
+                         reinterpret_cast<uint4*>(work.stored));
 }
 
-template <std::uint32_t kChunkBytes>
-void launch(const CudaArgs& args, cudaStream_t stream) {
-  decodeKernel<kChunkBytes><<<args.n_chunks, Work<kChunkBytes>::kThreads, 0, stream>>>(args);
-  cuda::checkLaunch("rze decode");
-}
-
-}  // namespace
-
-void launchDecode(const CudaArgs& args, std::uint32_t chunk_bytes, cudaStream_t stream) {
-  if (chunk_bytes == 4096) {
-    launch<4096>(args, stream);
-  } else if (chunk_bytes == 8192) {
-    launch<8192>(args, stream);
-  } else {
-    launch<16384>(args, stream);
-  }
-}
-
-}  // namespace fz::rze
+}  // namespace fz::rze::device

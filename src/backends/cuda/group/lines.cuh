@@ -1,0 +1,99 @@
+#pragma once
+
+// Lines: how a warp walks over the values of a front, P neighbouring values per lane at a time, in
+// rising order and without gaps. A front that looks at the value on the left has a type Line, what
+// the warp carries from one step to the next:
+//
+//   startLine(first) makes it; `first` is the index of the walk's first value, one for the warp.
+//   line(state, at, n, x): the P values from index `at` on, of which n exist, for this lane; lane l
+//     is at P * l behind lane 0. All lanes call it together.
+//   one(at): a single value once more, by any thread.
+//
+// Fronts of pieces need no state. Device code only; must compile with NVRTC.
+
+#include "backends/cuda/group/front.cuh"
+
+namespace fz::group {
+
+template <class Front>
+inline constexpr bool kHasLines = requires { typename Front::Line; };
+
+/// A single value of any front, without what its ops would note about it.
+template <class Front>
+__device__ __forceinline__ typename Front::Value oneOf(const Front& front, std::uint64_t at) {
+  if constexpr (requires { front.one(at); }) {
+    return front.one(at);
+  } else {
+    typename Front::Value x[1];
+    front.piece(at, 1, x);
+    return x[0];
+  }
+}
+
+struct NoLine {};
+
+/// A walk over any front that has pieces or lines.
+template <class Front, bool kState = kHasLines<Front>>
+struct LineWalk {
+  const Front& front;
+
+  __device__ __forceinline__ LineWalk(const Front& f, std::uint64_t /*first*/) : front(f) {}
+  template <unsigned P>
+  __device__ __forceinline__ void next(std::uint64_t at, unsigned n, typename Front::Value (&x)[P]) {
+    front.piece(at, n, x);
+  }
+};
+template <class Front>
+struct LineWalk<Front, true> {
+  const Front& front;
+  typename Front::Line state;
+
+  __device__ __forceinline__ LineWalk(const Front& f, std::uint64_t first)
+      : front(f), state(f.startLine(first)) {}
+  template <unsigned P>
+  __device__ __forceinline__ void next(std::uint64_t at, unsigned n, typename Front::Value (&x)[P]) {
+    front.line(state, at, n, x);
+  }
+};
+
+/// Rows (see front.cuh) from lines or pieces, through shared memory.
+template <unsigned N, class Front>
+__device__ __forceinline__ void rowsOfLines(const Front& front,
+                                            std::uint64_t first,
+                                            uint4* staging,
+                                            typename Front::Value (&v)[N]) {
+  using V = typename Front::Value;
+  constexpr unsigned kCount = Vec16<V>::kCount;
+  constexpr unsigned kPieces = N / kCount;
+  static_assert(kPieces * kCount == N);
+  const unsigned lane = cuda::laneId();
+  const std::uint64_t n = front.count();
+  LineWalk<Front> walk(front, first);
+#pragma unroll
+  for (unsigned j = 0; j < kPieces; ++j) {
+    const unsigned i = j * cuda::kWarp + lane;
+    Vec16<V> piece;
+    walk.next(first + i * kCount, valuesFrom(first + i * kCount, n), piece.v);
+    if constexpr (kPieces == 1) {
+#pragma unroll
+      for (unsigned k = 0; k < kCount; ++k) {
+        v[k] = piece.v[k];
+      }
+      return;
+    }
+    staging[stagedAt<kPieces>(i / kPieces, i % kPieces)] = piece.raw;
+  }
+  __syncwarp();
+#pragma unroll
+  for (unsigned c = 0; c < kPieces; ++c) {
+    Vec16<V> piece;
+    piece.raw = staging[stagedAt<kPieces>(lane, c)];
+#pragma unroll
+    for (unsigned k = 0; k < kCount; ++k) {
+      v[c * kCount + k] = piece.v[k];
+    }
+  }
+  __syncwarp();
+}
+
+}  // namespace fz::group
