@@ -50,12 +50,13 @@ std::string shuffle(unsigned width, const std::string& from, unsigned block = 16
 
 std::vector<Chain> chains() {
   std::vector<Chain> all;
-  const std::string wide = "quant_radius = 1073741824\n";
   const std::string zigzag = "zigzag_codes = true\n";
+  const std::string wide = "quant_radius = 1073741824\n";
+  const std::string plain = wide + "zigzag_codes = false\n";
   for (const std::string type : {"float32", "float64"}) {
     for (const std::string mode : {"ABS", "NOA", "REL"}) {
       all.push_back({"Pfpl_" + mode + "_" + type,
-                     quantizer(type, "uint32", mode, wide) + difference(16384) + shuffle(4, "d") +
+                     quantizer(type, "uint32", mode, plain) + difference(16384) + shuffle(4, "d") +
                          stage("c", "RZE", "s"),
                      4, 4});
     }
@@ -63,17 +64,31 @@ std::vector<Chain> chains() {
                    quantizer(type, "uint16", "NOA", zigzag) + shuffle(2, "q") +
                        stage("c", "RZE", "s"),
                    3, 3});
+    all.push_back({"Bitplane_" + type,
+                   quantizer(type, "uint16", "NOA", zigzag) +
+                       stage("c", "BitplaneRZE", "q", "", "codes"),
+                   2, 2});
     all.push_back({"ShuffleU32_" + type,
                    quantizer(type, "uint32", "ABS", wide + zigzag) + shuffle(4, "q") +
                        stage("c", "RZE", "s"),
                    3, 3});
   }
+  for (const std::string type : {"float32", "float64"}) {
+    const std::string predict =
+        "[[stage]]\nname = \"q\"\ntype = \"LorenzoQuant\"\ninput_type = \"" + type +
+        "\"\ncode_type = \"uint16\"\nerror_bound = 1e-3\nquant_radius = 500\n";
+    all.push_back({"Fzgpu_" + type, predict + stage("c", "BitplaneRZE", "q", "", "codes"), 2, 2});
+    all.push_back({"LorenzoQuantRze_" + type,
+                   predict + "error_bound_mode = \"NOA\"\nzigzag_codes = true\n" + shuffle(2, "q") +
+                       stage("c", "RZE", "s"),
+                   3, 3});
+  }
   all.push_back({"SmallUnits",
-                 quantizer("float32", "uint32", "ABS", wide) + difference(4096) +
+                 quantizer("float32", "uint32", "ABS", plain) + difference(4096) +
                      shuffle(4, "d", 4096) + stage("c", "RZE", "s"),
                  4, 4});
   all.push_back({"TinyDifferences",
-                 quantizer("float32", "uint32", "ABS", wide) + difference(8) +
+                 quantizer("float32", "uint32", "ABS", plain) + difference(8) +
                      shuffle(4, "d", 8192) + stage("c", "RZE", "s", "levels = 2\n"),
                  4, 4});
   return all;

@@ -74,6 +74,7 @@ struct Pieces {
   uint4 bytes[kRowsPerWarp];
   cuda::PieceNumbers marks;
   cuda::PieceNumbers before;
+  unsigned rows;  ///< a bit for each row of the warp that is not all zeros
 };
 
 /// What a block has in hand.
@@ -131,22 +132,42 @@ __device__ __forceinline__ void readPieces(const Front& front,
   }
 }
 
-/// Clears `stored` and makes bitmap 1. A barrier must follow.
+/// Makes bitmap 1 and ranks in the rows; rows of zeros, of which whole planes consist, cost little.
+/// A barrier must follow.
 template <std::uint32_t kChunkBytes>
-__device__ __forceinline__ void markPieces(std::uint32_t* stored,
-                                           EncodeWork<kChunkBytes>& work,
-                                           Pieces& pieces) {
-  for (unsigned i = threadIdx.x; i < EncodeWork<kChunkBytes>::kStoredBytes / 16;
-       i += EncodeWork<kChunkBytes>::kThreads) {
-    reinterpret_cast<uint4*>(stored)[i] = make_uint4(0, 0, 0, 0);
+__device__ __forceinline__ void markPieces(EncodeWork<kChunkBytes>& work, Pieces& pieces) {
+  pieces.rows = 0;
+#pragma unroll
+  for (unsigned r = 0; r < kRowsPerWarp; ++r) {
+    const uint4& b = pieces.bytes[r];
+    const bool any = __any_sync(kAllLanes, (b.x | b.y | b.z | b.w) != 0);
+    pieces.rows |= any ? 1u << r : 0u;
   }
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; ++r) {
-    const std::uint32_t marks = cuda::byteMarks16(pieces.bytes[r]);
+    const std::uint32_t marks =
+        (pieces.rows >> r & 1u) != 0 ? cuda::byteMarks16(pieces.bytes[r]) : 0u;
     pieces.marks.set(r, marks);
     work.bitmap1[pieceAt(r) / 16] = static_cast<std::uint16_t>(marks);
   }
-  cuda::rankInRows(pieces.marks, pieces.before, work.row_sums);
+  if (pieces.rows != 0) {
+    cuda::rankInRows(pieces.marks, pieces.before, work.row_sums);
+  } else {
+    if (laneId() < kRowsPerWarp) {
+      work.row_sums[warpId() * kRowsPerWarp + laneId()] = 0;
+    }
+    pieces.before = {};
+  }
+}
+
+/// Clears what a chunk of which n_kept bytes are kept can take, unless it is raw.
+template <std::uint32_t kChunkBytes>
+__device__ __forceinline__ void clearStored(const Chunk& chunk, std::uint32_t n_kept) {
+  const std::uint32_t n_most =
+      n_kept + chunk.shape.n_bytes[1] + chunk.shape.n_bytes[2] + chunk.shape.n_bytes[3] + 24;
+  for (unsigned i = threadIdx.x; i < n_most / 16; i += EncodeWork<kChunkBytes>::kThreads) {
+    reinterpret_cast<uint4*>(chunk.stored)[i] = make_uint4(0, 0, 0, 0);
+  }
 }
 
 /// Warp 0: bitmaps 3 and 4, with which the entry is known and published; then everything of the
@@ -220,6 +241,8 @@ __device__ __forceinline__ std::uint32_t packChunk(const Chunk& chunk,
     work.bitmap2[t] = static_cast<std::uint8_t>(marks);
     before = cuda::blockExclusiveSum<EncodeWork<kChunkBytes>::kThreads, std::uint32_t>(
         __popc(marks), work.warp_sums, &kept[1]);
+  } else {
+    __syncthreads();  // `stored` has been cleared
   }
   if (warpId() == 0) {
     packUpperLevels(chunk, kept, work);
@@ -239,7 +262,7 @@ __device__ __forceinline__ std::uint32_t packChunk(const Chunk& chunk,
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; ++r) {
     const std::uint32_t m = pieces.marks[r];
-    if (__any_sync(kAllLanes, m != 0)) {
+    if ((pieces.rows >> r & 1u) != 0) {
       const uint4 b = pieces.bytes[r];
       const std::uint32_t n_first = __popc(m & 0xFFu);
       cuda::putBytes(chunk.stored, pieces.before[r],
@@ -291,7 +314,7 @@ __device__ __forceinline__ void encodeChunk(const Front& front,
   Pieces pieces;
   readPieces<kChunkBytes>(front, std::uint64_t{chunk.index} * kChunkBytes, chunk.shape.n_bytes[0],
                           chunk.stored, pieces);
-  markPieces(chunk.stored, work, pieces);
+  markPieces(work, pieces);
   __syncthreads();
   const std::uint32_t n_kept =
       cuda::addRowsBefore<EncodeWork<kChunkBytes>::kRows>(pieces.before, work.row_sums);
@@ -302,11 +325,10 @@ __device__ __forceinline__ void encodeChunk(const Front& front,
     if (threadIdx.x == 0) {
       chunk.look_back.publish(chunk.index, entry & ~kRawFlag);
       work.entry[chunk.side] = entry;
-      if ((entry & kRawFlag) == 0) {
-        cuda::putBytes(chunk.stored, 0, chunk.shape.n_bytes[0], kTagBytes);
-      }
+      chunk.stored[0] = chunk.shape.n_bytes[0];  // the tag of a chunk of zeros
     }
   } else {
+    clearStored<kChunkBytes>(chunk, n_kept);
     entry = packChunk(chunk, pieces, n_kept, work);
   }
   if ((entry & kRawFlag) != 0) {
@@ -353,6 +375,9 @@ __device__ __forceinline__ void writeChunk(const RzeArgs& args,
 template <std::uint32_t kChunkBytes, class Front>
 __device__ __forceinline__ void encodeChunks(const RzeArgs& args, const Front& front) {
   __shared__ EncodeWork<kChunkBytes> work;
+  if (!group::isNeeded(front)) {
+    return;
+  }
   const std::uint64_t n_bytes = front.count() * sizeof(typename Front::Value);
   if (n_bytes == 0 || n_bytes > kMaxInputBytes) {
     finishWithoutChunks(args, n_bytes);

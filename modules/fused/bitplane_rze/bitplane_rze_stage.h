@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "fz/simple_stage.h"
@@ -21,6 +22,12 @@ class BitplaneRZEStage final : public SimpleStage {
  public:
   const StageDescriptor& descriptor() const override { return bitplane_rze::descriptor(); }
   std::vector<DeviceField> deviceFields() const override { return {{0, 8, 0}}; }
+#if FZ_HAVE_CUDA
+  TileOp tileOp(Backend backend) const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override;
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
+#endif
 
  protected:
   DataType inputType() const override { return DataType::UINT16; }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "fz/bound.h"
@@ -110,6 +111,13 @@ class LorenzoQuantStage final : public SimpleStage {
   }
   const StageDescriptor& descriptor() const override { return lorenzo_quant::descriptor(); }
   std::vector<DeviceField> deviceFields() const override { return lorenzo_quant::deviceFields(); }
+#if FZ_HAVE_CUDA
+  TileOp tileOp(Backend backend) const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override;
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
+  void endGroupCuda(const CudaRun& run, const GroupRun& group) override;
+#endif
 
  protected:
   DataType inputType() const override { return kDataTypeOf<TInput>; }
@@ -142,6 +150,13 @@ class LorenzoQuantStage final : public SimpleStage {
     bool wide = false;  ///< some delta is beyond the integers of this type
   };
 
+#if FZ_HAVE_CUDA
+  /// A run on a device, and what limits its launches; takes working memory.
+  struct CudaEncoding;
+  struct CudaDecoding;
+  CudaEncoding cudaEncoding(const CudaRun& run);
+  CudaDecoding cudaDecoding(const CudaRun& run);
+#endif
   LorenzoQuantConfig configFromSettings() const;
   /// Throws Error(kBadSize) for inputs that are no whole values, or too many.
   std::uint32_t checkedCount(std::size_t n_bytes) const;

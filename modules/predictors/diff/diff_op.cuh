@@ -21,6 +21,7 @@ struct DiffOp {
     using Value = U;
     static constexpr bool kHasRows = true;
     static constexpr bool kBlockWide = true;
+    static constexpr bool kCanFetch = false;
 
     std::uint64_t chunk_values;
     Inner inner;
@@ -30,6 +31,7 @@ struct DiffOp {
 
     __device__ __forceinline__ std::uint64_t count() const { return inner.count(); }
     __device__ __forceinline__ bool begin(std::uint64_t n) const { return inner.begin(n); }
+    __device__ __forceinline__ bool isNeeded() const { return group::isNeeded(inner); }
     __device__ __forceinline__ void finish() const { inner.finish(); }
 
     struct Line {
@@ -61,23 +63,12 @@ struct DiffOp {
       if (startsChunk(at)) {
         left = 0;
       }
-      // Chunks of fewer values than a piece begin inside it too.
-      const bool is_fine = chunk_values != 0 && chunk_values < P;
+      U own[P];
 #pragma unroll
       for (unsigned k = 0; k < P; ++k) {
-        const U own = static_cast<U>(values[k]);
-        if (k != 0 && is_fine && startsChunk(at + k)) {
-          left = 0;
-        }
-        x[k] = delta::toCode<kCode>(delta::minus(own, left));
-        left = own;
+        own[k] = static_cast<U>(values[k]);
       }
-      if (n < P) {
-#pragma unroll
-        for (unsigned k = 0; k < P; ++k) {
-          x[k] = k < n ? x[k] : U{0};
-        }
-      }
+      differences(at, n, left, own, x);
     }
 
     __device__ __forceinline__ U one(std::uint64_t at) const {
@@ -89,6 +80,36 @@ struct DiffOp {
     template <unsigned N>
     __device__ __forceinline__ void load(std::uint64_t first, uint4* staging, U (&v)[N]) const {
       group::rowsOfLines<N>(*this, first, staging, v);
+    }
+
+    /// All threads of a block; the left neighbours of warps come from the warps before.
+    template <unsigned N>
+    __device__ __forceinline__ void loadBlock(std::uint64_t first, uint4* staging, U (&v)[N]) const {
+      __shared__ U lasts[32];
+      typename Inner::Value values[N];
+      group::rowsOfLines<N>(inner, first, staging, values);
+      U own[N];
+#pragma unroll
+      for (unsigned k = 0; k < N; ++k) {
+        own[k] = static_cast<U>(values[k]);
+      }
+      U left = fromLane(own[N - 1], cuda::laneId() - 1u);
+      if (cuda::laneId() == cuda::kWarp - 1) {
+        lasts[cuda::warpId()] = own[N - 1];
+      }
+      if (threadIdx.x == 0 && !startsChunk(first)) {
+        left = static_cast<U>(group::oneOf(inner, first - 1));
+      }
+      __syncthreads();
+      if (cuda::laneId() == 0 && cuda::warpId() != 0) {
+        left = lasts[cuda::warpId() - 1];
+      }
+      const std::uint64_t at = first + cuda::laneId() * N;
+      if (startsChunk(at)) {
+        left = 0;
+      }
+      const std::uint64_t n = inner.count();
+      differences(at, group::valuesFrom(at, n), left, own, v);
     }
 
     /// Has a barrier, and needs another one before it is called again.
@@ -140,6 +161,29 @@ struct DiffOp {
     }
 
    private:
+    /// Codes of neighbouring values, the first n of which exist; `left` stands before them.
+    template <unsigned P>
+    __device__ __forceinline__ void differences(
+        std::uint64_t at, unsigned n, U left, const U (&own)[P], U (&x)[P]) const {
+      if (chunk_values - 1 >= P - 1) {  // also for 0: one chunk
+#pragma unroll
+        for (unsigned k = 0; k < P; ++k) {
+          x[k] = delta::toCode<kCode>(delta::minus(own[k], k == 0 ? left : own[k - 1]));
+        }
+      } else {  // chunks begin inside too
+#pragma unroll
+        for (unsigned k = 0; k < P; ++k) {
+          const U before = k == 0 ? left : startsChunk(at + k) ? U{0} : own[k - 1];
+          x[k] = delta::toCode<kCode>(delta::minus(own[k], before));
+        }
+      }
+      if (n < P) {
+#pragma unroll
+        for (unsigned k = 0; k < P; ++k) {
+          x[k] = k < n ? x[k] : U{0};
+        }
+      }
+    }
     /// A chunk of 0 is one chunk: only index 0 starts it.
     __device__ __forceinline__ bool startsChunk(std::uint64_t at) const {
       return (at & (chunk_values - 1)) == 0;

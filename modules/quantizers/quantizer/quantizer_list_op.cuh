@@ -5,7 +5,7 @@
 // afterwards. Decoding leaves the places of outliers to the scattering that follows. Device code
 // only.
 
-#include "backends/cuda/group/front.cuh"
+#include "backends/cuda/group/lines.cuh"
 #include "quantizers/quantizer/quantizer_list_op.h"
 #include "quantizers/quantizer/quantizer_rel_coder.cuh"
 #include "quantizers/quantizer/quantizer_tile.cuh"
@@ -71,6 +71,7 @@ struct ListOp {
     using Coding = device::ListCoding<T, C, kForm>;
     static constexpr bool kHasRows = false;
     static constexpr bool kBlockWide = Inner::kBlockWide;
+    static constexpr bool kCanFetch = false;
     static constexpr bool kNeedsRoots =
         Coding::kDecode == device::DecodeForm::kRel && sizeof(T) == 4;
     static constexpr unsigned kTileValues =
@@ -104,6 +105,7 @@ struct ListOp {
       }
       return head.ok && n == head.n_values && inner.begin(n);
     }
+    __device__ __forceinline__ bool isNeeded() const { return group::isNeeded(inner); }
     __device__ __forceinline__ void finish() const { inner.finish(); }
 
     template <unsigned P>

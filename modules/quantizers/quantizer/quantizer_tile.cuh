@@ -153,25 +153,25 @@ struct AbsCoder {
   /// Codes of neighbouring values; the bits of those that were refused.
   template <unsigned kCount>
   __device__ __forceinline__ unsigned encode(const T (&x)[kCount], C (&codes)[kCount]) const {
+    bool all_quick = true;
+#pragma unroll
+    for (unsigned e = 0; e < kCount; ++e) {
+      std::int32_t bin = 0;
+      all_quick = all_quick & quickBin<QuickCheck::kAll>(x[e], rule, bin);
+      codes[e] = codeOf<C>(bin, kZigzag);
+    }
+    return all_quick ? 0u : encodeSlowly(x, codes);
+  }
+
+ private:
+  template <unsigned kCount>
+  __device__ __forceinline__ unsigned encodeSlowly(const T (&x)[kCount], C (&codes)[kCount]) const {
     unsigned refused = 0;
 #pragma unroll
     for (unsigned e = 0; e < kCount; ++e) {
       std::int32_t bin = 0;
-      const bool ok = tryBin(x[e], rule, bin);
+      refused |= (findBin(x[e], *wide, bin) ? 0u : 1u) << e;
       codes[e] = codeOf<C>(bin, kZigzag);
-      refused |= (ok ? 0u : 1u) << e;
-    }
-    if constexpr (sizeof(T) == 4) {
-      if (refused != 0) {
-#pragma unroll
-        for (unsigned e = 0; e < kCount; ++e) {
-          std::int32_t bin = 0;
-          if ((refused >> e & 1u) != 0 && tryBinWide(x[e], *wide, bin)) {
-            codes[e] = codeOf<C>(bin, kZigzag);
-            refused ^= 1u << e;
-          }
-        }
-      }
     }
     return refused;
   }

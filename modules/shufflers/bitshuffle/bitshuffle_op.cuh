@@ -30,28 +30,31 @@ struct ThreadPlanes<4> {
   /// Place of the part among those of its plane.
   static __device__ __forceinline__ unsigned place(unsigned index) { return index ^ 1u; }
 
-  template <class Store>
-  static __device__ __forceinline__ void encode(const Element (&v)[16], Store store) {
-    std::uint32_t a[16];
+  /// Planes k and 16 + k, counted from bit 0, in the halves of a[k].
+  static __device__ __forceinline__ void encode(const Element (&v)[16], std::uint32_t (&a)[16]) {
 #pragma unroll
     for (unsigned k = 0; k < 16; ++k) {
       a[k] = v[15 - k];
     }
     swapBytes(a);
     transposeBytes(a);
+  }
+  template <class Store>
+  static __device__ __forceinline__ void each(const std::uint32_t (&a)[16], Store store) {
 #pragma unroll
-    for (unsigned k = 0; k < 16; ++k) {  // planes k and 16 + k in the halves, counted from bit 0
+    for (unsigned k = 0; k < 16; ++k) {
       store(31 - k, static_cast<Part>(a[k]));
       store(15 - k, static_cast<Part>(a[k] >> 16));
     }
   }
   template <class Load>
-  static __device__ __forceinline__ void decode(Load load, Element (&v)[16]) {
-    std::uint32_t a[16];
+  static __device__ __forceinline__ void gather(Load load, std::uint32_t (&a)[16]) {
 #pragma unroll
     for (unsigned k = 0; k < 16; ++k) {
       a[k] = std::uint32_t{load(31 - k)} | std::uint32_t{load(15 - k)} << 16;
     }
+  }
+  static __device__ __forceinline__ void decode(std::uint32_t (&a)[16], Element (&v)[16]) {
     transposeBytes(a);
     swapBytes(a);
 #pragma unroll
@@ -70,29 +73,31 @@ struct ThreadPlanes<2> {
   static constexpr unsigned kPlanes = 16;
   static __device__ __forceinline__ unsigned place(unsigned index) { return index; }
 
-  template <class Store>
-  static __device__ __forceinline__ void encode(const Element (&v)[32], Store store) {
+  static __device__ __forceinline__ void encode(const Element (&v)[32], std::uint32_t (&a)[16]) {
     std::uint32_t words[16];
-    std::uint32_t planes[16];
 #pragma unroll
     for (unsigned k = 0; k < 16; ++k) {
       words[k] = std::uint32_t{v[2 * k]} | std::uint32_t{v[2 * k + 1]} << 16;
     }
-    planesOf16(words, planes);
+    planesOf16(words, a);
+  }
+  template <class Store>
+  static __device__ __forceinline__ void each(const std::uint32_t (&a)[16], Store store) {
 #pragma unroll
     for (unsigned k = 0; k < 16; ++k) {
-      store(15 - k, planes[k]);
+      store(15 - k, a[k]);
     }
   }
   template <class Load>
-  static __device__ __forceinline__ void decode(Load load, Element (&v)[32]) {
-    std::uint32_t words[16];
-    std::uint32_t planes[16];
+  static __device__ __forceinline__ void gather(Load load, std::uint32_t (&a)[16]) {
 #pragma unroll
     for (unsigned k = 0; k < 16; ++k) {
-      planes[k] = load(15 - k);
+      a[k] = load(15 - k);
     }
-    elementsOf16(planes, words);
+  }
+  static __device__ __forceinline__ void decode(std::uint32_t (&a)[16], Element (&v)[32]) {
+    std::uint32_t words[16];
+    elementsOf16(a, words);
 #pragma unroll
     for (unsigned k = 0; k < 16; ++k) {
       v[2 * k] = static_cast<Element>(words[k]);
@@ -114,6 +119,7 @@ struct BitshuffleOp {
     static constexpr bool kHasChunks = true;
     static constexpr bool kHasRows = false;
     static constexpr bool kBlockWide = true;
+    static constexpr bool kCanFetch = false;
     static constexpr unsigned kElements = Planes::kElements;
     static constexpr unsigned kThreadBytes = kElements * kBytes;
     static constexpr unsigned kStagingPieces = cuda::kWarp * kThreadBytes / 16;  // of a warp
@@ -126,6 +132,7 @@ struct BitshuffleOp {
 
     __device__ __forceinline__ std::uint64_t count() const { return inner.count(); }
     __device__ __forceinline__ bool begin(std::uint64_t n) const { return inner.begin(n); }
+    __device__ __forceinline__ bool isNeeded() const { return group::isNeeded(inner); }
     __device__ __forceinline__ void finish() const { inner.finish(); }
 
     template <unsigned kThreads>
@@ -133,19 +140,24 @@ struct BitshuffleOp {
                                          std::uint32_t n_here,
                                          uint4* chunk) const {
       Value v[kElements];
-      group::rowsOfLines<kElements>(inner, firstOf(begin), chunk + cuda::warpId() * kStagingPieces,
+      group::rowsOfBlock<kElements>(inner, firstOf(begin), chunk + cuda::warpId() * kStagingPieces,
                                     v);
       typename Planes::Element e[kElements];
 #pragma unroll
       for (unsigned k = 0; k < kElements; ++k) {
         e[k] = static_cast<typename Planes::Element>(v[k]);
       }
-      __syncthreads();
       const Spot spot(block_bytes);
       if (spot.block_end <= n_here) {
         Part* parts = spot.parts(chunk);
-        const unsigned plane_parts = spot.planeParts(block_bytes);
-        Planes::encode(e, [&](unsigned plane, Part part) { parts[plane * plane_parts] = part; });
+        std::uint32_t a[16];
+        Planes::encode(e, a);
+        if (block_bytes == kThreads * kThreadBytes) {  // places that are known when compiled
+          Planes::each(a, [&](unsigned plane, Part part) { parts[plane * kThreads] = part; });
+        } else {
+          const unsigned plane_parts = spot.planeParts(block_bytes);
+          Planes::each(a, [&](unsigned plane, Part part) { parts[plane * plane_parts] = part; });
+        }
       } else {  // behind the last whole block: as it is
         cuda::Vec16<typename Planes::Element> piece;
 #pragma unroll
@@ -169,8 +181,14 @@ struct BitshuffleOp {
       const Spot spot(block_bytes);
       if (spot.block_end <= n_here) {
         const Part* parts = spot.parts(chunk);
-        const unsigned plane_parts = spot.planeParts(block_bytes);
-        Planes::decode([&](unsigned plane) { return parts[plane * plane_parts]; }, e);
+        std::uint32_t a[16];
+        if (block_bytes == kThreads * kThreadBytes) {
+          Planes::gather([&](unsigned plane) { return parts[plane * kThreads]; }, a);
+        } else {
+          const unsigned plane_parts = spot.planeParts(block_bytes);
+          Planes::gather([&](unsigned plane) { return parts[plane * plane_parts]; }, a);
+        }
+        Planes::decode(a, e);
       } else {
         cuda::Vec16<typename Planes::Element> piece;
 #pragma unroll

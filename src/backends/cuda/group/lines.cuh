@@ -18,6 +18,16 @@ namespace fz::group {
 template <class Front>
 inline constexpr bool kHasLines = requires { typename Front::Line; };
 
+/// Whether the pass that runs is wanted (see GroupRun::pass).
+template <class Front>
+__device__ __forceinline__ bool isNeeded(const Front& front) {
+  if constexpr (requires { front.isNeeded(); }) {
+    return front.isNeeded();
+  } else {
+    return true;
+  }
+}
+
 /// A single value of any front, without what its ops would note about it.
 template <class Front>
 __device__ __forceinline__ typename Front::Value oneOf(const Front& front, std::uint64_t at) {
@@ -29,8 +39,6 @@ __device__ __forceinline__ typename Front::Value oneOf(const Front& front, std::
     return x[0];
   }
 }
-
-struct NoLine {};
 
 /// A walk over any front that has pieces or lines.
 template <class Front, bool kState = kHasLines<Front>>
@@ -69,19 +77,22 @@ __device__ __forceinline__ void rowsOfLines(const Front& front,
   const unsigned lane = cuda::laneId();
   const std::uint64_t n = front.count();
   LineWalk<Front> walk(front, first);
+  if (first + cuda::kWarp * N <= n) {
 #pragma unroll
-  for (unsigned j = 0; j < kPieces; ++j) {
-    const unsigned i = j * cuda::kWarp + lane;
-    Vec16<V> piece;
-    walk.next(first + i * kCount, valuesFrom(first + i * kCount, n), piece.v);
-    if constexpr (kPieces == 1) {
-#pragma unroll
-      for (unsigned k = 0; k < kCount; ++k) {
-        v[k] = piece.v[k];
-      }
-      return;
+    for (unsigned j = 0; j < kPieces; ++j) {
+      const unsigned i = j * cuda::kWarp + lane;
+      Vec16<V> piece;
+      walk.next(first + i * kCount, kCount, piece.v);
+      staging[stagedAt<kPieces>(i / kPieces, i % kPieces)] = piece.raw;
     }
-    staging[stagedAt<kPieces>(i / kPieces, i % kPieces)] = piece.raw;
+  } else {
+#pragma unroll 1
+    for (unsigned j = 0; j < kPieces; ++j) {
+      const unsigned i = j * cuda::kWarp + lane;
+      Vec16<V> piece;
+      walk.next(first + i * kCount, valuesFrom(first + i * kCount, n), piece.v);
+      staging[stagedAt<kPieces>(i / kPieces, i % kPieces)] = piece.raw;
+    }
   }
   __syncwarp();
 #pragma unroll
@@ -94,6 +105,43 @@ __device__ __forceinline__ void rowsOfLines(const Front& front,
     }
   }
   __syncwarp();
+}
+
+/// Rows to shared memory, where line j of the warp finds its pieces at
+/// stagedAt<kPieces>(i / kPieces, i % kPieces) with i = 32 j + lane.
+template <class V, unsigned N>
+__device__ __forceinline__ void stageRows(uint4* staging, const V (&v)[N]) {
+  constexpr unsigned kCount = Vec16<V>::kCount;
+  constexpr unsigned kPieces = N / kCount;
+#pragma unroll
+  for (unsigned c = 0; c < kPieces; ++c) {
+    Vec16<V> piece;
+#pragma unroll
+    for (unsigned k = 0; k < kCount; ++k) {
+      piece.v[k] = v[c * kCount + k];
+    }
+    staging[stagedAt<kPieces>(cuda::laneId(), c)] = piece.raw;
+  }
+  __syncwarp();
+}
+
+/// Rows by all threads of a block together, `first` rising by 32 * N from warp to warp. Has one
+/// barrier, behind the last use of `staging`.
+template <unsigned N, class Front>
+__device__ __forceinline__ void rowsOfBlock(const Front& front,
+                                            std::uint64_t first,
+                                            uint4* staging,
+                                            typename Front::Value (&v)[N]) {
+  if constexpr (requires { front.template loadBlock<N>(first, staging, v); }) {
+    front.template loadBlock<N>(first, staging, v);
+  } else {
+    if constexpr (Front::kHasRows && !kHasLines<Front>) {
+      front.template load<N>(first, staging, v);
+    } else {
+      rowsOfLines<N>(front, first, staging, v);
+    }
+    __syncthreads();
+  }
 }
 
 }  // namespace fz::group

@@ -12,6 +12,12 @@ std::vector<std::span<const BuiltinGroup>> builtinGroups();
 
 // One function per file.
 std::span<const BuiltinGroup> pfplF32Groups();
+std::span<const BuiltinGroup> pfplF64Groups();
 std::span<const BuiltinGroup> shuffleF32Groups();
+std::span<const BuiltinGroup> shuffleF64Groups();
+std::span<const BuiltinGroup> bitplaneF32Groups();
+std::span<const BuiltinGroup> bitplaneF64Groups();
+std::span<const BuiltinGroup> lorenzoQuantF32Groups();
+std::span<const BuiltinGroup> lorenzoQuantF64Groups();
 
 }  // namespace fz::cuda
