@@ -22,11 +22,28 @@ std::uint32_t launchChunks(std::uint64_t n_bytes, std::size_t chunk_bytes) {
   return static_cast<std::uint32_t>(bits::ceilDiv(n_most, std::uint64_t{chunk_bytes}));
 }
 
+/// Words of the look-back, zero; see rze_cuda.h.
+std::span<std::uint64_t> encodeStates(Scratch& scratch,
+                                      const CudaRun& run,
+                                      std::uint32_t n_chunks) {
+  const auto states = scratch.get<std::uint64_t>(run.pool, std::size_t{n_chunks} + 1);
+  FZ_CUDA_CHECK(cudaMemsetAsync(states.data(), 0, states.size_bytes(), run.stream));
+  return states;
+}
+std::span<std::uint64_t> decodeStates(Scratch& scratch,
+                                      const CudaRun& run,
+                                      std::uint32_t n_chunks) {
+  const std::size_t n_blocks = rze::placeBlocks(n_chunks);
+  const auto states = scratch.get<std::uint64_t>(run.pool, n_chunks + n_blocks);
+  FZ_CUDA_CHECK(cudaMemsetAsync(states.data() + n_chunks, 0, n_blocks * sizeof(std::uint64_t),
+                                run.stream));
+  return states;
+}
+
 rze::CudaArgs makeArgs(const CudaRun& run,
                        std::uint32_t n_chunks,
                        int levels,
                        std::span<std::uint64_t> states) {
-  FZ_CUDA_CHECK(cudaMemsetAsync(states.data(), 0, states.size_bytes(), run.stream));
   return {run.inputs[0], run.outputs[0], run.record,
           states.data(), n_chunks,       static_cast<std::uint32_t>(levels)};
 }
@@ -42,7 +59,7 @@ void RZEStage::encodeCuda(const CudaRun& run) {
   FZ_REQUIRE(!size.isExact() || size.n_bytes <= rze::kMaxInputBytes, ErrorCode::kBadSize,
              "RZE: input of at most {} bytes needed, {} came", rze::kMaxInputBytes, size.n_bytes);
   const std::uint32_t n_chunks = launchChunks(size.n_bytes, chunk_bytes_);
-  const auto states = look_back_.get<std::uint64_t>(run.pool, std::size_t{n_chunks} + 1);
+  const auto states = encodeStates(look_back_, run, n_chunks);
   rze::launchEncode(makeArgs(run, n_chunks, levels_, states),
                     static_cast<std::uint32_t>(chunk_bytes_), run.stream);
 }
@@ -57,7 +74,7 @@ void RZEStage::decodeCuda(const CudaRun& run) {
     decodedBytes(std::array{static_cast<std::size_t>(size.n_bytes)});  // says more than a kernel
   }
   const std::uint32_t n_chunks = launchChunks(run.outputs[0].capacity_bytes, chunk_bytes_);
-  const auto states = look_back_.get<std::uint64_t>(run.pool, std::size_t{n_chunks} + 1);
+  const auto states = decodeStates(look_back_, run, n_chunks);
   rze::launchDecode(makeArgs(run, n_chunks, levels_, states),
                     static_cast<std::uint32_t>(chunk_bytes_), run.stream);
 }
@@ -88,8 +105,13 @@ void RZEStage::beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupAr
                "RZE: input of at most {} bytes needed, {} came", rze::kMaxInputBytes, size.n_bytes);
   }
   const auto n_chunks = static_cast<std::uint32_t>(group.n_tiles);
-  const auto states = look_back_.get<std::uint64_t>(run.pool, std::size_t{n_chunks} + 1);
-  args.add<rze::RzeArgs>(makeArgs(run, n_chunks, levels_, states));
+  const auto states = isInverse() ? decodeStates(look_back_, run, n_chunks)
+                                  : encodeStates(look_back_, run, n_chunks);
+  const rze::RzeArgs own = makeArgs(run, n_chunks, levels_, states);
+  if (isInverse()) {
+    rze::launchPlaces(own, static_cast<std::uint32_t>(chunk_bytes_), run.stream);
+  }
+  args.add(own);
 }
 
 void RZEStage::throwDeviceError(const StageRecord& record) const {

@@ -14,6 +14,13 @@ namespace fz::rze::device {
 
 constexpr std::uint32_t kBad = 0xFFFFFFFFu;  // instead of a position in a stored chunk
 
+/// What every block finds out about the stream.
+struct Stream {
+  std::uint64_t n_bytes;  ///< of the decoded data
+  std::uint64_t n_stream;
+  std::uint32_t n_chunks;
+};
+
 /// A block works on one chunk; a thread makes four pieces of 16 bytes of it.
 template <std::uint32_t kChunkBytes>
 struct DecodeWork {
@@ -33,6 +40,9 @@ struct DecodeWork {
   std::uint32_t warp_sums[kWarps];
   cuda::ByteSelectors expanding;
   std::uint32_t at;
+  bool is_open;
+  std::uint32_t entry;
+  Stream stream;
   std::uint64_t before;
 };
 
@@ -205,35 +215,81 @@ __device__ __forceinline__ uint4 expand16(const cuda::ByteSelectors& expanding,
   return make_uint4(out[0], out[1], out[2], out[3]);
 }
 
-/// What every block finds out about the stream.
-struct Stream {
-  std::uint64_t n_bytes;  ///< of the decoded data
-  std::uint64_t n_stream;
-  std::uint32_t n_chunks;
-};
-
-/// False when there is nothing to decode: no data, a buffer to be grown, or damage. Said once.
+/// What the stream says about itself; false when it contradicts the config.
 template <std::size_t kValueBytes>
-__device__ __forceinline__ bool openStream(const RzeArgs& args, std::uint32_t chunk_bytes, Stream& stream) {
-  const bool speaks = blockIdx.x == 0 && threadIdx.x == 0;
+__device__ __forceinline__ bool readStream(const RzeArgs& args,
+                                           std::uint32_t chunk_bytes,
+                                           Stream& stream) {
   const std::uint64_t n_bytes = args.record->value[kBytesSlot];
   const std::uint64_t n_stream = cuda::load(args.in.size);
   const std::uint64_t n_chunks = bits::ceilDiv(n_bytes, std::uint64_t{chunk_bytes});
-  bool good = n_bytes <= kMaxInputBytes && n_bytes % kValueBytes == 0 && n_stream >= minStreamBytes(n_chunks) &&
-              (n_stream == 0) == (n_chunks == 0);
+  stream = {n_bytes, n_stream, static_cast<std::uint32_t>(n_chunks)};
+  bool good = n_bytes <= kMaxInputBytes && n_bytes % kValueBytes == 0 &&
+              n_stream >= minStreamBytes(n_chunks) && (n_stream == 0) == (n_chunks == 0);
   if (good && n_chunks != 0) {
     const auto* words = reinterpret_cast<const std::uint32_t*>(args.in.data);
     good = words[0] == n_bytes && words[1] == n_chunks;
   }
+  return good;
+}
+
+/// False when there is nothing to decode: no data, a buffer to be grown, or damage. Said once.
+template <std::size_t kValueBytes>
+__device__ __forceinline__ bool openStream(const RzeArgs& args,
+                                           std::uint32_t chunk_bytes,
+                                           Stream& stream) {
+  const bool speaks = blockIdx.x == 0 && threadIdx.x == 0;
+  const bool good = readStream<kValueBytes>(args, chunk_bytes, stream);
   if (!good && speaks) {
     cuda::noteError(args.record, DeviceError::kCorrupt, 0);
     args.record->error_value = kHeaderIsWrong;
   }
   if (good && speaks && !args.out.size_known) {
-    cuda::publishSize(args.record, 0, n_bytes, args.out.capacity_bytes);
+    cuda::publishSize(args.record, 0, stream.n_bytes, args.out.capacity_bytes);
   }
-  stream = {n_bytes, n_stream, static_cast<std::uint32_t>(n_chunks)};
-  return good && n_bytes <= args.out.capacity_bytes;
+  return good && stream.n_bytes <= args.out.capacity_bytes;
+}
+
+/// Where the stored chunks begin, behind the entries, from a block of kPlaceThreads per
+/// kPlaceChunks chunks. The states of the look-back stand behind the places.
+__device__ __forceinline__ void placeChunks(const RzeArgs& args, std::uint32_t chunk_bytes) {
+  __shared__ std::uint64_t warp_sums[kPlaceThreads / kWarp];
+  __shared__ std::uint64_t before_block;
+  Stream stream;
+  const std::uint32_t first = blockIdx.x * kPlaceChunks + threadIdx.x * kPlaceEach;
+  if (!readStream<1>(args, chunk_bytes, stream) || blockIdx.x * kPlaceChunks >= stream.n_chunks) {
+    return;
+  }
+  const auto* entries = reinterpret_cast<const std::uint32_t*>(args.in.data + kHeaderBytes);
+  std::uint64_t sizes[kPlaceEach];
+  std::uint64_t own = 0;
+#pragma unroll
+  for (unsigned i = 0; i < kPlaceEach; ++i) {
+    sizes[i] = first + i < stream.n_chunks ? entries[first + i] & ~kRawFlag : 0u;
+    own += sizes[i];
+  }
+  std::uint64_t total = 0;
+  std::uint64_t before = cuda::blockExclusiveSum<kPlaceThreads>(own, warp_sums, &total);
+  if (warpId() == 0) {
+    const cuda::LookBack look_back{args.states + args.n_chunks};
+    if (laneId() == 0) {
+      look_back.publish(blockIdx.x, total);
+    }
+    __syncwarp();
+    const std::uint64_t prefix = look_back.prefix(blockIdx.x, total);
+    if (laneId() == 0) {
+      before_block = prefix;
+    }
+  }
+  __syncthreads();
+  before += before_block;
+#pragma unroll
+  for (unsigned i = 0; i < kPlaceEach; ++i) {
+    if (first + i < stream.n_chunks) {
+      args.states[first + i] = before;
+    }
+    before += sizes[i];
+  }
 }
 
 /// Hands a chunk over to the front. `staging` is the memory of the stored chunk.
@@ -268,7 +324,7 @@ __device__ __forceinline__ void putPieces(const Front& front,
         }
       }
       __syncthreads();
-      group::storeRows<kRowsPerWarp * kCount>(
+      group::putRows<kRowsPerWarp * kCount>(
           front, begin / sizeof(V) + warpId() * (kWarp * kRowsPerWarp * kCount), n_values,
           staging + warpId() * (kWarp * kRowsPerWarp), v);
     }
@@ -287,28 +343,28 @@ template <std::uint32_t kChunkBytes, class Front>
 __device__ __forceinline__ void decodeChunk(const RzeArgs& args, const Front& front) {
   using V = typename Front::Value;
   __shared__ DecodeWork<kChunkBytes> work;
-  Stream stream;
   const std::uint32_t chunk = blockIdx.x;
-  if (!openStream<sizeof(V)>(args, kChunkBytes, stream) ||
-      !front.begin(stream.n_bytes / sizeof(V)) || chunk >= stream.n_chunks) {
-    return;
-  }
-  const std::uint32_t entry =
-      reinterpret_cast<const std::uint32_t*>(args.in.data + kHeaderBytes)[chunk];
-  const std::uint32_t n_stored = entry & ~kRawFlag;
-  if (warpId() == 0) {
-    const cuda::LookBack look_back{args.states};
+  if (warpId() == 0) {  // one warp for all: the others have nothing to add
+    Stream found;
+    const bool is_open = openStream<sizeof(V)>(args, kChunkBytes, found) &&
+                         front.begin(found.n_bytes / sizeof(V)) && chunk < found.n_chunks;
     if (laneId() == 0) {
-      look_back.publish(chunk, n_stored);
-    }
-    __syncwarp();
-    const std::uint64_t before = look_back.prefix(chunk, n_stored);
-    if (laneId() == 0) {
-      work.before = before;
+      work.is_open = is_open;
+      if (is_open) {
+        work.entry = reinterpret_cast<const std::uint32_t*>(args.in.data + kHeaderBytes)[chunk];
+        work.before = args.states[chunk];
+        work.stream = found;
+      }
     }
   }
   work.expanding.setExpanding();
   __syncthreads();
+  if (!work.is_open) {
+    return;
+  }
+  const Stream stream = work.stream;
+  const std::uint32_t entry = work.entry;
+  const std::uint32_t n_stored = entry & ~kRawFlag;
   const std::uint64_t at =
       kHeaderBytes + std::uint64_t{kEntryBytes} * stream.n_chunks + work.before;
   const std::uint64_t end = at + n_stored;

@@ -41,7 +41,17 @@ void launchDecodeFor(const CudaArgs& args, cudaStream_t stream) {
   cuda::checkLaunch("rze decode");
 }
 
+__global__ void __launch_bounds__(kPlaceThreads)
+    placeKernel(const CudaArgs args, std::uint32_t chunk_bytes) {
+  device::placeChunks(args, chunk_bytes);
+}
+
 }  // namespace
+
+void launchPlaces(const CudaArgs& args, std::uint32_t chunk_bytes, cudaStream_t stream) {
+  placeKernel<<<placeBlocks(args.n_chunks), kPlaceThreads, 0, stream>>>(args, chunk_bytes);
+  cuda::checkLaunch("rze places");
+}
 
 void launchEncode(const CudaArgs& args, std::uint32_t chunk_bytes, cudaStream_t stream) {
   if (chunk_bytes == 4096) {
@@ -54,6 +64,7 @@ void launchEncode(const CudaArgs& args, std::uint32_t chunk_bytes, cudaStream_t 
 }
 
 void launchDecode(const CudaArgs& args, std::uint32_t chunk_bytes, cudaStream_t stream) {
+  launchPlaces(args, chunk_bytes, stream);
   if (chunk_bytes == 4096) {
     launchDecodeFor<4096>(args, stream);
   } else if (chunk_bytes == 8192) {

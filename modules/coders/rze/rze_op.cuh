@@ -25,7 +25,9 @@ struct RzeOp {
   struct Decoding {
     using Work = device::DecodeWork<kChunkBytes>;
     static constexpr unsigned kThreads = Work::kThreads;
-    static constexpr unsigned kBlocks = Work::kBlocksPerSm;
+    // A front that makes values of chunks needs more registers than one that stores them.
+    static constexpr unsigned kBlocks =
+        device::kHasChunks<Front> ? 1536 / kThreads : Work::kBlocksPerSm;
     static constexpr unsigned kTileValues = kChunkBytes / sizeof(typename Front::Value);
     static constexpr bool kIsPersistent = false;
     static constexpr unsigned kSharedBytes = 0;

@@ -240,7 +240,7 @@ __device__ __forceinline__ void decodeChunks(const BitplaneArgs& args, const Fro
     symbols[2 * i] = static_cast<std::uint16_t>(words[i]);
     symbols[2 * i + 1] = static_cast<std::uint16_t>(words[i] >> 16);
   }
-  group::storeRows<2 * kPlanes>(front, chunk * kChunkSymbols, n_symbols, staged[warpId()], symbols);
+  group::putRows<2 * kPlanes>(front, chunk * kChunkSymbols, n_symbols, staged[warpId()], symbols);
 }
 
 }  // namespace device

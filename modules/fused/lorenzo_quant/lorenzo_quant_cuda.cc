@@ -274,6 +274,10 @@ void LorenzoQuantStage<TInput, TCode>::throwDeviceError(const StageRecord& recor
 
 #define FZ_LORENZO_QUANT_CUDA(TInput, TCode)                                            \
   template bool LorenzoQuantStage<TInput, TCode>::hasCuda() const;                      \
+  template LorenzoQuantStage<TInput, TCode>::CudaEncoding                               \
+  LorenzoQuantStage<TInput, TCode>::cudaEncoding(const CudaRun&);                       \
+  template LorenzoQuantStage<TInput, TCode>::CudaDecoding                               \
+  LorenzoQuantStage<TInput, TCode>::cudaDecoding(const CudaRun&);                       \
   template void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun&);           \
   template void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun&);           \
   template TileOp LorenzoQuantStage<TInput, TCode>::tileOp(Backend) const;              \

@@ -60,16 +60,36 @@ struct LorenzoQuantOp {
     }
 
     template <unsigned P>
+    struct Raw {
+      T v[P];
+    };
+    template <unsigned P>
+    __device__ __forceinline__ void fetchWhole(std::uint64_t at, Raw<P>& raw) const {
+      group::wholePiece(inner, at, raw.v);
+    }
+    template <unsigned P>
+    __device__ __forceinline__ void lineWhole(Line& state,
+                                              std::uint64_t at,
+                                              const Raw<P>& raw,
+                                              TCode (&x)[P]) const {
+      lineOf(state, at, P, raw.v, x);
+    }
+    template <unsigned P>
     __device__ __forceinline__ void line(Line& state,
                                          std::uint64_t at,
                                          unsigned n,
                                          TCode (&x)[P]) const {
-      Int columns[P];
-      unsigned exact = 0;    // a bit per value that no bin reproduces
-      unsigned starts = 0;   // a bit per value at the left end of its tile
       T values[P];
       inner.piece(at, n, values);
-      exact = findBins(values, columns);
+      lineOf(state, at, n, values, x);
+    }
+
+    template <unsigned P>
+    __device__ __forceinline__ void lineOf(
+        Line& state, std::uint64_t at, unsigned n, const T (&values)[P], TCode (&x)[P]) const {
+      Int columns[P];
+      unsigned starts = 0;  // a bit per value at the left end of its tile
+      unsigned exact = findBins(values, columns);  // a bit per value that no bin reproduces
       if constexpr (kDim == 1) {
         starts = (static_cast<std::uint32_t>(at) % kEdge) == 0 ? 1u : 0u;
       } else if (nx % P == 0) {  // uniform: the values are of one row

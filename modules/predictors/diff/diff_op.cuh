@@ -157,7 +157,7 @@ struct DiffOp {
       for (unsigned k = 0; k < N; ++k) {
         values[k] = static_cast<typename Inner::Value>(delta::plus(v[k], before));
       }
-      group::storeRows<N>(inner, first, n, staging, values);
+      group::putRows<N>(inner, first, n, staging, values);
     }
 
    private:

@@ -23,7 +23,7 @@ struct ListCoding<T, C, ListForm::kPlain> {
   using Coder = AbsCoder<T, C, false>;
   static __device__ __forceinline__ Coder coder(const ListArgs& args) {
     const BinRule<T>& rule = stateOf<T>(args.encode).rules[0];
-    return {rule, &rule};
+    return {quickRule(rule), &rule};
   }
 };
 template <class T, class C>
@@ -32,7 +32,7 @@ struct ListCoding<T, C, ListForm::kZigzag> {
   using Coder = AbsCoder<T, C, true>;
   static __device__ __forceinline__ Coder coder(const ListArgs& args) {
     const BinRule<T>& rule = stateOf<T>(args.encode).rules[0];
-    return {rule, &rule};
+    return {quickRule(rule), &rule};
   }
 };
 template <class T, class C>
@@ -108,6 +108,25 @@ struct ListOp {
     __device__ __forceinline__ bool isNeeded() const { return group::isNeeded(inner); }
     __device__ __forceinline__ void finish() const { inner.finish(); }
 
+    /// Values on their way, to be coded when others are under way too.
+    template <unsigned P>
+    struct Raw {
+      T v[P];
+    };
+    template <unsigned P>
+    __device__ __forceinline__ void fetchWhole(std::uint64_t at, Raw<P>& raw) const {
+      group::wholePiece(inner, at, raw.v);
+    }
+    template <unsigned P>
+    __device__ __forceinline__ void makeWhole(std::uint64_t at,
+                                              const Raw<P>& raw,
+                                              C (&x)[P]) const {
+      const unsigned refused = coder.encode(raw.v, x);
+      if (refused != 0) {
+        note(at, refused);
+      }
+    }
+
     template <unsigned P>
     __device__ __forceinline__ void piece(std::uint64_t at, unsigned n, C (&x)[P]) const {
       T values[P];
@@ -131,6 +150,20 @@ struct ListOp {
 
     template <unsigned P>
     __device__ __forceinline__ void putPiece(std::uint64_t at, unsigned n, const C (&x)[P]) const {
+      T values[P];
+      decodePiece(x, values);
+      inner.putPiece(at, n, values);
+    }
+    template <unsigned P>
+    __device__ __forceinline__ void putWhole(std::uint64_t at, const C (&x)[P]) const {
+      T values[P];
+      decodePiece(x, values);
+      group::putWhole(inner, at, values);
+    }
+
+   private:
+    template <unsigned P>
+    __device__ __forceinline__ void decodePiece(const C (&x)[P], T (&values)[P]) const {
       using U = BitsOf<T>;
       const device::DecodeJob& job = args.decode;
       const device::Decoder<T, C, Coding::kDecode> decode{step, job.log_step, job.log_step_v1,
@@ -141,15 +174,11 @@ struct ListOp {
       } else {
         decode.piece(x, [](std::uint32_t) { return 0.0; }, bits);
       }
-      T values[P];
 #pragma unroll
       for (unsigned i = 0; i < P; ++i) {
         values[i] = fp::bitCast<T>(bits[i]);
       }
-      inner.putPiece(at, n, values);
     }
-
-   private:
     /// Any number of times for the same values.
     __device__ __forceinline__ void note(std::uint64_t at, unsigned refused) const {
       const std::uint64_t bits = std::uint64_t{refused} << (at % 32);

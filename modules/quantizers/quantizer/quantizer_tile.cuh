@@ -144,11 +144,18 @@ __device__ __forceinline__ unsigned presentValues(std::uint64_t n_left) {
   return n_left >= Shape::kValues ? Shape::kAll : TileEnd<T, kPieces>(n_left).bits();
 }
 
-/// ABS and NOA.
+/// The rule as AbsCoder wants it.
+template <class T>
+__device__ __forceinline__ BinRule<T> quickRule(BinRule<T> rule) {
+  rule.reach = quickLimit(rule);
+  return rule;
+}
+
+/// ABS and NOA; not for linear codes.
 template <class T, class C, bool kZigzag>
 struct AbsCoder {
-  BinRule<T> rule;
-  const BinRule<T>* wide;  ///< the same again, for what few values need: not in registers
+  BinRule<T> rule;         ///< quickRule()
+  const BinRule<T>* wide;  ///< the whole rule, for what few values need: not in registers
 
   /// Codes of neighbouring values; the bits of those that were refused.
   template <unsigned kCount>
@@ -157,7 +164,7 @@ struct AbsCoder {
 #pragma unroll
     for (unsigned e = 0; e < kCount; ++e) {
       std::int32_t bin = 0;
-      all_quick = all_quick & quickBin<QuickCheck::kAll>(x[e], rule, bin);
+      all_quick = all_quick & quickBin<QuickCheck::kLimit>(x[e], rule, bin);
       codes[e] = codeOf<C>(bin, kZigzag);
     }
     return all_quick ? 0u : encodeSlowly(x, codes);

@@ -206,7 +206,7 @@ struct BitshuffleOp {
       for (unsigned k = 0; k < kElements; ++k) {
         v[k] = static_cast<Value>(e[k]);
       }
-      group::storeRows<kElements>(inner, firstOf(begin), n,
+      group::putRows<kElements>(inner, firstOf(begin), n,
                                   chunk + cuda::warpId() * kStagingPieces, v);
     }
 

@@ -40,6 +40,33 @@ __device__ __forceinline__ typename Front::Value oneOf(const Front& front, std::
   }
 }
 
+/// Pieces that exist as a whole and begin at a multiple of P values.
+template <unsigned P, class Front>
+__device__ __forceinline__ void wholePiece(const Front& front,
+                                           std::uint64_t at,
+                                           typename Front::Value (&x)[P]) {
+  if constexpr (requires { front.wholePiece(at, x); }) {
+    front.wholePiece(at, x);
+  } else {
+    front.piece(at, P, x);
+  }
+}
+template <unsigned P, class Front>
+__device__ __forceinline__ void putWhole(const Front& front,
+                                         std::uint64_t at,
+                                         const typename Front::Value (&x)[P]) {
+  if constexpr (requires { front.putWhole(at, x); }) {
+    front.putWhole(at, x);
+  } else {
+    front.putPiece(at, P, x);
+  }
+}
+
+/// Whether a front's values can be on their way (fetchWhole) before any is made (makeWhole, or
+/// lineWhole with the state of a line).
+template <class Front, unsigned P>
+inline constexpr bool kCanSplit = requires { typename Front::template Raw<P>; };
+
 /// A walk over any front that has pieces or lines.
 template <class Front, bool kState = kHasLines<Front>>
 struct LineWalk {
@@ -49,6 +76,12 @@ struct LineWalk {
   template <unsigned P>
   __device__ __forceinline__ void next(std::uint64_t at, unsigned n, typename Front::Value (&x)[P]) {
     front.piece(at, n, x);
+  }
+  template <unsigned P, class Raw>
+  __device__ __forceinline__ void make(std::uint64_t at,
+                                       const Raw& raw,
+                                       typename Front::Value (&x)[P]) {
+    front.makeWhole(at, raw, x);
   }
 };
 template <class Front>
@@ -62,7 +95,16 @@ struct LineWalk<Front, true> {
   __device__ __forceinline__ void next(std::uint64_t at, unsigned n, typename Front::Value (&x)[P]) {
     front.line(state, at, n, x);
   }
+  template <unsigned P, class Raw>
+  __device__ __forceinline__ void make(std::uint64_t at,
+                                       const Raw& raw,
+                                       typename Front::Value (&x)[P]) {
+    front.lineWhole(state, at, raw, x);
+  }
 };
+
+/// What a lane has under way at a time.
+inline constexpr unsigned kMostRawBytes = 128;
 
 /// Rows (see front.cuh) from lines or pieces, through shared memory.
 template <unsigned N, class Front>
@@ -78,12 +120,33 @@ __device__ __forceinline__ void rowsOfLines(const Front& front,
   const std::uint64_t n = front.count();
   LineWalk<Front> walk(front, first);
   if (first + cuda::kWarp * N <= n) {
+    if constexpr (kCanSplit<Front, kCount>) {
+      using Raw = typename Front::template Raw<kCount>;
+      constexpr unsigned kMost = kMostRawBytes / sizeof(Raw);
+      constexpr unsigned kBatch = kMost < 1 ? 1 : kMost < kPieces ? kMost : kPieces;
 #pragma unroll
-    for (unsigned j = 0; j < kPieces; ++j) {
-      const unsigned i = j * cuda::kWarp + lane;
-      Vec16<V> piece;
-      walk.next(first + i * kCount, kCount, piece.v);
-      staging[stagedAt<kPieces>(i / kPieces, i % kPieces)] = piece.raw;
+      for (unsigned batch = 0; batch < kPieces; batch += kBatch) {
+        Raw raw[kBatch];
+#pragma unroll
+        for (unsigned j = 0; j < kBatch; ++j) {
+          front.fetchWhole(first + ((batch + j) * cuda::kWarp + lane) * kCount, raw[j]);
+        }
+#pragma unroll
+        for (unsigned j = 0; j < kBatch; ++j) {
+          const unsigned i = (batch + j) * cuda::kWarp + lane;
+          Vec16<V> piece;
+          walk.make(first + i * kCount, raw[j], piece.v);
+          staging[stagedAt<kPieces>(i / kPieces, i % kPieces)] = piece.raw;
+        }
+      }
+    } else {
+#pragma unroll
+      for (unsigned j = 0; j < kPieces; ++j) {
+        const unsigned i = j * cuda::kWarp + lane;
+        Vec16<V> piece;
+        walk.next(first + i * kCount, kCount, piece.v);
+        staging[stagedAt<kPieces>(i / kPieces, i % kPieces)] = piece.raw;
+      }
     }
   } else {
 #pragma unroll 1
@@ -123,6 +186,42 @@ __device__ __forceinline__ void stageRows(uint4* staging, const V (&v)[N]) {
     staging[stagedAt<kPieces>(cuda::laneId(), c)] = piece.raw;
   }
   __syncwarp();
+}
+
+/// storeRows with less work where all values exist.
+template <unsigned N, class Front>
+__device__ __forceinline__ void putRows(const Front& front,
+                                        std::uint64_t first,
+                                        std::uint64_t n,
+                                        uint4* staging,
+                                        typename Front::Value (&v)[N]) {
+  using V = typename Front::Value;
+  if constexpr (Front::kHasRows) {
+    front.template store<N>(first, n, staging, v);
+  } else {
+    constexpr unsigned kCount = Vec16<V>::kCount;
+    constexpr unsigned kPieces = N / kCount;
+    stageRows(staging, v);
+    const unsigned lane = cuda::laneId();
+    if (first + cuda::kWarp * N <= n) {
+#pragma unroll
+      for (unsigned j = 0; j < kPieces; ++j) {
+        const unsigned i = j * cuda::kWarp + lane;
+        Vec16<V> piece;
+        piece.raw = staging[stagedAt<kPieces>(i / kPieces, i % kPieces)];
+        putWhole(front, first + i * kCount, piece.v);
+      }
+    } else {
+#pragma unroll 1
+      for (unsigned j = 0; j < kPieces; ++j) {
+        const unsigned i = j * cuda::kWarp + lane;
+        Vec16<V> piece;
+        piece.raw = staging[stagedAt<kPieces>(i / kPieces, i % kPieces)];
+        front.putPiece(first + i * kCount, valuesFrom(first + i * kCount, n), piece.v);
+      }
+    }
+    __syncwarp();
+  }
 }
 
 /// Rows by all threads of a block together, `first` rising by 32 * N from warp to warp. Has one
