@@ -98,6 +98,8 @@ def layer(path: str) -> str:
         if is_test(path):
             return "top"
         return "codec" if re.search(r"_codec\.h$", path) else "stage"
+    if path.startswith("src/backends/cuda/groups/") and path.endswith((".cu", ".cuh")):
+        return "groups"  # where ops of several stages become kernels
     if parts[0] == "src" and len(parts) > 2:
         return {"shared": "shared", "core": "core", "backends": "core"}.get(parts[1], "pipeline")
     return "top"

@@ -31,8 +31,8 @@ std::string stage(const std::string& name,
                   const std::string& more = "",
                   const std::string& port = "") {
   return "[[stage]]\nname = \"" + name + "\"\ntype = \"" + type + "\"\n" + more +
-         "inputs = [{ from = \"" + from + "\"" +
-         (port.empty() ? "" : ", port = \"" + port + "\"") + " }]\n";
+         "inputs = [{ from = \"" + from + "\"" + (port.empty() ? "" : ", port = \"" + port + "\"") +
+         " }]\n";
 }
 
 std::string difference(unsigned chunk_bytes) {
@@ -42,10 +42,10 @@ std::string difference(unsigned chunk_bytes) {
                "codes");
 }
 std::string shuffle(unsigned width, const std::string& from, unsigned block = 16384) {
-  return stage("s", "Bitshuffle", from,
-               "element_width = " + std::to_string(width) +
-                   "\nblock_size = " + std::to_string(block) + "\n",
-               from == "q" ? "codes" : "");
+  return stage(
+      "s", "Bitshuffle", from,
+      "element_width = " + std::to_string(width) + "\nblock_size = " + std::to_string(block) + "\n",
+      from == "q" ? "codes" : "");
 }
 
 std::vector<Chain> chains() {
@@ -60,18 +60,18 @@ std::vector<Chain> chains() {
                          stage("c", "RZE", "s"),
                      4, 4});
     }
-    all.push_back({"Speed_" + type,
-                   quantizer(type, "uint16", "NOA", zigzag) + shuffle(2, "q") +
-                       stage("c", "RZE", "s"),
-                   3, 3});
-    all.push_back({"Bitplane_" + type,
-                   quantizer(type, "uint16", "NOA", zigzag) +
-                       stage("c", "BitplaneRZE", "q", "", "codes"),
-                   2, 2});
-    all.push_back({"ShuffleU32_" + type,
-                   quantizer(type, "uint32", "ABS", wide + zigzag) + shuffle(4, "q") +
-                       stage("c", "RZE", "s"),
-                   3, 3});
+    all.push_back(
+        {"Speed_" + type,
+         quantizer(type, "uint16", "NOA", zigzag) + shuffle(2, "q") + stage("c", "RZE", "s"), 3,
+         3});
+    all.push_back(
+        {"Bitplane_" + type,
+         quantizer(type, "uint16", "NOA", zigzag) + stage("c", "BitplaneRZE", "q", "", "codes"), 2,
+         2});
+    all.push_back(
+        {"ShuffleU32_" + type,
+         quantizer(type, "uint32", "ABS", wide + zigzag) + shuffle(4, "q") + stage("c", "RZE", "s"),
+         3, 3});
   }
   for (const std::string type : {"float32", "float64"}) {
     const std::string predict =
@@ -184,6 +184,32 @@ TEST_P(DeviceChunkFusion, BytesAreThoseOfTheStages) {
       if (HasFailure()) {
         return;
       }
+    }
+  }
+}
+
+/// Two and three dimensions: encoding reads the rows above again; decoding stays as it was.
+TEST(DeviceChunkFusionDims, LorenzoQuantEncodesRowsOfAnyLength) {
+  FZ_SKIP_WITHOUT_DEVICE()
+  using Dims = std::array<std::size_t, 3>;
+  for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
+    for (const Dims& dims : {Dims{64, 48, 1}, Dims{311, 203, 1}, Dims{5, 700, 1}, Dims{32, 16, 24},
+                             Dims{67, 43, 29}, Dims{2048, 9, 11}}) {
+      const Field field = smoothField(type, dims);
+      SCOPED_TRACE(field.name);
+      const DeviceBytesBuffer input{ByteView(field.bytes)};
+      FrameBytes frames[2];
+      for (int side = 0; side < 2; ++side) {
+        Pipeline pipeline(field.bytes.size(), MemoryStrategy::MINIMAL);
+        pipeline.setBackend(Backend::CUDA);
+        pipeline.setFusion(side == 0 ? Fusion::Off : Fusion::Auto);
+        loadPreset(pipeline, "fzgpu", field, "0.0001");
+        pipeline.finalize();
+        frames[side] = frameOnDevice(pipeline, input, field.bytes.size());
+        EXPECT_EQ(pipeline.getDAG()->getGroups().size(), static_cast<std::size_t>(side))
+            << pipeline.explain();
+      }
+      ASSERT_TRUE(frames[0] == frames[1]);
     }
   }
 }

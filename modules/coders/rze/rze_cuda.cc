@@ -22,21 +22,15 @@ std::uint32_t launchChunks(std::uint64_t n_bytes, std::size_t chunk_bytes) {
   return static_cast<std::uint32_t>(bits::ceilDiv(n_most, std::uint64_t{chunk_bytes}));
 }
 
-/// Words of the look-back, zero; see rze_cuda.h.
-std::span<std::uint64_t> encodeStates(Scratch& scratch,
-                                      const CudaRun& run,
-                                      std::uint32_t n_chunks) {
-  const auto states = scratch.get<std::uint64_t>(run.pool, std::size_t{n_chunks} + 1);
+/// CudaArgs::states, cleared.
+std::span<std::uint64_t> clearedStates(Scratch& scratch,
+                                       const CudaRun& run,
+                                       std::uint32_t n_chunks,
+                                       bool is_inverse) {
+  const std::size_t n_words = is_inverse ? 2 * std::size_t{n_chunks} + rze::placeBlocks(n_chunks)
+                                         : std::size_t{n_chunks} + 1;
+  const auto states = scratch.get<std::uint64_t>(run.pool, n_words);
   FZ_CUDA_CHECK(cudaMemsetAsync(states.data(), 0, states.size_bytes(), run.stream));
-  return states;
-}
-std::span<std::uint64_t> decodeStates(Scratch& scratch,
-                                      const CudaRun& run,
-                                      std::uint32_t n_chunks) {
-  const std::size_t n_blocks = rze::placeBlocks(n_chunks);
-  const auto states = scratch.get<std::uint64_t>(run.pool, n_chunks + n_blocks);
-  FZ_CUDA_CHECK(cudaMemsetAsync(states.data() + n_chunks, 0, n_blocks * sizeof(std::uint64_t),
-                                run.stream));
   return states;
 }
 
@@ -59,7 +53,7 @@ void RZEStage::encodeCuda(const CudaRun& run) {
   FZ_REQUIRE(!size.isExact() || size.n_bytes <= rze::kMaxInputBytes, ErrorCode::kBadSize,
              "RZE: input of at most {} bytes needed, {} came", rze::kMaxInputBytes, size.n_bytes);
   const std::uint32_t n_chunks = launchChunks(size.n_bytes, chunk_bytes_);
-  const auto states = encodeStates(look_back_, run, n_chunks);
+  const auto states = clearedStates(look_back_, run, n_chunks, false);
   rze::launchEncode(makeArgs(run, n_chunks, levels_, states),
                     static_cast<std::uint32_t>(chunk_bytes_), run.stream);
 }
@@ -74,7 +68,7 @@ void RZEStage::decodeCuda(const CudaRun& run) {
     decodedBytes(std::array{static_cast<std::size_t>(size.n_bytes)});  // says more than a kernel
   }
   const std::uint32_t n_chunks = launchChunks(run.outputs[0].capacity_bytes, chunk_bytes_);
-  const auto states = decodeStates(look_back_, run, n_chunks);
+  const auto states = clearedStates(look_back_, run, n_chunks, true);
   rze::launchDecode(makeArgs(run, n_chunks, levels_, states),
                     static_cast<std::uint32_t>(chunk_bytes_), run.stream);
 }
@@ -105,8 +99,7 @@ void RZEStage::beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupAr
                "RZE: input of at most {} bytes needed, {} came", rze::kMaxInputBytes, size.n_bytes);
   }
   const auto n_chunks = static_cast<std::uint32_t>(group.n_tiles);
-  const auto states = isInverse() ? decodeStates(look_back_, run, n_chunks)
-                                  : encodeStates(look_back_, run, n_chunks);
+  const auto states = clearedStates(look_back_, run, n_chunks, isInverse());
   const rze::RzeArgs own = makeArgs(run, n_chunks, levels_, states);
   if (isInverse()) {
     rze::launchPlaces(own, static_cast<std::uint32_t>(chunk_bytes_), run.stream);

@@ -21,8 +21,8 @@ struct CudaArgs {
   CudaInput in;
   CudaOutput out;
   StageRecord* record;
-  /// Encoding: of the look-back, one word per chunk of the launch, and one more; zero. Decoding:
-  /// places of the chunks, which launchPlaces finds; behind them placeBlocks(n_chunks) zeros.
+  /// All zero. Encoding: of the look-back, one word per chunk of the launch, and one more.
+  /// Decoding: two words per chunk, which launchPlaces fills, and placeBlocks(n_chunks) more.
   std::uint64_t* states;
   std::uint32_t n_chunks;  ///< of the launch: the input has no more
   std::uint32_t levels;

@@ -12,6 +12,7 @@
 
 namespace fz::rze::device {
 
+constexpr std::uint64_t kHasPlace = std::uint64_t{1} << 32;  // above the entry
 constexpr std::uint32_t kBad = 0xFFFFFFFFu;  // instead of a position in a stored chunk
 
 /// What every block finds out about the stream.
@@ -250,8 +251,9 @@ __device__ __forceinline__ bool openStream(const RzeArgs& args,
   return good && stream.n_bytes <= args.out.capacity_bytes;
 }
 
-/// Where the stored chunks begin, behind the entries, from a block of kPlaceThreads per
-/// kPlaceChunks chunks. The states of the look-back stand behind the places.
+/// Where the stored chunks begin, behind the entries, and the entries themselves; from a block of
+/// kPlaceThreads per kPlaceChunks chunks. The states of the look-back stand behind the places. A
+/// chunk without a place is none: there are fewer, or the stream is damaged.
 __device__ __forceinline__ void placeChunks(const RzeArgs& args, std::uint32_t chunk_bytes) {
   __shared__ std::uint64_t warp_sums[kPlaceThreads / kWarp];
   __shared__ std::uint64_t before_block;
@@ -271,7 +273,7 @@ __device__ __forceinline__ void placeChunks(const RzeArgs& args, std::uint32_t c
   std::uint64_t total = 0;
   std::uint64_t before = cuda::blockExclusiveSum<kPlaceThreads>(own, warp_sums, &total);
   if (warpId() == 0) {
-    const cuda::LookBack look_back{args.states + args.n_chunks};
+    const cuda::LookBack look_back{args.states + 2 * std::size_t{args.n_chunks}};
     if (laneId() == 0) {
       look_back.publish(blockIdx.x, total);
     }
@@ -286,7 +288,9 @@ __device__ __forceinline__ void placeChunks(const RzeArgs& args, std::uint32_t c
 #pragma unroll
   for (unsigned i = 0; i < kPlaceEach; ++i) {
     if (first + i < stream.n_chunks) {
-      args.states[first + i] = before;
+      const std::uint64_t entry = entries[first + i];
+      reinterpret_cast<ulonglong2*>(args.states)[first + i] =
+          make_ulonglong2(before, kHasPlace | entry);
     }
     before += sizes[i];
   }
@@ -345,16 +349,22 @@ __device__ __forceinline__ void decodeChunk(const RzeArgs& args, const Front& fr
   __shared__ DecodeWork<kChunkBytes> work;
   const std::uint32_t chunk = blockIdx.x;
   if (warpId() == 0) {  // one warp for all: the others have nothing to add
-    Stream found;
-    const bool is_open = openStream<sizeof(V)>(args, kChunkBytes, found) &&
-                         front.begin(found.n_bytes / sizeof(V)) && chunk < found.n_chunks;
+    const ulonglong2 place = reinterpret_cast<const ulonglong2*>(args.states)[chunk];
+    const std::uint64_t n_bytes = args.record->value[kBytesSlot];
+    const std::uint64_t n_stream = cuda::load(args.in.size);
+    const std::uint64_t n_chunks = bits::ceilDiv(n_bytes, std::uint64_t{kChunkBytes});
+    bool is_open = (place.y & kHasPlace) != 0 && n_bytes % sizeof(V) == 0 &&
+                   n_bytes <= args.out.capacity_bytes;
+    if (chunk == 0) {
+      Stream found;
+      is_open = openStream<sizeof(V)>(args, kChunkBytes, found) && is_open;
+    }
+    is_open = front.begin(n_bytes / sizeof(V)) && is_open;
     if (laneId() == 0) {
       work.is_open = is_open;
-      if (is_open) {
-        work.entry = reinterpret_cast<const std::uint32_t*>(args.in.data + kHeaderBytes)[chunk];
-        work.before = args.states[chunk];
-        work.stream = found;
-      }
+      work.entry = static_cast<std::uint32_t>(place.y);
+      work.before = place.x;
+      work.stream = {n_bytes, n_stream, static_cast<std::uint32_t>(n_chunks)};
     }
   }
   work.expanding.setExpanding();

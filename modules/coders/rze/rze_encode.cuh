@@ -15,7 +15,9 @@ namespace fz::rze::device {
 
 /// Whether a front hands out whole chunks in shared memory (bitshuffle_op.cuh).
 template <class Front>
-inline constexpr bool kHasChunks = requires { Front::kHasChunks; };
+inline constexpr bool kHasChunks = requires {
+  Front::kHasChunks;
+};
 
 using cuda::kAllLanes;
 using cuda::kRowBytes;
@@ -277,9 +279,9 @@ __device__ __forceinline__ std::uint32_t packChunk(const Chunk& chunk,
 
 /// Header, padding and size, by one thread that knows where the last chunk ends.
 __device__ __forceinline__ void finishStream(const RzeArgs& args,
-                             std::uint64_t n_bytes,
-                             std::uint32_t n_chunks,
-                             std::uint64_t end_of_chunks) {
+                                             std::uint64_t n_bytes,
+                                             std::uint32_t n_chunks,
+                                             std::uint64_t end_of_chunks) {
   const std::uint64_t n_stream = bits::roundUp(end_of_chunks, std::uint64_t{kStreamAlign});
   cuda::publishSize(args.record, 0, n_stream, args.out.capacity_bytes);
   args.record->value[kBytesSlot] = n_bytes;
@@ -358,8 +360,8 @@ __device__ __forceinline__ void writeChunk(const RzeArgs& args,
   __syncthreads();
   const std::uint64_t at = kHeaderBytes + std::uint64_t{kEntryBytes} * n_chunks + work.before;
   if (at + n_stored <= args.out.capacity_bytes) {
-    cuda::copyFromStaging({threadIdx.x, EncodeWork<kChunkBytes>::kThreads}, work.stored[side], n_stored,
-                          args.out.data + at);
+    cuda::copyFromStaging({threadIdx.x, EncodeWork<kChunkBytes>::kThreads}, work.stored[side],
+                          n_stored, args.out.data + at);
     if (threadIdx.x == 0) {
       reinterpret_cast<std::uint32_t*>(args.out.data + kHeaderBytes)[index] = entry;
     }

@@ -28,8 +28,7 @@ void launchEncodeFor(const CudaArgs& args, cudaStream_t stream) {
   using C = Alone<kChunkBytes>;
   const unsigned n_most = cuda::multiprocessorCount() * C::Encoding::kBlocks;
   const unsigned n_blocks = std::min<unsigned>(args.n_chunks, n_most);
-  group::encodeGroup<C>
-      <<<n_blocks, C::Encoding::kThreads, 0, stream>>>(argsOf<kChunkBytes>(args));
+  group::encodeGroup<C><<<n_blocks, C::Encoding::kThreads, 0, stream>>>(argsOf<kChunkBytes>(args));
   cuda::checkLaunch("rze encode");
 }
 

@@ -21,14 +21,12 @@ Alone::Args argsOf(const CudaArgs& args) {
 }  // namespace
 
 void launchEncode(const CudaArgs& args, cudaStream_t stream) {
-  group::encodeGroup<Alone>
-      <<<args.n_blocks, Alone::Encoding::kThreads, 0, stream>>>(argsOf(args));
+  group::encodeGroup<Alone><<<args.n_blocks, Alone::Encoding::kThreads, 0, stream>>>(argsOf(args));
   cuda::checkLaunch("bitplane_rze encode");
 }
 
 void launchDecode(const CudaArgs& args, cudaStream_t stream) {
-  group::decodeGroup<Alone>
-      <<<args.n_blocks, Alone::Decoding::kThreads, 0, stream>>>(argsOf(args));
+  group::decodeGroup<Alone><<<args.n_blocks, Alone::Decoding::kThreads, 0, stream>>>(argsOf(args));
   cuda::checkLaunch("bitplane_rze decode");
 }
 

@@ -60,8 +60,8 @@ struct StoredGroups {
 
 /// Header and size, by one thread that knows the length of the stream.
 __device__ __forceinline__ void finishArchive(const BitplaneArgs& args,
-                              std::uint64_t n_symbols,
-                              std::uint64_t n_stream_words) {
+                                              std::uint64_t n_symbols,
+                                              std::uint64_t n_stream_words) {
   const Layout layout = layoutOf(n_symbols);
   const std::uint64_t n_bytes = n_symbols == 0 ? 0 : layout.stream_at + 4 * n_stream_words;
   cuda::publishSize(args.record, 0, n_bytes, args.out.capacity_bytes);
@@ -169,7 +169,9 @@ __device__ __forceinline__ void encodeChunks(const BitplaneArgs& args, const Fro
 }
 
 /// False when there is nothing to decode: no symbols, a buffer to be grown, or damage. Said once.
-__device__ __forceinline__ bool openArchive(const BitplaneArgs& args, Layout& layout, std::uint64_t* n_archive) {
+__device__ __forceinline__ bool openArchive(const BitplaneArgs& args,
+                                            Layout& layout,
+                                            std::uint64_t* n_archive) {
   const bool speaks = blockIdx.x == 0 && threadIdx.x == 0;
   const std::uint64_t n_symbols = args.record->value[kSymbolsSlot];
   const std::uint64_t n_bytes = cuda::load(args.in.size);

@@ -30,8 +30,12 @@ class BitplaneRZEStage final : public SimpleStage {
 #endif
 
  protected:
-  DataType inputType() const override { return DataType::UINT16; }
-  Ports outputPorts() const override { return {{"output", DataType::UINT8}}; }
+  DataType inputType() const override {
+    return DataType::UINT16;
+  }
+  Ports outputPorts() const override {
+    return {{"output", DataType::UINT8}};
+  }
   PortBytes encodedBytes(std::size_t input_bytes) const override;
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;

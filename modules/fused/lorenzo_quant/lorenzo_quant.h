@@ -120,7 +120,9 @@ class LorenzoQuantStage final : public SimpleStage {
 #endif
 
  protected:
-  DataType inputType() const override { return kDataTypeOf<TInput>; }
+  DataType inputType() const override {
+    return kDataTypeOf<TInput>;
+  }
   Ports outputPorts() const override {
     return {{"codes", kDataTypeOf<TCode>},
             {"outlier_errors", kDataTypeOf<TInput>},
@@ -131,7 +133,9 @@ class LorenzoQuantStage final : public SimpleStage {
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
-  bool hasFixedEncodedBytes(std::size_t port) const override { return port == 0; }
+  bool hasFixedEncodedBytes(std::size_t port) const override {
+    return port == 0;
+  }
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 #if FZ_HAVE_CUDA

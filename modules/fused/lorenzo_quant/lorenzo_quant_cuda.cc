@@ -165,23 +165,23 @@ auto LorenzoQuantStage<TInput, TCode>::cudaDecoding(const CudaRun& run) -> CudaD
         limit.n_segments * device::kLaneValues<TInput> + largest.num_elements / 32 + 1;
     marks = device_flags_.get<std::uint32_t>(run.pool, bits::roundUp<std::size_t>(n_words, 4));
   }
-  return {
-      {.codes = run.inputs[0].data,
-       .codes_size = run.inputs[0].size,
-       .values = run.inputs[1].data,
-       .values_size = run.inputs[1].size,
-       .indices = reinterpret_cast<const std::uint32_t*>(run.inputs[2].data),
-       .indices_size = run.inputs[2].size,
-       .dims = dimsOf(dims),
-       .zigzag = config_->zigzag_codes != 0,
-       .out = run.outputs[0].data,
-       .out_capacity = run.outputs[0].capacity_bytes,
-       .publishes_out = !run.outputs[0].size_known,
-       .record = run.record,
-       .plan = plan.data(),
-       .marks = marks.data(),
-       .n_mark_words = marks.size()},
-      limit, entry_limit};
+  return {{.codes = run.inputs[0].data,
+           .codes_size = run.inputs[0].size,
+           .values = run.inputs[1].data,
+           .values_size = run.inputs[1].size,
+           .indices = reinterpret_cast<const std::uint32_t*>(run.inputs[2].data),
+           .indices_size = run.inputs[2].size,
+           .dims = dimsOf(dims),
+           .zigzag = config_->zigzag_codes != 0,
+           .out = run.outputs[0].data,
+           .out_capacity = run.outputs[0].capacity_bytes,
+           .publishes_out = !run.outputs[0].size_known,
+           .record = run.record,
+           .plan = plan.data(),
+           .marks = marks.data(),
+           .n_mark_words = marks.size()},
+          limit,
+          entry_limit};
 }
 
 template <class TInput, class TCode>
@@ -272,20 +272,21 @@ void LorenzoQuantStage<TInput, TCode>::throwDeviceError(const StageRecord& recor
                 : fmt::format("{}: the parts do not have the sizes of the config", kName));
 }
 
-#define FZ_LORENZO_QUANT_CUDA(TInput, TCode)                                            \
-  template bool LorenzoQuantStage<TInput, TCode>::hasCuda() const;                      \
-  template LorenzoQuantStage<TInput, TCode>::CudaEncoding                               \
-  LorenzoQuantStage<TInput, TCode>::cudaEncoding(const CudaRun&);                       \
-  template LorenzoQuantStage<TInput, TCode>::CudaDecoding                               \
-  LorenzoQuantStage<TInput, TCode>::cudaDecoding(const CudaRun&);                       \
-  template void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun&);           \
-  template void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun&);           \
-  template TileOp LorenzoQuantStage<TInput, TCode>::tileOp(Backend) const;              \
-  template std::string LorenzoQuantStage<TInput, TCode>::tileOpType() const;            \
-  template std::string LorenzoQuantStage<TInput, TCode>::tileOpHeader() const;          \
-  template void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun&, const GroupRun&, GroupArgs&); \
-  template void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun&, const GroupRun&); \
-  template void LorenzoQuantStage<TInput, TCode>::finishEncodeCuda(const StageRecord&); \
+#define FZ_LORENZO_QUANT_CUDA(TInput, TCode)                                                      \
+  template bool LorenzoQuantStage<TInput, TCode>::hasCuda() const;                                \
+  template LorenzoQuantStage<TInput, TCode>::CudaEncoding                                         \
+  LorenzoQuantStage<TInput, TCode>::cudaEncoding(const CudaRun&);                                 \
+  template LorenzoQuantStage<TInput, TCode>::CudaDecoding                                         \
+  LorenzoQuantStage<TInput, TCode>::cudaDecoding(const CudaRun&);                                 \
+  template void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun&);                     \
+  template void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun&);                     \
+  template TileOp LorenzoQuantStage<TInput, TCode>::tileOp(Backend) const;                        \
+  template std::string LorenzoQuantStage<TInput, TCode>::tileOpType() const;                      \
+  template std::string LorenzoQuantStage<TInput, TCode>::tileOpHeader() const;                    \
+  template void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun&, const GroupRun&, \
+                                                                 GroupArgs&);                     \
+  template void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun&, const GroupRun&);  \
+  template void LorenzoQuantStage<TInput, TCode>::finishEncodeCuda(const StageRecord&);           \
   template void LorenzoQuantStage<TInput, TCode>::throwDeviceError(const StageRecord&) const
 FZ_LORENZO_QUANT_CUDA(float, std::uint16_t);
 FZ_LORENZO_QUANT_CUDA(float, std::uint8_t);

@@ -1,9 +1,9 @@
 #pragma once
 
-// LorenzoQuant as part of a fused group. Encoding walks along the values; what lies above and behind
-// is read and rounded once more. List entries leave a flag and a count, as in the stage alone.
-// Decoding, in one dimension, sums along x; more dimensions would need the rows before. Device code
-// only.
+// LorenzoQuant as part of a fused group. Encoding walks along the values; what lies above and
+// behind is read and rounded once more. List entries leave a flag and a count, as in the stage
+// alone. Decoding, in one dimension, sums along x; more dimensions would need the rows before.
+// Device code only.
 
 #include "backends/cuda/group/lines.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_op.h"
@@ -88,7 +88,7 @@ struct LorenzoQuantOp {
     __device__ __forceinline__ void lineOf(
         Line& state, std::uint64_t at, unsigned n, const T (&values)[P], TCode (&x)[P]) const {
       Int columns[P];
-      unsigned starts = 0;  // a bit per value at the left end of its tile
+      unsigned starts = 0;                         // a bit per value at the left end of its tile
       unsigned exact = findBins(values, columns);  // a bit per value that no bin reproduces
       if constexpr (kDim == 1) {
         starts = (static_cast<std::uint32_t>(at) % kEdge) == 0 ? 1u : 0u;
@@ -313,13 +313,13 @@ struct LorenzoQuantOp {
         const unsigned k = static_cast<unsigned>(__ffs(static_cast<int>(all))) - 1;
         const Place place(at + k, nx, ny);
         const auto row = (static_cast<std::uint32_t>(at + k) - place.x) / (kDim == 1 ? 1u : nx);
-        const std::uint64_t segment =
-            (kDim == 1 ? 0 : row * encodePlan().layout.row_segments) +
-            place.x / device::kSegment<T>;
+        const std::uint64_t segment = (kDim == 1 ? 0 : row * encodePlan().layout.row_segments) +
+                                      place.x / device::kSegment<T>;
         atomicOr(args.encode.flags + segment,
                  1u << (place.x % device::kSegment<T> / device::kLaneValues<T>));
-        atomicAdd(args.encode.counts + segment / device::kChunkSegments,
-                  (range >> k & 1u) | (exact >> k & 1u) << 16);  // order-free: a sum
+        const std::uint32_t one_each = (range >> k & 1u) | (exact >> k & 1u) << 16;
+        std::uint32_t* count = args.encode.counts + segment / device::kChunkSegments;
+        atomicAdd(count, one_each);  // order-free: a sum of integers
       }
     }
 

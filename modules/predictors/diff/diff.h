@@ -49,13 +49,21 @@ class DifferenceStage final : public SimpleStage {
 #endif
 
  protected:
-  DataType inputType() const override { return kDataTypeOf<T>; }
-  Ports outputPorts() const override { return {{"output", kDataTypeOf<TOut>}}; }
-  PortBytes encodedBytes(std::size_t input_bytes) const override { return {input_bytes}; }
+  DataType inputType() const override {
+    return kDataTypeOf<T>;
+  }
+  Ports outputPorts() const override {
+    return {{"output", kDataTypeOf<TOut>}};
+  }
+  PortBytes encodedBytes(std::size_t input_bytes) const override {
+    return {input_bytes};
+  }
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
-  bool hasFixedEncodedBytes(std::size_t /*port*/) const override { return true; }
+  bool hasFixedEncodedBytes(std::size_t /*port*/) const override {
+    return true;
+  }
 #if FZ_HAVE_CUDA
   bool hasCuda() const override;
   void encodeCuda(const CudaRun& run) override;

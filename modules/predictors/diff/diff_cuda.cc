@@ -109,15 +109,15 @@ void DifferenceStage<T, TOut>::throwDeviceError(const StageRecord& record) const
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): these are types
-#define FZ_DIFFERENCE_INSTANTIATE(...)                                    \
-  template bool DifferenceStage<__VA_ARGS__>::hasCuda() const;            \
-  template void DifferenceStage<__VA_ARGS__>::encodeCuda(const CudaRun&); \
-  template void DifferenceStage<__VA_ARGS__>::decodeCuda(const CudaRun&); \
-  template TileOp DifferenceStage<__VA_ARGS__>::tileOp(Backend) const;    \
-  template std::string DifferenceStage<__VA_ARGS__>::tileOpType() const;  \
-  template std::string DifferenceStage<__VA_ARGS__>::tileOpHeader() const;                        \
-  template void DifferenceStage<__VA_ARGS__>::beginGroupCuda(const CudaRun&, const GroupRun&,     \
-                                                             GroupArgs&);                         \
+#define FZ_DIFFERENCE_INSTANTIATE(...)                                                        \
+  template bool DifferenceStage<__VA_ARGS__>::hasCuda() const;                                \
+  template void DifferenceStage<__VA_ARGS__>::encodeCuda(const CudaRun&);                     \
+  template void DifferenceStage<__VA_ARGS__>::decodeCuda(const CudaRun&);                     \
+  template TileOp DifferenceStage<__VA_ARGS__>::tileOp(Backend) const;                        \
+  template std::string DifferenceStage<__VA_ARGS__>::tileOpType() const;                      \
+  template std::string DifferenceStage<__VA_ARGS__>::tileOpHeader() const;                    \
+  template void DifferenceStage<__VA_ARGS__>::beginGroupCuda(const CudaRun&, const GroupRun&, \
+                                                             GroupArgs&);                     \
   template void DifferenceStage<__VA_ARGS__>::throwDeviceError(const StageRecord&) const
 // NOLINTEND(bugprone-macro-parentheses)
 FZ_DIFFERENCE_INSTANTIATE(float);

@@ -84,7 +84,9 @@ struct DiffOp {
 
     /// All threads of a block; the left neighbours of warps come from the warps before.
     template <unsigned N>
-    __device__ __forceinline__ void loadBlock(std::uint64_t first, uint4* staging, U (&v)[N]) const {
+    __device__ __forceinline__ void loadBlock(std::uint64_t first,
+                                              uint4* staging,
+                                              U (&v)[N]) const {
       __shared__ U lasts[32];
       typename Inner::Value values[N];
       group::rowsOfLines<N>(inner, first, staging, values);

@@ -88,8 +88,8 @@ __global__ void __launch_bounds__(kThreads)
     for (unsigned j = 0; j < kVecs; ++j) {
       const unsigned refused = coder.encode(x[j].v, codes[j].v) & present >> (j * Shape::kCount);
       if (refused != 0) {
-        settlePiece<T, C, kInplace>(x[j], refused, begin + Shape::at(j), flat, rule,
-                                    codes[j].v, violations);
+        settlePiece<T, C, kInplace>(x[j], refused, begin + Shape::at(j), flat, rule, codes[j].v,
+                                    violations);
       }
     }
     storeTile<T, kVecs>(reinterpret_cast<C*>(job.codes.data) + begin, n_left, codes);

@@ -58,14 +58,13 @@ __device__ __forceinline__ unsigned maskPart(const EncodeJob& job, std::uint64_t
 /// Outliers of a tile, by one thread.
 template <class T>
 __device__ __forceinline__ unsigned countMask(const EncodeJob& job, std::uint64_t tile) {
-  const auto* words =
-      reinterpret_cast<const uint4*>(job.tile_masks + tile * TileMask<T>::kWords);
+  const auto* words = reinterpret_cast<const uint4*>(job.tile_masks + tile * TileMask<T>::kWords);
   unsigned count = 0;
 #pragma unroll
   for (unsigned i = 0; i < TileMask<T>::kWords / 4; ++i) {
     const uint4 four = words[i];
-    count += static_cast<unsigned>(__popc(four.x) + __popc(four.y) + __popc(four.z) +
-                                   __popc(four.w));
+    count +=
+        static_cast<unsigned>(__popc(four.x) + __popc(four.y) + __popc(four.z) + __popc(four.w));
   }
   return count;
 }

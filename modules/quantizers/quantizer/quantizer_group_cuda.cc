@@ -53,9 +53,8 @@ TileOp QuantizerBase::tileOp(Backend backend) const {
   if (isInverse() && rel && getStageVersion() < 2) {
     return {.why = "codes of an old version are decoded on their own"};
   }
-  const ListForm form =
-      rel ? relForm(error_bound_, value_type_ == DataType::FLOAT32, isInverse())
-          : (zigzag_ ? ListForm::kZigzag : ListForm::kPlain);
+  const ListForm form = rel ? relForm(error_bound_, value_type_ == DataType::FLOAT32, isInverse())
+                            : (zigzag_ ? ListForm::kZigzag : ListForm::kPlain);
   return {.role = TileRole::kMap, .variant = static_cast<std::uint64_t>(form)};
 }
 
@@ -70,9 +69,7 @@ std::string QuantizerBase::tileOpHeader() const {
   return "quantizers/quantizer/quantizer_list_op.cuh";
 }
 
-void QuantizerBase::beginGroupCuda(const CudaRun& run,
-                                   const GroupRun& /*group*/,
-                                   GroupArgs& args) {
+void QuantizerBase::beginGroupCuda(const CudaRun& run, const GroupRun& /*group*/, GroupArgs& args) {
   ListArgs list{};
   if (isInverse()) {
     list.decode = beginDecodeCuda(run);
@@ -82,8 +79,8 @@ void QuantizerBase::beginGroupCuda(const CudaRun& run,
     const std::size_t n_tiles =
         bits::ceilDiv(static_cast<std::size_t>(run.inputs[0].size.n_bytes), device::kTileBytes);
     const std::size_t n_mask_bytes = n_tiles * (device::kTileBytes / list.encode.value_bytes / 8);
-    FZ_CUDA_CHECK(cudaMemsetAsync(list.encode.tile_counts, 0, n_tiles * sizeof(std::uint16_t),
-                                  run.stream));
+    FZ_CUDA_CHECK(
+        cudaMemsetAsync(list.encode.tile_counts, 0, n_tiles * sizeof(std::uint16_t), run.stream));
     FZ_CUDA_CHECK(cudaMemsetAsync(list.encode.tile_masks, 0, n_mask_bytes, run.stream));
     if (mode_ == ErrorBoundMode::REL) {
       const RelSettings settings{error_bound_, threshold_, radius_, codeBits()};

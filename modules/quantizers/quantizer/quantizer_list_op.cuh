@@ -74,8 +74,7 @@ struct ListOp {
     static constexpr bool kCanFetch = false;
     static constexpr bool kNeedsRoots =
         Coding::kDecode == device::DecodeForm::kRel && sizeof(T) == 4;
-    static constexpr unsigned kTileValues =
-        static_cast<unsigned>(device::kTileBytes / sizeof(T));
+    static constexpr unsigned kTileValues = static_cast<unsigned>(device::kTileBytes / sizeof(T));
 
     const ListArgs& args;
     Inner inner;
@@ -170,9 +169,11 @@ struct ListOp {
                                                           job.radius};
       U bits[P];
       if constexpr (kNeedsRoots) {
-        decode.piece(x, [](std::uint32_t i) { return roots()[i]; }, bits);
+        decode.piece(
+            x, [](std::uint32_t i) { return roots()[i]; }, bits);
       } else {
-        decode.piece(x, [](std::uint32_t) { return 0.0; }, bits);
+        decode.piece(
+            x, [](std::uint32_t) { return 0.0; }, bits);
       }
 #pragma unroll
       for (unsigned i = 0; i < P; ++i) {

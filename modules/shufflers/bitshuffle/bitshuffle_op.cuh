@@ -206,8 +206,8 @@ struct BitshuffleOp {
       for (unsigned k = 0; k < kElements; ++k) {
         v[k] = static_cast<Value>(e[k]);
       }
-      group::putRows<kElements>(inner, firstOf(begin), n,
-                                  chunk + cuda::warpId() * kStagingPieces, v);
+      group::putRows<kElements>(inner, firstOf(begin), n, chunk + cuda::warpId() * kStagingPieces,
+                                v);
     }
 
    private:

@@ -35,15 +35,23 @@ class BitshuffleStage final : public SimpleStage {
 #endif
 
  protected:
-  DataType inputType() const override { return DataType::UNKNOWN; }
-  Ports outputPorts() const override { return {{"output", DataType::UINT8}}; }
-  PortBytes encodedBytes(std::size_t input_bytes) const override { return {input_bytes}; }
+  DataType inputType() const override {
+    return DataType::UNKNOWN;
+  }
+  Ports outputPorts() const override {
+    return {{"output", DataType::UINT8}};
+  }
+  PortBytes encodedBytes(std::size_t input_bytes) const override {
+    return {input_bytes};
+  }
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override {
     return encoded_bytes[0];
   }
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
-  bool hasFixedEncodedBytes(std::size_t /*port*/) const override { return true; }
+  bool hasFixedEncodedBytes(std::size_t /*port*/) const override {
+    return true;
+  }
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 #if FZ_HAVE_CUDA

@@ -16,7 +16,9 @@
 namespace fz::group {
 
 template <class Front>
-inline constexpr bool kHasLines = requires { typename Front::Line; };
+inline constexpr bool kHasLines = requires {
+  typename Front::Line;
+};
 
 /// Whether the pass that runs is wanted (see GroupRun::pass).
 template <class Front>
@@ -65,7 +67,9 @@ __device__ __forceinline__ void putWhole(const Front& front,
 /// Whether a front's values can be on their way (fetchWhole) before any is made (makeWhole, or
 /// lineWhole with the state of a line).
 template <class Front, unsigned P>
-inline constexpr bool kCanSplit = requires { typename Front::template Raw<P>; };
+inline constexpr bool kCanSplit = requires {
+  typename Front::template Raw<P>;
+};
 
 /// A walk over any front that has pieces or lines.
 template <class Front, bool kState = kHasLines<Front>>
@@ -74,7 +78,9 @@ struct LineWalk {
 
   __device__ __forceinline__ LineWalk(const Front& f, std::uint64_t /*first*/) : front(f) {}
   template <unsigned P>
-  __device__ __forceinline__ void next(std::uint64_t at, unsigned n, typename Front::Value (&x)[P]) {
+  __device__ __forceinline__ void next(std::uint64_t at,
+                                       unsigned n,
+                                       typename Front::Value (&x)[P]) {
     front.piece(at, n, x);
   }
   template <unsigned P, class Raw>
@@ -92,7 +98,9 @@ struct LineWalk<Front, true> {
   __device__ __forceinline__ LineWalk(const Front& f, std::uint64_t first)
       : front(f), state(f.startLine(first)) {}
   template <unsigned P>
-  __device__ __forceinline__ void next(std::uint64_t at, unsigned n, typename Front::Value (&x)[P]) {
+  __device__ __forceinline__ void next(std::uint64_t at,
+                                       unsigned n,
+                                       typename Front::Value (&x)[P]) {
     front.line(state, at, n, x);
   }
   template <unsigned P, class Raw>

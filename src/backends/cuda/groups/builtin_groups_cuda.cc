@@ -3,8 +3,9 @@
 namespace fz::cuda {
 
 std::vector<std::span<const BuiltinGroup>> builtinGroups() {
-  return {pfplF32Groups(),    pfplF64Groups(),     shuffleF32Groups(),
-          shuffleF64Groups(), bitplaneF32Groups(), bitplaneF64Groups(), lorenzoQuantF32Groups(), lorenzoQuantF64Groups()};
+  return {pfplF32Groups(),         pfplF64Groups(),        shuffleF32Groups(),
+          shuffleF64Groups(),      bitplaneF32Groups(),    bitplaneF64Groups(),
+          lorenzoQuantF32Groups(), lorenzoQuantF64Groups()};
 }
 
 }  // namespace fz::cuda

@@ -13,13 +13,11 @@ std::span<const BuiltinGroup> pfplF32Groups() {
       FZ_GROUP(fz::group::Field<float>,
                fz::quantizer::ListOp<float, std::uint32_t, fz::quantizer::ListForm::kRelFloat>,
                fz::diff::DiffOp<std::uint32_t, fz::delta::Code::kNegabinary>,
-               fz::bitshuffle::BitshuffleOp<4>,
-               fz::rze::RzeOp<16384>),
+               fz::bitshuffle::BitshuffleOp<4>, fz::rze::RzeOp<16384>),
       FZ_GROUP(fz::group::Field<float>,
                fz::quantizer::ListOp<float, std::uint32_t, fz::quantizer::ListForm::kPlain>,
                fz::diff::DiffOp<std::uint32_t, fz::delta::Code::kNegabinary>,
-               fz::bitshuffle::BitshuffleOp<4>,
-               fz::rze::RzeOp<16384>),
+               fz::bitshuffle::BitshuffleOp<4>, fz::rze::RzeOp<16384>),
   };
   return kGroups;
 }

@@ -13,13 +13,11 @@ std::span<const BuiltinGroup> pfplF64Groups() {
       FZ_GROUP(fz::group::Field<double>,
                fz::quantizer::ListOp<double, std::uint32_t, fz::quantizer::ListForm::kRelDouble>,
                fz::diff::DiffOp<std::uint32_t, fz::delta::Code::kNegabinary>,
-               fz::bitshuffle::BitshuffleOp<4>,
-               fz::rze::RzeOp<16384>),
+               fz::bitshuffle::BitshuffleOp<4>, fz::rze::RzeOp<16384>),
       FZ_GROUP(fz::group::Field<double>,
                fz::quantizer::ListOp<double, std::uint32_t, fz::quantizer::ListForm::kPlain>,
                fz::diff::DiffOp<std::uint32_t, fz::delta::Code::kNegabinary>,
-               fz::bitshuffle::BitshuffleOp<4>,
-               fz::rze::RzeOp<16384>),
+               fz::bitshuffle::BitshuffleOp<4>, fz::rze::RzeOp<16384>),
   };
   return kGroups;
 }

@@ -11,12 +11,10 @@ std::span<const BuiltinGroup> shuffleF64Groups() {
   static const BuiltinGroup kGroups[] = {
       FZ_GROUP(fz::group::Field<double>,
                fz::quantizer::ListOp<double, std::uint16_t, fz::quantizer::ListForm::kZigzag>,
-               fz::bitshuffle::BitshuffleOp<2>,
-               fz::rze::RzeOp<16384>),
+               fz::bitshuffle::BitshuffleOp<2>, fz::rze::RzeOp<16384>),
       FZ_GROUP(fz::group::Field<double>,
                fz::quantizer::ListOp<double, std::uint32_t, fz::quantizer::ListForm::kZigzag>,
-               fz::bitshuffle::BitshuffleOp<4>,
-               fz::rze::RzeOp<16384>),
+               fz::bitshuffle::BitshuffleOp<4>, fz::rze::RzeOp<16384>),
   };
   return kGroups;
 }
