@@ -169,7 +169,7 @@ struct LorenzoQuantOp {
         const std::uint64_t at = first + i * kCount;
         const unsigned n_here = group::valuesFrom(at, n);
         cuda::Vec16<TCode> piece;
-        piece.raw = staging[group::stagedAt<kPieces>(i / kPieces, i % kPieces)];
+        piece.raw = staging[group::lineAt<kPieces>(j)];
         T entries[kCount];
         const unsigned marks = fetchEntries(at, n_here, entries);
         if (j * cuda::kWarp * kCount % kEdge == 0) {

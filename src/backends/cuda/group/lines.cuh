@@ -111,6 +111,17 @@ struct LineWalk<Front, true> {
   }
 };
 
+/// Where this lane's piece of line j of staged rows stands: stagedAt<kPieces>(i / kPieces,
+/// i % kPieces) with i = 32 j + lane. What depends on the lane is the same for all lines.
+template <unsigned kPieces>
+__device__ __forceinline__ unsigned lineAt(unsigned j) {
+  constexpr unsigned kTurn = kPieces >= 8 ? 1 : 8 / kPieces;
+  static_assert(kPieces <= cuda::kWarp && cuda::kWarp / kPieces % kTurn == 0);
+  const unsigned turn = j * (cuda::kWarp / kPieces / kTurn) & (kPieces - 1);
+  return j * cuda::kWarp +
+         (stagedAt<kPieces>(cuda::laneId() / kPieces, cuda::laneId() % kPieces) ^ turn);
+}
+
 /// What a lane has under way at a time.
 inline constexpr unsigned kMostRawBytes = 128;
 
@@ -124,7 +135,9 @@ __device__ __forceinline__ void rowsOfLines(const Front& front,
   constexpr unsigned kCount = Vec16<V>::kCount;
   constexpr unsigned kPieces = N / kCount;
   static_assert(kPieces * kCount == N);
+  constexpr std::uint64_t kLine = cuda::kWarp * kCount;  // values from step to step
   const unsigned lane = cuda::laneId();
+  const std::uint64_t own_first = first + lane * kCount;
   const std::uint64_t n = front.count();
   LineWalk<Front> walk(front, first);
   if (first + cuda::kWarp * N <= n) {
@@ -137,32 +150,30 @@ __device__ __forceinline__ void rowsOfLines(const Front& front,
         Raw raw[kBatch];
 #pragma unroll
         for (unsigned j = 0; j < kBatch; ++j) {
-          front.fetchWhole(first + ((batch + j) * cuda::kWarp + lane) * kCount, raw[j]);
+          front.fetchWhole(own_first + (batch + j) * kLine, raw[j]);
         }
 #pragma unroll
         for (unsigned j = 0; j < kBatch; ++j) {
-          const unsigned i = (batch + j) * cuda::kWarp + lane;
           Vec16<V> piece;
-          walk.make(first + i * kCount, raw[j], piece.v);
-          staging[stagedAt<kPieces>(i / kPieces, i % kPieces)] = piece.raw;
+          walk.make(own_first + (batch + j) * kLine, raw[j], piece.v);
+          staging[lineAt<kPieces>(batch + j)] = piece.raw;
         }
       }
     } else {
 #pragma unroll
       for (unsigned j = 0; j < kPieces; ++j) {
-        const unsigned i = j * cuda::kWarp + lane;
         Vec16<V> piece;
-        walk.next(first + i * kCount, kCount, piece.v);
-        staging[stagedAt<kPieces>(i / kPieces, i % kPieces)] = piece.raw;
+        walk.next(own_first + j * kLine, kCount, piece.v);
+        staging[lineAt<kPieces>(j)] = piece.raw;
       }
     }
   } else {
 #pragma unroll 1
     for (unsigned j = 0; j < kPieces; ++j) {
-      const unsigned i = j * cuda::kWarp + lane;
+      const std::uint64_t at = own_first + j * kLine;
       Vec16<V> piece;
-      walk.next(first + i * kCount, valuesFrom(first + i * kCount, n), piece.v);
-      staging[stagedAt<kPieces>(i / kPieces, i % kPieces)] = piece.raw;
+      walk.next(at, valuesFrom(at, n), piece.v);
+      staging[lineAt<kPieces>(j)] = piece.raw;
     }
   }
   __syncwarp();
@@ -178,8 +189,7 @@ __device__ __forceinline__ void rowsOfLines(const Front& front,
   __syncwarp();
 }
 
-/// Rows to shared memory, where line j of the warp finds its pieces at
-/// stagedAt<kPieces>(i / kPieces, i % kPieces) with i = 32 j + lane.
+/// Rows to shared memory, where line j finds its pieces at lineAt<kPieces>(j).
 template <class V, unsigned N>
 __device__ __forceinline__ void stageRows(uint4* staging, const V (&v)[N]) {
   constexpr unsigned kCount = Vec16<V>::kCount;
@@ -210,22 +220,22 @@ __device__ __forceinline__ void putRows(const Front& front,
     constexpr unsigned kCount = Vec16<V>::kCount;
     constexpr unsigned kPieces = N / kCount;
     stageRows(staging, v);
-    const unsigned lane = cuda::laneId();
+    constexpr std::uint64_t kLine = cuda::kWarp * kCount;
+    const std::uint64_t own_first = first + cuda::laneId() * kCount;
     if (first + cuda::kWarp * N <= n) {
 #pragma unroll
       for (unsigned j = 0; j < kPieces; ++j) {
-        const unsigned i = j * cuda::kWarp + lane;
         Vec16<V> piece;
-        piece.raw = staging[stagedAt<kPieces>(i / kPieces, i % kPieces)];
-        putWhole(front, first + i * kCount, piece.v);
+        piece.raw = staging[lineAt<kPieces>(j)];
+        putWhole(front, own_first + j * kLine, piece.v);
       }
     } else {
 #pragma unroll 1
       for (unsigned j = 0; j < kPieces; ++j) {
-        const unsigned i = j * cuda::kWarp + lane;
+        const std::uint64_t at = own_first + j * kLine;
         Vec16<V> piece;
-        piece.raw = staging[stagedAt<kPieces>(i / kPieces, i % kPieces)];
-        front.putPiece(first + i * kCount, valuesFrom(first + i * kCount, n), piece.v);
+        piece.raw = staging[lineAt<kPieces>(j)];
+        front.putPiece(at, valuesFrom(at, n), piece.v);
       }
     }
     __syncwarp();
