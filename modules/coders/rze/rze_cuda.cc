@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include "coders/rze/rze_codec.h"
+#include "coders/rze/rze_op.h"
 #include "coders/rze/rze_stage.h"
 #include "core/require.h"
 #include "cuda_check.h"
@@ -21,11 +22,22 @@ std::uint32_t launchChunks(std::uint64_t n_bytes, std::size_t chunk_bytes) {
   return static_cast<std::uint32_t>(bits::ceilDiv(n_most, std::uint64_t{chunk_bytes}));
 }
 
+/// CudaArgs::states, cleared.
+std::span<std::uint64_t> clearedStates(Scratch& scratch,
+                                       const CudaRun& run,
+                                       std::uint32_t n_chunks,
+                                       bool is_inverse) {
+  const std::size_t n_words = is_inverse ? 2 * std::size_t{n_chunks} + rze::placeBlocks(n_chunks)
+                                         : std::size_t{n_chunks} + 1;
+  const auto states = scratch.get<std::uint64_t>(run.pool, n_words);
+  FZ_CUDA_CHECK(cudaMemsetAsync(states.data(), 0, states.size_bytes(), run.stream));
+  return states;
+}
+
 rze::CudaArgs makeArgs(const CudaRun& run,
                        std::uint32_t n_chunks,
                        int levels,
                        std::span<std::uint64_t> states) {
-  FZ_CUDA_CHECK(cudaMemsetAsync(states.data(), 0, states.size_bytes(), run.stream));
   return {run.inputs[0], run.outputs[0], run.record,
           states.data(), n_chunks,       static_cast<std::uint32_t>(levels)};
 }
@@ -41,7 +53,7 @@ void RZEStage::encodeCuda(const CudaRun& run) {
   FZ_REQUIRE(!size.isExact() || size.n_bytes <= rze::kMaxInputBytes, ErrorCode::kBadSize,
              "RZE: input of at most {} bytes needed, {} came", rze::kMaxInputBytes, size.n_bytes);
   const std::uint32_t n_chunks = launchChunks(size.n_bytes, chunk_bytes_);
-  const auto states = look_back_.get<std::uint64_t>(run.pool, std::size_t{n_chunks} + 1);
+  const auto states = clearedStates(look_back_, run, n_chunks, false);
   rze::launchEncode(makeArgs(run, n_chunks, levels_, states),
                     static_cast<std::uint32_t>(chunk_bytes_), run.stream);
 }
@@ -56,9 +68,40 @@ void RZEStage::decodeCuda(const CudaRun& run) {
     decodedBytes(std::array{static_cast<std::size_t>(size.n_bytes)});  // says more than a kernel
   }
   const std::uint32_t n_chunks = launchChunks(run.outputs[0].capacity_bytes, chunk_bytes_);
-  const auto states = look_back_.get<std::uint64_t>(run.pool, std::size_t{n_chunks} + 1);
+  const auto states = clearedStates(look_back_, run, n_chunks, true);
   rze::launchDecode(makeArgs(run, n_chunks, levels_, states),
                     static_cast<std::uint32_t>(chunk_bytes_), run.stream);
+}
+
+TileOp RZEStage::cudaTileOp() const {
+  return {.role = TileRole::kCoder, .tile_bytes = static_cast<std::uint32_t>(chunk_bytes_)};
+}
+
+std::string RZEStage::tileOpType() const {
+  return fmt::format("fz::rze::RzeOp<{}>", chunk_bytes_);
+}
+
+std::string RZEStage::tileOpHeader() const {
+  return "coders/rze/rze_op.cuh";
+}
+
+void RZEStage::beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) {
+  const DeviceSize& size = run.inputs[0].size;
+  if (isInverse()) {
+    if (size.isExact()) {
+      decodedBytes(std::array{static_cast<std::size_t>(size.n_bytes)});  // says more than a kernel
+    }
+  } else {
+    FZ_REQUIRE(!size.isExact() || size.n_bytes <= rze::kMaxInputBytes, ErrorCode::kBadSize,
+               "RZE: input of at most {} bytes needed, {} came", rze::kMaxInputBytes, size.n_bytes);
+  }
+  const auto n_chunks = static_cast<std::uint32_t>(group.n_tiles);
+  const auto states = clearedStates(look_back_, run, n_chunks, isInverse());
+  const rze::RzeArgs own = makeArgs(run, n_chunks, levels_, states);
+  if (isInverse()) {
+    rze::launchPlaces(own, static_cast<std::uint32_t>(chunk_bytes_), run.stream);
+  }
+  args.add(own);
 }
 
 void RZEStage::throwDeviceError(const StageRecord& record) const {

@@ -21,11 +21,21 @@ struct CudaArgs {
   CudaInput in;
   CudaOutput out;
   StageRecord* record;
-  std::uint64_t*
-      states;  ///< of the look-back, one word per chunk of the launch, and one more; zero
+  /// All zero. Encoding: of the look-back, one word per chunk of the launch, and one more.
+  /// Decoding: two words per chunk, which launchPlaces fills, and placeBlocks(n_chunks) more.
+  std::uint64_t* states;
   std::uint32_t n_chunks;  ///< of the launch: the input has no more
   std::uint32_t levels;
 };
+
+inline constexpr unsigned kPlaceThreads = 256;
+inline constexpr unsigned kPlaceEach = 4;
+inline constexpr unsigned kPlaceChunks = kPlaceThreads * kPlaceEach;
+constexpr std::uint32_t placeBlocks(std::uint32_t n_chunks) {
+  return (n_chunks + kPlaceChunks - 1) / kPlaceChunks;
+}
+/// Before a decode, also that of a group.
+void launchPlaces(const CudaArgs& args, std::uint32_t chunk_bytes, cudaStream_t stream);
 
 /// Enqueue only; chunk_bytes is one of the three of the format.
 void launchEncode(const CudaArgs& args, std::uint32_t chunk_bytes, cudaStream_t stream);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "fz/simple_stage.h"
@@ -36,10 +37,20 @@ class RZEStage final : public SimpleStage, private CpuCoder {
   void saveState() override { saved_original_bytes_ = original_bytes_; }
   void restoreState() override { original_bytes_ = saved_original_bytes_; }
   std::vector<DeviceField> deviceFields() const override { return {{5, 4, 0}}; }
+#if FZ_HAVE_CUDA
+  TileOp cudaTileOp() const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override;
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
+#endif
 
  protected:
-  DataType inputType() const override { return DataType::UNKNOWN; }
-  Ports outputPorts() const override { return {{"output", DataType::UINT8}}; }
+  DataType inputType() const override {
+    return DataType::UNKNOWN;
+  }
+  Ports outputPorts() const override {
+    return {{"output", DataType::UINT8}};
+  }
   PortBytes encodedBytes(std::size_t input_bytes) const override;
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;

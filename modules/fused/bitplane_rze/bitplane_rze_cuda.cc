@@ -8,6 +8,7 @@
 #include "core/require.h"
 #include "cuda_check.h"
 #include "fused/bitplane_rze/bitplane_rze_codec.h"
+#include "fused/bitplane_rze/bitplane_rze_op.h"
 #include "fused/bitplane_rze/bitplane_rze_stage.h"
 
 namespace fz {
@@ -53,6 +54,36 @@ void BitplaneRZEStage::decodeCuda(const CudaRun& run) {
   bp::launchDecode({run.inputs[0], run.outputs[0], run.record, nullptr,
                     blocksFor(run.outputs[0].capacity_bytes)},
                    run.stream);
+}
+
+TileOp BitplaneRZEStage::cudaTileOp() const {
+  return {.role = TileRole::kCoder, .tile_bytes = bp::kChunkBytes, .value_bytes = 2};
+}
+
+std::string BitplaneRZEStage::tileOpType() const {
+  return "fz::bitplane_rze::BitplaneRzeOp";
+}
+
+std::string BitplaneRZEStage::tileOpHeader() const {
+  return "fused/bitplane_rze/bitplane_rze_op.cuh";
+}
+
+void BitplaneRZEStage::beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) {
+  const DeviceSize& size = run.inputs[0].size;
+  std::uint64_t* states = nullptr;
+  if (isInverse()) {
+    if (size.isExact()) {
+      decodedBytes(std::array{static_cast<std::size_t>(size.n_bytes)});  // says more than a kernel
+    }
+  } else {
+    if (size.isExact()) {
+      checkInput(size.n_bytes);
+    }
+    const auto words = look_back_.get<std::uint64_t>(run.pool, group.n_blocks);
+    FZ_CUDA_CHECK(cudaMemsetAsync(words.data(), 0, words.size_bytes(), run.stream));
+    states = words.data();
+  }
+  args.add(bp::BitplaneArgs{run.inputs[0], run.outputs[0], run.record, states, group.n_blocks});
 }
 
 void BitplaneRZEStage::throwDeviceError(const StageRecord& record) const {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "fz/simple_stage.h"
@@ -24,10 +25,20 @@ class BitplaneRZEStage final : public SimpleStage, private CpuCoder {
   std::vector<DeviceField> deviceFields() const override { return {{0, 8, 0}}; }
   TileOp cpuTileOp() const override;
   CpuTilePart* cpuTilePart() override { return this; }
+#if FZ_HAVE_CUDA
+  TileOp cudaTileOp() const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override;
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
+#endif
 
  protected:
-  DataType inputType() const override { return DataType::UINT16; }
-  Ports outputPorts() const override { return {{"output", DataType::UINT8}}; }
+  DataType inputType() const override {
+    return DataType::UINT16;
+  }
+  Ports outputPorts() const override {
+    return {{"output", DataType::UINT8}};
+  }
   PortBytes encodedBytes(std::size_t input_bytes) const override;
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;

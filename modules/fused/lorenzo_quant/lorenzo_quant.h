@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "fz/bound.h"
@@ -116,9 +117,18 @@ class LorenzoQuantStage final : public SimpleStage, private CpuTileOp {
   std::vector<DeviceField> deviceFields() const override { return lorenzo_quant::deviceFields(); }
   TileOp cpuTileOp() const override;
   CpuTilePart* cpuTilePart() override { return this; }
+#if FZ_HAVE_CUDA
+  TileOp cudaTileOp() const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override;
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
+  void endGroupCuda(const CudaRun& run, const GroupRun& group) override;
+#endif
 
  protected:
-  DataType inputType() const override { return kDataTypeOf<TInput>; }
+  DataType inputType() const override {
+    return kDataTypeOf<TInput>;
+  }
   Ports outputPorts() const override {
     return {{"codes", kDataTypeOf<TCode>},
             {"outlier_errors", kDataTypeOf<TInput>},
@@ -129,7 +139,9 @@ class LorenzoQuantStage final : public SimpleStage, private CpuTileOp {
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
-  bool hasFixedEncodedBytes(std::size_t port) const override { return port == 0; }
+  bool hasFixedEncodedBytes(std::size_t port) const override {
+    return port == 0;
+  }
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 #if FZ_HAVE_CUDA
@@ -160,6 +172,13 @@ class LorenzoQuantStage final : public SimpleStage, private CpuTileOp {
     bool wide = false;  ///< some delta is beyond the integers of this type
   };
 
+#if FZ_HAVE_CUDA
+  /// A run on a device, and what limits its launches; takes working memory.
+  struct CudaEncoding;
+  struct CudaDecoding;
+  CudaEncoding cudaEncoding(const CudaRun& run);
+  CudaDecoding cudaDecoding(const CudaRun& run);
+#endif
   LorenzoQuantConfig configFromSettings() const;
   /// Throws Error(kBadSize) for inputs that are no whole values, or too many.
   std::uint32_t checkedCount(std::size_t n_bytes) const;

@@ -8,6 +8,9 @@
 #include "cuda_check.h"
 #include "fused/lorenzo_quant/lorenzo_quant.h"
 #include "fused/lorenzo_quant/lorenzo_quant_config_impl.h"
+#include "fused/lorenzo_quant/lorenzo_quant_decode.cuh"
+#include "fused/lorenzo_quant/lorenzo_quant_entries.cuh"
+#include "fused/lorenzo_quant/lorenzo_quant_op.h"
 
 namespace fz {
 
@@ -31,6 +34,14 @@ std::size_t roundUp(std::size_t n_bytes) {
   return bits::roundUp<std::size_t>(n_bytes, 256);
 }
 
+/// Extremes are gathered in the plan.
+template <class T>
+void clearPlan(const device::EncodeRun& run, cudaStream_t stream) {
+  if (run.scans_range) {
+    FZ_CUDA_CHECK(cudaMemsetAsync(run.plan, 0, sizeof(device::EncodePlan<T>), stream));
+  }
+}
+
 }  // namespace
 
 template <class TInput, class TCode>
@@ -39,7 +50,19 @@ bool LorenzoQuantStage<TInput, TCode>::hasCuda() const {
 }
 
 template <class TInput, class TCode>
-void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun& run) {
+struct LorenzoQuantStage<TInput, TCode>::CudaEncoding {
+  device::EncodeRun run;
+  device::Layout limit;
+};
+template <class TInput, class TCode>
+struct LorenzoQuantStage<TInput, TCode>::CudaDecoding {
+  device::DecodeRun run;
+  device::Layout limit;
+  std::size_t entry_limit;
+};
+
+template <class TInput, class TCode>
+auto LorenzoQuantStage<TInput, TCode>::cudaEncoding(const CudaRun& run) -> CudaEncoding {
   const CudaInput& input = run.inputs[0];
   const LorenzoQuantConfig config = configFromSettings();
   if (input.size.isExact()) {
@@ -61,13 +84,10 @@ void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun& run) {
   const auto flags = device_flags_.get<std::uint32_t>(run.pool, limit.n_segments);
   const bool is_relative = mode_ != ErrorBoundMode::ABS;
   const bool scans_range = is_relative && value_base_ == 0.0;
-  if (scans_range) {
-    FZ_CUDA_CHECK(cudaMemsetAsync(plan.data(), 0, plan_bytes, run.stream));
-  }
   const lorenzo_quant::ResolvedBound known =
       is_relative ? lorenzo_quant::resolveBound(error_bound_, value_base_)
                   : lorenzo_quant::ResolvedBound{config.abs_error_bound, config.value_base};
-  device::launchEncode<TInput, TCode>(
+  return {
       {.in = input.data,
        .size = input.size,
        .dims = dims,
@@ -91,7 +111,14 @@ void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun& run) {
        .n_chunks = n_chunks,
        .counts = reinterpret_cast<std::uint32_t*>(plan.data() + plan_bytes),
        .firsts = reinterpret_cast<device::EntryPlace*>(plan.data() + plan_bytes + counts_bytes)},
-      limit, run.stream);
+      limit};
+}
+
+template <class TInput, class TCode>
+void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun& run) {
+  const CudaEncoding encoding = cudaEncoding(run);
+  clearPlan<TInput>(encoding.run, run.stream);
+  device::launchEncode<TInput, TCode>(encoding.run, encoding.limit, run.stream);
 }
 
 template <class TInput, class TCode>
@@ -107,7 +134,7 @@ void LorenzoQuantStage<TInput, TCode>::finishEncodeCuda(const StageRecord& recor
 }
 
 template <class TInput, class TCode>
-void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun& run) {
+auto LorenzoQuantStage<TInput, TCode>::cudaDecoding(const CudaRun& run) -> CudaDecoding {
   FZ_REQUIRE(run.inputs.size() >= 3, ErrorCode::kCorrupt, "{}: 3 or 4 parts needed, {} came", kName,
              run.inputs.size());
   FZ_REQUIRE(config_.has_value(), ErrorCode::kInvalidState, "{}: nothing to decode: no config",
@@ -138,23 +165,92 @@ void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun& run) {
         limit.n_segments * device::kLaneValues<TInput> + largest.num_elements / 32 + 1;
     marks = device_flags_.get<std::uint32_t>(run.pool, bits::roundUp<std::size_t>(n_words, 4));
   }
-  device::launchDecode<TInput, TCode>(
-      {.codes = run.inputs[0].data,
-       .codes_size = run.inputs[0].size,
-       .values = run.inputs[1].data,
-       .values_size = run.inputs[1].size,
-       .indices = reinterpret_cast<const std::uint32_t*>(run.inputs[2].data),
-       .indices_size = run.inputs[2].size,
-       .dims = dimsOf(dims),
-       .zigzag = config_->zigzag_codes != 0,
-       .out = run.outputs[0].data,
-       .out_capacity = run.outputs[0].capacity_bytes,
-       .publishes_out = !run.outputs[0].size_known,
-       .record = run.record,
-       .plan = plan.data(),
-       .marks = marks.data(),
-       .n_mark_words = marks.size()},
-      limit, entry_limit, run.stream);
+  return {{.codes = run.inputs[0].data,
+           .codes_size = run.inputs[0].size,
+           .values = run.inputs[1].data,
+           .values_size = run.inputs[1].size,
+           .indices = reinterpret_cast<const std::uint32_t*>(run.inputs[2].data),
+           .indices_size = run.inputs[2].size,
+           .dims = dimsOf(dims),
+           .zigzag = config_->zigzag_codes != 0,
+           .out = run.outputs[0].data,
+           .out_capacity = run.outputs[0].capacity_bytes,
+           .publishes_out = !run.outputs[0].size_known,
+           .record = run.record,
+           .plan = plan.data(),
+           .marks = marks.data(),
+           .n_mark_words = marks.size()},
+          limit,
+          entry_limit};
+}
+
+template <class TInput, class TCode>
+void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun& run) {
+  const CudaDecoding decoding = cudaDecoding(run);
+  device::launchDecode<TInput, TCode>(decoding.run, decoding.limit, decoding.entry_limit,
+                                      run.stream);
+}
+
+template <class TInput, class TCode>
+TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const {
+  if (!isInverse()) {
+    return {.role = TileRole::kRows, .variant = static_cast<std::uint64_t>(ndim())};
+  }
+  if (!config_.has_value() || config_->dim_y > 1 || config_->dim_z > 1) {
+    return {.why = "sums over the rows of a tile, which no chunk of codes holds"};
+  }
+  if (sizeof(TCode) > 2) {
+    return {.why = "a tile of 32-bit codes is more than a warp has at a time"};
+  }
+  return {.role = TileRole::kRows, .unit_values = lorenzo_quant::kMaxTileValues, .variant = 1};
+}
+
+template <class TInput, class TCode>
+std::string LorenzoQuantStage<TInput, TCode>::tileOpType() const {
+  return fmt::format("fz::lorenzo_quant::LorenzoQuantOp<{}, std::uint{}_t, {}>",
+                     sizeof(TInput) == 4 ? "float" : "double", 8 * sizeof(TCode),
+                     isInverse() ? 1 : ndim());
+}
+
+template <class TInput, class TCode>
+std::string LorenzoQuantStage<TInput, TCode>::tileOpHeader() const {
+  return "fused/lorenzo_quant/lorenzo_quant_op.cuh";
+}
+
+template <class TInput, class TCode>
+void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun& run,
+                                                      const GroupRun& /*group*/,
+                                                      GroupArgs& args) {
+  lorenzo_quant::LorenzoQuantArgs own{};
+  if (isInverse()) {
+    const CudaDecoding decoding = cudaDecoding(run);
+    own.decode = decoding.run;
+    device::launchDecodeSetup<TInput>(own.decode, sizeof(TCode), run.stream);
+    if (decoding.entry_limit != 0) {
+      device::launchRangeEntries<TInput>(own.decode, decoding.entry_limit, run.stream);
+    }
+  } else {
+    const CudaEncoding encoding = cudaEncoding(run);
+    own.encode = encoding.run;
+    clearPlan<TInput>(own.encode, run.stream);
+    device::launchEncodeSetup<TInput>(own.encode, sizeof(TCode), run.stream);
+    FZ_CUDA_CHECK(cudaMemsetAsync(own.encode.flags, 0,
+                                  encoding.limit.n_segments * sizeof(std::uint32_t), run.stream));
+  }
+  args.add(own);
+}
+
+template <class TInput, class TCode>
+void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const GroupRun& /*group*/) {
+  if (isInverse()) {
+    const CudaDecoding decoding = cudaDecoding(run);
+    if (decoding.entry_limit != 0) {
+      device::launchExactEntries<TInput>(decoding.run, decoding.entry_limit, run.stream);
+    }
+  } else {
+    const CudaEncoding encoding = cudaEncoding(run);
+    device::launchEntries<TInput>(encoding.run, encoding.limit, run.stream);
+  }
 }
 
 template <class TInput, class TCode>
@@ -173,11 +269,21 @@ void LorenzoQuantStage<TInput, TCode>::throwDeviceError(const StageRecord& recor
                 : fmt::format("{}: the parts do not have the sizes of the config", kName));
 }
 
-#define FZ_LORENZO_QUANT_CUDA(TInput, TCode)                                            \
-  template bool LorenzoQuantStage<TInput, TCode>::hasCuda() const;                      \
-  template void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun&);           \
-  template void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun&);           \
-  template void LorenzoQuantStage<TInput, TCode>::finishEncodeCuda(const StageRecord&); \
+#define FZ_LORENZO_QUANT_CUDA(TInput, TCode)                                                      \
+  template bool LorenzoQuantStage<TInput, TCode>::hasCuda() const;                                \
+  template LorenzoQuantStage<TInput, TCode>::CudaEncoding                                         \
+  LorenzoQuantStage<TInput, TCode>::cudaEncoding(const CudaRun&);                                 \
+  template LorenzoQuantStage<TInput, TCode>::CudaDecoding                                         \
+  LorenzoQuantStage<TInput, TCode>::cudaDecoding(const CudaRun&);                                 \
+  template void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun&);                     \
+  template void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun&);                     \
+  template TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const;                        \
+  template std::string LorenzoQuantStage<TInput, TCode>::tileOpType() const;                      \
+  template std::string LorenzoQuantStage<TInput, TCode>::tileOpHeader() const;                    \
+  template void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun&, const GroupRun&, \
+                                                                 GroupArgs&);                     \
+  template void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun&, const GroupRun&);  \
+  template void LorenzoQuantStage<TInput, TCode>::finishEncodeCuda(const StageRecord&);           \
   template void LorenzoQuantStage<TInput, TCode>::throwDeviceError(const StageRecord&) const
 FZ_LORENZO_QUANT_CUDA(float, std::uint16_t);
 FZ_LORENZO_QUANT_CUDA(float, std::uint8_t);

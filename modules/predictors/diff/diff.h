@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -42,15 +43,29 @@ class DifferenceStage final : public SimpleStage, private CpuTileOp {
   void checkResult() const override;
   TileOp cpuTileOp() const override;
   CpuTilePart* cpuTilePart() override { return this; }
+#if FZ_HAVE_CUDA
+  TileOp cudaTileOp() const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override;
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
+#endif
 
  protected:
-  DataType inputType() const override { return kDataTypeOf<T>; }
-  Ports outputPorts() const override { return {{"output", kDataTypeOf<TOut>}}; }
-  PortBytes encodedBytes(std::size_t input_bytes) const override { return {input_bytes}; }
+  DataType inputType() const override {
+    return kDataTypeOf<T>;
+  }
+  Ports outputPorts() const override {
+    return {{"output", kDataTypeOf<TOut>}};
+  }
+  PortBytes encodedBytes(std::size_t input_bytes) const override {
+    return {input_bytes};
+  }
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
-  bool hasFixedEncodedBytes(std::size_t /*port*/) const override { return true; }
+  bool hasFixedEncodedBytes(std::size_t /*port*/) const override {
+    return true;
+  }
 #if FZ_HAVE_CUDA
   bool hasCuda() const override;
   void encodeCuda(const CudaRun& run) override;

@@ -1,6 +1,7 @@
 #include "backends/cuda/delta_cuda.h"
 #include "core/require.h"
 #include "predictors/diff/diff.h"
+#include "predictors/diff/diff_op.h"
 
 namespace fz {
 
@@ -13,6 +14,9 @@ using UnsignedOf = std::make_unsigned_t<std::conditional_t<std::is_integral_v<T>
 template <class T, class TOut>
 constexpr delta::Code kCode =
     std::is_same_v<T, TOut> ? delta::Code::kPlain : delta::Code::kNegabinary;
+
+/// No coder has larger tiles.
+constexpr std::size_t kMostUnitValues = std::size_t{1} << 20;
 
 template <class T>
 void checkWhole(const DeviceSize& size, ErrorCode code) {
@@ -55,6 +59,40 @@ void DifferenceStage<T, TOut>::decodeCuda(const CudaRun& run) {
 }
 
 template <class T, class TOut>
+TileOp DifferenceStage<T, TOut>::cudaTileOp() const {
+  if (std::is_floating_point_v<T>) {
+    return {.why = "sums of floats depend on their order"};
+  }
+  const std::size_t chunk = chunk_bytes_ / sizeof(T);
+  if (isInverse() && (chunk == 0 || chunk > kMostUnitValues)) {
+    return {.why = "its chunks are longer than any tile"};
+  }
+  // Encoding looks at one neighbour only, wherever it is.
+  return {.role = TileRole::kRows,
+          .unit_values = isInverse() ? static_cast<std::uint32_t>(chunk) : 1u};
+}
+
+template <class T, class TOut>
+std::string DifferenceStage<T, TOut>::tileOpType() const {
+  return fmt::format("fz::diff::DiffOp<std::uint{}_t, fz::delta::Code::{}>", 8 * sizeof(T),
+                     kCode<T, TOut> == delta::Code::kPlain ? "kPlain" : "kNegabinary");
+}
+
+template <class T, class TOut>
+std::string DifferenceStage<T, TOut>::tileOpHeader() const {
+  return "predictors/diff/diff_op.cuh";
+}
+
+template <class T, class TOut>
+void DifferenceStage<T, TOut>::beginGroupCuda(const CudaRun& run,
+                                              const GroupRun& /*group*/,
+                                              GroupArgs& args) {
+  n_lost_ = 0;
+  checkWhole<T>(run.inputs[0].size, isInverse() ? ErrorCode::kCorrupt : ErrorCode::kBadSize);
+  args.add(diff::DiffArgs{chunk_bytes_ / sizeof(T)});
+}
+
+template <class T, class TOut>
 void DifferenceStage<T, TOut>::throwDeviceError(const StageRecord& record) const {
   FZ_REQUIRE(static_cast<DeviceError>(record.error) == DeviceError::kBound,
              isInverse() ? ErrorCode::kCorrupt : ErrorCode::kBadSize,
@@ -68,10 +106,15 @@ void DifferenceStage<T, TOut>::throwDeviceError(const StageRecord& record) const
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): these are types
-#define FZ_DIFFERENCE_INSTANTIATE(...)                                    \
-  template bool DifferenceStage<__VA_ARGS__>::hasCuda() const;            \
-  template void DifferenceStage<__VA_ARGS__>::encodeCuda(const CudaRun&); \
-  template void DifferenceStage<__VA_ARGS__>::decodeCuda(const CudaRun&); \
+#define FZ_DIFFERENCE_INSTANTIATE(...)                                                        \
+  template bool DifferenceStage<__VA_ARGS__>::hasCuda() const;                                \
+  template void DifferenceStage<__VA_ARGS__>::encodeCuda(const CudaRun&);                     \
+  template void DifferenceStage<__VA_ARGS__>::decodeCuda(const CudaRun&);                     \
+  template TileOp DifferenceStage<__VA_ARGS__>::cudaTileOp() const;                        \
+  template std::string DifferenceStage<__VA_ARGS__>::tileOpType() const;                      \
+  template std::string DifferenceStage<__VA_ARGS__>::tileOpHeader() const;                    \
+  template void DifferenceStage<__VA_ARGS__>::beginGroupCuda(const CudaRun&, const GroupRun&, \
+                                                             GroupArgs&);                     \
   template void DifferenceStage<__VA_ARGS__>::throwDeviceError(const StageRecord&) const
 // NOLINTEND(bugprone-macro-parentheses)
 FZ_DIFFERENCE_INSTANTIATE(float);

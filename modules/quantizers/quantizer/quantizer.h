@@ -18,6 +18,10 @@
 namespace fz {
 
 namespace quantizer {
+namespace device {
+struct EncodeJob;
+struct DecodeJob;
+}  // namespace device
 const StageDescriptor& descriptor();
 enum class CodeForm : std::uint8_t;
 struct BinSettings;
@@ -111,9 +115,10 @@ class QuantizerBase : public SimpleStage, private CpuTileOp {
   TileOp cudaTileOp() const override;
   CpuTilePart* cpuTilePart() override { return this; }
   std::string tileOpType() const override;
-  std::string tileOpHeader() const override { return "quantizers/quantizer/quantizer_op.cuh"; }
+  std::string tileOpHeader() const override;
   unsigned groupPasses() const override;
   void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
+  void endGroupCuda(const CudaRun& run, const GroupRun& group) override;
 
  protected:
   QuantizerBase(DataType value_type, DataType code_type);
@@ -163,10 +168,20 @@ class QuantizerBase : public SimpleStage, private CpuTileOp {
   void writeOutliers(const CpuRun& run, std::size_t n_outliers);
   void beginDecode(const CpuRun& run);
   void scatterOutliers(const CpuRun& run) const;
+  /// What an encode or a decode on a device works with. The first takes working memory and enqueues
+  /// what precedes the codes.
+  device::EncodeJob beginEncodeCuda(const CudaRun& run);
+  device::EncodeJob encodeJob(const CudaRun& run);
+  device::DecodeJob beginDecodeCuda(const CudaRun& run) const;
+  // In a group: linear and in-place codes, and codes with lists of outliers.
   template <class T>
-  void beginEncodeGroup(const CudaRun& run, const GroupRun& group, GroupArgs& args);
+  void beginFlatEncode(const CudaRun& run, const GroupRun& group, GroupArgs& args);
   template <class T>
-  void beginDecodeGroup(const CudaRun& run, GroupArgs& args);
+  void beginFlatDecode(const CudaRun& run, GroupArgs& args);
+  void beginFlatGroup(const CudaRun& run, const GroupRun& group, GroupArgs& args);
+  TileOp listTileOp() const;
+  std::string listOpType() const;
+  void beginListGroup(const CudaRun& run, GroupArgs& args);
   void checkStoredFields(std::uint8_t value_type, std::uint8_t code_type) const;
 
   DataType value_type_;

@@ -151,7 +151,18 @@ enum class QuickCheck : std::uint8_t {
   kReach,  ///< linear codes of 32 bits for f32: every bin within reach is a code
   kRange,  ///< other linear codes: every bin between the limits is within reach
   kAll,    ///< everything, the threshold too
+  kLimit,  ///< rule.reach is quickLimit(), which covers all
 };
+
+/// A reach for kLimit: bins of values within it are between the limits, and the values below the
+/// threshold (the factor covers the rounding of both products). Not for linear codes.
+template <class T>
+FZ_HD T quickLimit(const BinRule<T>& rule) {
+  const T inside = fp::sub(rule.upper, T(0.5));
+  const T below = fp::mul(fp::mul(rule.threshold, rule.inv_step), T(0.9999));
+  const T nearer = inside < rule.reach ? inside : rule.reach;
+  return below < nearer ? below : nearer;
+}
 
 /// tryBin with fewer instructions: true only where tryBin is true, with the same bin; false also
 /// where it is not sure (f64: a difference that equals the bound after rounding). Rounding by the
@@ -167,6 +178,9 @@ FZ_HD bool quickBin(T x, const BinRule<T>& rule, std::int32_t& bin) {
   bin = static_cast<std::int32_t>(static_cast<std::uint32_t>(fp::bits(shifted)) -
                                   static_cast<std::uint32_t>(fp::bits(kShift)));
   bool ok = kIsFloat ? error <= rule.bound : error < rule.bound;  // NaN and infinities fail
+  if constexpr (kCheck == QuickCheck::kLimit) {
+    return ok & (fp::abs(scaled) < rule.reach);
+  }
   if constexpr (kCheck != QuickCheck::kRange) {
     ok = ok & (fp::abs(scaled) < rule.reach);
   }

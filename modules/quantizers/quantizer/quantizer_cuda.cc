@@ -57,21 +57,12 @@ void takeWork(EncodeJob& job, bool lists, Scratch& scratch, MemoryPool* pool) {
 
 }  // namespace
 
-void QuantizerBase::encodeCuda(const CudaRun& run) {
-  requireValidCombination();
-  const CudaInput& input = run.inputs[0];
-  const bool rel = mode_ == ErrorBoundMode::REL;
+EncodeJob QuantizerBase::encodeJob(const CudaRun& run) {
   const bool lists = hasOutlierPorts();
-  if (input.size.isExact()) {
-    n_values_ = checkedValues(input.size.n_bytes, run.outputs[0].capacity_bytes);
-  }
-  beginRun();  // the ladder begins anew, and ends on the device
-  stored_version_ = 0;
-
   EncodeJob job{};
   job.value_bytes = static_cast<std::uint32_t>(getDataTypeSize(value_type_));
   job.code_bytes = static_cast<std::uint32_t>(getDataTypeSize(code_type_));
-  job.input = input;
+  job.input = run.inputs[0];
   job.codes = run.outputs[0];
   if (lists) {
     job.outlier_values = run.outputs[1];
@@ -79,19 +70,36 @@ void QuantizerBase::encodeCuda(const CudaRun& run) {
   }
   job.record = run.record;
   takeWork(job, lists, device_work_, run.pool);
+  return job;
+}
 
+EncodeJob QuantizerBase::beginEncodeCuda(const CudaRun& run) {
+  requireValidCombination();
+  const CudaInput& input = run.inputs[0];
+  if (input.size.isExact()) {
+    n_values_ = checkedValues(input.size.n_bytes, run.outputs[0].capacity_bytes);
+  }
+  beginRun();  // the ladder begins anew, and ends on the device
+  stored_version_ = 0;
+  const EncodeJob job = encodeJob(run);
   unsigned n_parts = 0;
   if (mode_ == ErrorBoundMode::NOA && !(value_base_ > 0.0)) {
     n_parts = device::rangeBlocks(input.size.n_bytes);
     device::launchRange(job, n_parts, run.stream);
   }
   const double threshold = linear_ ? std::numeric_limits<double>::infinity() : threshold_;
+  const bool rel = mode_ == ErrorBoundMode::REL;
   const bool noa = mode_ == ErrorBoundMode::NOA;
   device::launchPrepare(
       job, {error_bound_, value_base_, threshold, radius_, codeForm(), rel, noa, isLadder()},
       n_parts, run.stream);
-  if (lists) {
-    if (rel) {
+  return job;
+}
+
+void QuantizerBase::encodeCuda(const CudaRun& run) {
+  const EncodeJob job = beginEncodeCuda(run);
+  if (hasOutlierPorts()) {
+    if (mode_ == ErrorBoundMode::REL) {
       device::launchEncodeRel(job, {error_bound_, threshold_, radius_, codeBits()}, run.stream);
     } else {
       device::launchEncodeLists(job, zigzag_, run.stream);
@@ -108,7 +116,7 @@ void QuantizerBase::encodeCuda(const CudaRun& run) {
   }
 }
 
-void QuantizerBase::decodeCuda(const CudaRun& run) {
+DecodeJob QuantizerBase::beginDecodeCuda(const CudaRun& run) const {
   const std::size_t n_inputs = std::min(run.inputs.size(), std::size_t{4});
   FZ_REQUIRE(n_inputs >= (hasOutlierPorts() ? 3u : 1u), ErrorCode::kCorrupt,
              "Quantizer: {} streams came", n_inputs);
@@ -148,8 +156,13 @@ void QuantizerBase::decodeCuda(const CudaRun& run) {
                                                     : relLogStep<double>(error_bound_);
     job.log_step_v1 = logStepV1(error_bound_);
   }
+  return job;
+}
+
+void QuantizerBase::decodeCuda(const CudaRun& run) {
+  const DecodeJob job = beginDecodeCuda(run);
   device::launchDecode(job, run.stream);
-  if (lists) {
+  if (job.has_lists) {
     device::launchScatter(job, run.stream);
   }
 }

@@ -72,6 +72,7 @@ struct EncodeJob {
   RangePart* parts;
   // With lists only, for as many tiles as the input can have:
   std::uint16_t* tile_counts;   ///< outliers of each tile
+  bool counts_are_marks;        ///< tile_counts only says whether there are any
   std::uint32_t* tile_masks;    ///< a bit per value; only for tiles with outliers
   std::uint64_t* group_states;  ///< of the look-back over groups of tiles
   std::uint64_t n_groups;

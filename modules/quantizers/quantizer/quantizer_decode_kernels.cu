@@ -1,115 +1,12 @@
 // Codes to values, then the outliers.
 #include "backends/cuda/launch.h"
-#include "quantizers/quantizer/quantizer_rel_value_codec.h"
-#include "quantizers/quantizer/quantizer_tile.cuh"
+#include "quantizers/quantizer/quantizer_values.cuh"
 
 namespace fz::quantizer::device {
 
 namespace {
 
 constexpr unsigned kOrderThreads = 1024;
-
-/// What the config says, checked against the streams.
-struct Head {
-  std::uint64_t n_values;
-  std::uint64_t n_outliers;
-  double bound;
-  Complaint complaint;
-  bool ok;
-};
-
-__device__ __forceinline__ Head readHead(const DecodeJob& job) {
-  const std::uint64_t* slots = job.record->value;
-  Head head{};
-  head.n_values = slots[kSlotValues] & 0xffffffffull;
-  head.n_outliers = slots[kSlotOutliers] & 0xffffffffull;
-  // A double that is 0, or absent from an old config, leaves it to the float.
-  const auto wide = fp::bitCast<double>(slots[kSlotBound]);
-  const auto narrow = fp::bitCast<float>(static_cast<std::uint32_t>(slots[kSlotBoundF32]));
-  head.bound = wide != 0.0 ? wide : static_cast<double>(narrow);
-  bool sizes_match = cuda::load(job.codes.size) == head.n_values * job.code_bytes;
-  if (job.has_lists) {
-    const std::uint64_t value_bytes = cuda::load(job.outlier_values.size);
-    const std::uint64_t index_bytes = cuda::load(job.outlier_indices.size);
-    const std::uint64_t k = head.n_outliers;
-    sizes_match &= job.exact_lists ? value_bytes == k * job.value_bytes && index_bytes == k * 4
-                                   : value_bytes / job.value_bytes >= k && index_bytes / 4 >= k;
-  }
-  const bool is_rel = job.form == DecodeForm::kRel || job.form == DecodeForm::kRelV1;
-  const bool bound_ok = is_rel || (fp::isFinite(head.bound) && head.bound >= 0.0);
-  head.complaint = sizes_match ? Complaint::kBound : Complaint::kStreamSizes;
-  head.ok = sizes_match && bound_ok;
-  return head;
-}
-
-template <class T>
-__device__ __forceinline__ bool fitsOutput(const DecodeJob& job, const Head& head) {
-  return head.n_values * sizeof(T) <= job.output.capacity_bytes;
-}
-
-template <class T, class C, DecodeForm kForm>
-struct Decoder {
-  T step;
-  double log_step;
-  float log_step_v1;
-  std::uint32_t radius;
-
-  using U = BitsOf<T>;
-  static constexpr unsigned kCount = Vec16<T>::kCount;
-
-  __device__ __forceinline__ U operator()(C code) const {
-    if constexpr (kForm == DecodeForm::kRel) {
-      return fp::bits(relValue<T>(code, log_step));
-    } else if constexpr (kForm == DecodeForm::kRelV1) {
-      return fp::bits(relValueV1<T>(code, log_step_v1));
-    } else {
-      constexpr bool kZigzag = kForm != DecodeForm::kTwosComplement;
-      const BitsOf<T> value = fp::bits(decodeBin<T>(binOf(code, kZigzag), step));
-      if constexpr (kForm == DecodeForm::kInplace) {
-        return isRawBits(code, radius) ? code : value;
-      } else {
-        return value;
-      }
-    }
-  }
-
-  /// kCount values, by a full warp. Lane i holds `root` = relRoot(i).
-  __device__ __forceinline__ void piece(const C* codes, double root, U* values) const {
-    if constexpr (kForm == DecodeForm::kRel && sizeof(T) == 4) {
-      const auto roots = [=](std::uint32_t i) {
-        return __shfl_sync(cuda::kAllLanes, root, static_cast<int>(i));
-      };
-      unsigned open = 0;
-#pragma unroll
-      for (unsigned e = 0; e < kCount; ++e) {
-        bool unsure = false;
-        const float size = relQuickMagnitude(relBin(codes[e]), log_step, roots, unsure);
-        values[e] = fp::bits(relSigned(codes[e], size));
-        open |= (unsure && codes[e] != 0 ? 1u : 0u) << e;
-      }
-      // One copy of the long way; selects instead of an index keep the piece in registers.
-#pragma unroll 1
-      for (; open != 0; open &= open - 1) {
-        const auto at = static_cast<unsigned>(__ffs(static_cast<int>(open))) - 1;
-        C code = codes[0];
-#pragma unroll
-        for (unsigned e = 1; e < kCount; ++e) {
-          code = e == at ? codes[e] : code;
-        }
-        const U value = (*this)(code);
-#pragma unroll
-        for (unsigned e = 0; e < kCount; ++e) {
-          values[e] = e == at ? value : values[e];
-        }
-      }
-    } else {
-#pragma unroll
-      for (unsigned e = 0; e < kCount; ++e) {
-        values[e] = (*this)(codes[e]);
-      }
-    }
-  }
-};
 
 /// Narrow codes come in smaller pieces, so more of them are in flight.
 template <class T, class C>
@@ -148,10 +45,13 @@ __global__ void __launch_bounds__(kThreads) decodeKernel(const DecodeJob job) {
       codes[j] = *reinterpret_cast<const Codes*>(in + Shape::at(j));
     }
     const double root = kForm == DecodeForm::kRel ? relRoot(cuda::laneId()) : 0.0;
+    const auto roots = [=](std::uint32_t i) {
+      return __shfl_sync(cuda::kAllLanes, root, static_cast<int>(i));
+    };
 #pragma unroll
     for (unsigned j = 0; j < kPieces; ++j) {
       Vec16<U> values;
-      decode.piece(codes[j].v, root, values.v);
+      decode.piece(codes[j].v, roots, values.v);
       cuda::storeStream(out + Shape::at(j), values.raw);
     }
     return;

@@ -8,7 +8,8 @@ namespace {
 
 template <class T, class C, bool kZigzag>
 __global__ void __launch_bounds__(kThreads) encodeListsKernel(const EncodeJob job) {
-  const AbsCoder<T, C, kZigzag> coder{stateOf<T>(job).rules[0]};
+  const BinRule<T>& rule = stateOf<T>(job).rules[0];
+  const AbsCoder<T, C, kZigzag> coder{quickRule(rule), &rule};
   encodeListsTile<T, C>(job, coder);
 }
 

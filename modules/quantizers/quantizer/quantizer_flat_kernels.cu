@@ -57,7 +57,9 @@ __global__ void __launch_bounds__(kThreads)
   if (flat.rung > 0 && (state.n_violations[flat.rung - 1] == 0 || state.has_nonfinite != 0)) {
     return;  // the rung before held, or no step helps
   }
-  const AbsCoder<T, C, kInplace> coder{state.rules[flat.rung]};
+  const BinRule<T>& rule = state.rules[flat.rung];
+  // Of linear codes one more bin is in use than the quick way knows.
+  const AbsCoder<T, C, kInplace> coder{quickRule(rule), &rule};
   const std::uint64_t n = valuesOf<T>(job);
   const std::uint64_t n_tiles = bits::ceilDiv<std::uint64_t>(n, Shape::kValues);
   Violations violations;
@@ -71,10 +73,10 @@ __global__ void __launch_bounds__(kThreads)
     CodeVec<C, Shape::kCount> codes[kVecs];
 #pragma unroll
     for (unsigned j = 0; j < kVecs; ++j) {
-      const unsigned refused = coder.encode(x[j], codes[j].v) & present >> (j * Shape::kCount);
+      const unsigned refused = coder.encode(x[j].v, codes[j].v) & present >> (j * Shape::kCount);
       if (refused != 0) {
-        settlePiece<T, C, kInplace>(x[j], refused, begin + Shape::at(j), flat, coder.rule,
-                                    codes[j].v, violations);
+        settlePiece<T, C, kInplace>(x[j], refused, begin + Shape::at(j), flat, rule, codes[j].v,
+                                    violations);
       }
     }
     storeTile<T, kVecs>(reinterpret_cast<C*>(job.codes.data) + begin, n_left, codes);

@@ -55,6 +55,20 @@ __device__ __forceinline__ unsigned maskPart(const EncodeJob& job, std::uint64_t
   return words[lane / kPartsPerWord] >> (lane % kPartsPerWord * kPart) & ((1u << kPart) - 1u);
 }
 
+/// Outliers of a tile, by one thread.
+template <class T>
+__device__ __forceinline__ unsigned countMask(const EncodeJob& job, std::uint64_t tile) {
+  const auto* words = reinterpret_cast<const uint4*>(job.tile_masks + tile * TileMask<T>::kWords);
+  unsigned count = 0;
+#pragma unroll
+  for (unsigned i = 0; i < TileMask<T>::kWords / 4; ++i) {
+    const uint4 four = words[i];
+    count +=
+        static_cast<unsigned>(__popc(four.x) + __popc(four.y) + __popc(four.z) + __popc(four.w));
+  }
+  return count;
+}
+
 /// A full warp: the outliers of one tile to entries from `at` on. `places` is the warp's own shared
 /// memory: which values they are, so that loads and stores are side by side and do not wait for
 /// each other.
@@ -98,9 +112,12 @@ __global__ void __launch_bounds__(kThreads) gatherKernel(const EncodeJob job) {
   }
   const bool is_last = group + 1 == n_groups;
   const std::uint64_t first_tile = group * job.group_tiles;
-  const unsigned count = threadIdx.x < job.group_tiles && first_tile + threadIdx.x < n_tiles
-                             ? job.tile_counts[first_tile + threadIdx.x]
-                             : 0;
+  unsigned count = threadIdx.x < job.group_tiles && first_tile + threadIdx.x < n_tiles
+                       ? job.tile_counts[first_tile + threadIdx.x]
+                       : 0;
+  if (job.counts_are_marks && count != 0) {
+    count = countMask<T>(job, first_tile + threadIdx.x);
+  }
   unsigned total = 0;
   const unsigned before = cuda::blockExclusiveSum<kThreads>(count, warp_sums, &total);
   if (threadIdx.x < job.group_tiles) {

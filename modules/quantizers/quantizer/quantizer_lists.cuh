@@ -51,7 +51,7 @@ __device__ __forceinline__ void encodeListsTile(const EncodeJob& job, const Code
   unsigned refused = 0;
 #pragma unroll
   for (unsigned j = 0; j < kVecs; ++j) {
-    refused |= coder.encode(x[j], codes[j].v) << (j * Shape::kCount);
+    refused |= coder.encode(x[j].v, codes[j].v) << (j * Shape::kCount);
   }
   storeTile<T, kVecs>(reinterpret_cast<C*>(job.codes.data) + begin, n_left, codes);
 

@@ -45,21 +45,6 @@ void QuantizerBase::finishEncodeCuda(const StageRecord& record) {
   stored_version_ = 0;
 }
 
-TileOp QuantizerBase::cudaTileOp() const {
-  if (hasOutlierPorts()) {
-    return {.why = "keeps lists of outliers, whose length is known only at the end"};
-  }
-  return {.role = TileRole::kMap,
-          .variant = getDataTypeSize(value_type_) << 16 | getDataTypeSize(code_type_) << 8 |
-                     (inplace_ ? 1u : 0u)};
-}
-
-std::string QuantizerBase::tileOpType() const {
-  return fmt::format("fz::quantizer::FlatOp<{}, std::{}_t, {}>",
-                     value_type_ == DataType::FLOAT32 ? "float" : "double",
-                     dataTypeToString(code_type_), inplace_);
-}
-
 unsigned QuantizerBase::groupPasses() const {
   return !isInverse() && isLadder() ? kRungs : 1;
 }
@@ -90,8 +75,20 @@ void QuantizerBase::encodeCuda(const CudaRun& run) {
 void QuantizerBase::decodeCuda(const CudaRun& run) {
   SimpleStage::decodeCuda(run);
 }
+TileOp QuantizerBase::cudaTileOp() const {
+  return {};
+}
+std::string QuantizerBase::tileOpType() const {
+  return {};
+}
+std::string QuantizerBase::tileOpHeader() const {
+  return {};
+}
 void QuantizerBase::beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) {
   SimpleStage::beginGroupCuda(run, group, args);
+}
+void QuantizerBase::endGroupCuda(const CudaRun& run, const GroupRun& group) {
+  SimpleStage::endGroupCuda(run, group);
 }
 #endif
 

@@ -1,65 +1,11 @@
 // REL, encoding: a shortcut for most values, relCode for those that it cannot settle.
 #include "backends/cuda/launch.h"
 #include "quantizers/quantizer/quantizer_lists.cuh"
-#include "quantizers/quantizer/quantizer_rel_quick_codec.h"
+#include "quantizers/quantizer/quantizer_rel_coder.cuh"
 
 namespace fz::quantizer::device {
 
 namespace {
-
-/// For bounds without a shortcut.
-struct NoShortcut {};
-
-/// Quick is the rule of a shortcut.
-template <class T, class C, class Quick>
-struct RelCoder {
-  static constexpr unsigned kCount = Vec16<T>::kCount;
-  RelRule rule;
-  Quick quick;
-
-  __device__ __forceinline__ unsigned encode(const Vec16<T>& x, C* codes) const {
-    unsigned open = (1u << kCount) - 1u;
-    if constexpr (!std::is_same_v<Quick, NoShortcut>) {
-      open = 0;
-#pragma unroll
-      for (unsigned e = 0; e < kCount; ++e) {
-        typename Quick::Flag unsure = 0;
-        codes[e] = relQuickCode<C>(x.v[e], quick, unsure);
-        open |= (unsure != 0 ? 1u : 0u) << e;
-      }
-    }
-    // One copy of the long way; selects instead of an index keep the piece in registers.
-#pragma unroll 1
-    while (open != 0) {
-      const auto at = static_cast<unsigned>(__ffs(static_cast<int>(open))) - 1;
-      T value = x.v[0];
-#pragma unroll
-      for (unsigned e = 1; e < kCount; ++e) {
-        value = e == at ? x.v[e] : value;
-      }
-      const C code = relCode<T, C>(value, rule);
-#pragma unroll
-      for (unsigned e = 0; e < kCount; ++e) {
-        codes[e] = e == at ? code : codes[e];
-      }
-      open &= open - 1;
-    }
-    bool any_refused = false;
-#pragma unroll
-    for (unsigned e = 0; e < kCount; ++e) {
-      any_refused |= codes[e] == 0;
-    }
-    if (!any_refused) {
-      return 0;
-    }
-    unsigned refused = 0;
-#pragma unroll
-    for (unsigned e = 0; e < kCount; ++e) {
-      refused |= (codes[e] == 0 ? 1u : 0u) << e;
-    }
-    return refused;
-  }
-};
 
 template <class T, class C, class Quick>
 __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)

@@ -136,32 +136,41 @@ __device__ __forceinline__ unsigned presentValues(std::uint64_t n_left) {
   return n_left >= Shape::kValues ? Shape::kAll : TileEnd<T, kPieces>(n_left).bits();
 }
 
-/// ABS and NOA.
+/// The rule as AbsCoder wants it.
+template <class T>
+__device__ __forceinline__ BinRule<T> quickRule(BinRule<T> rule) {
+  rule.reach = quickLimit(rule);
+  return rule;
+}
+
+/// ABS and NOA; not for linear codes.
 template <class T, class C, bool kZigzag>
 struct AbsCoder {
-  BinRule<T> rule;
+  BinRule<T> rule;         ///< quickRule()
+  const BinRule<T>* wide;  ///< the whole rule, for what few values need: not in registers
 
-  /// Codes of one piece; the bits of the values that were refused.
-  __device__ __forceinline__ unsigned encode(const Vec16<T>& x, C* codes) const {
+  /// Codes of neighbouring values; the bits of those that were refused.
+  template <unsigned kCount>
+  __device__ __forceinline__ unsigned encode(const T (&x)[kCount], C (&codes)[kCount]) const {
+    bool all_quick = true;
+#pragma unroll
+    for (unsigned e = 0; e < kCount; ++e) {
+      std::int32_t bin = 0;
+      all_quick = all_quick & quickBin<QuickCheck::kLimit>(x[e], rule, bin);
+      codes[e] = codeOf<C>(bin, kZigzag);
+    }
+    return all_quick ? 0u : encodeSlowly(x, codes);
+  }
+
+ private:
+  template <unsigned kCount>
+  __device__ __forceinline__ unsigned encodeSlowly(const T (&x)[kCount], C (&codes)[kCount]) const {
     unsigned refused = 0;
 #pragma unroll
-    for (unsigned e = 0; e < Vec16<T>::kCount; ++e) {
+    for (unsigned e = 0; e < kCount; ++e) {
       std::int32_t bin = 0;
-      const bool ok = tryBin(x.v[e], rule, bin);
+      refused |= (findBin(x[e], *wide, bin) ? 0u : 1u) << e;
       codes[e] = codeOf<C>(bin, kZigzag);
-      refused |= (ok ? 0u : 1u) << e;
-    }
-    if constexpr (sizeof(T) == 4) {
-      if (refused != 0) {
-#pragma unroll
-        for (unsigned e = 0; e < Vec16<T>::kCount; ++e) {
-          std::int32_t bin = 0;
-          if ((refused >> e & 1u) != 0 && tryBinWide(x.v[e], rule, bin)) {
-            codes[e] = codeOf<C>(bin, kZigzag);
-            refused ^= 1u << e;
-          }
-        }
-      }
     }
     return refused;
   }

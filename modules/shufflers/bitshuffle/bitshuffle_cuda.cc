@@ -1,5 +1,8 @@
 #include "shufflers/bitshuffle/bitshuffle_cuda.h"
 
+#include <fmt/format.h>
+
+#include "shufflers/bitshuffle/bitshuffle_op.h"
 #include "shufflers/bitshuffle/bitshuffle_stage.h"
 
 namespace fz {
@@ -33,6 +36,32 @@ void BitshuffleStage::encodeCuda(const CudaRun& run) {
 void BitshuffleStage::decodeCuda(const CudaRun& run) {
   requireWholeUnits();
   bitshuffle::launchDecode(jobOf(run, block_bytes_, element_bytes_), run.stream);
+}
+
+TileOp BitshuffleStage::cudaTileOp() const {
+  if (!hasWholeUnits()) {
+    return {.why = "its settings exclude each other"};
+  }
+  if (element_bytes_ != 2 && element_bytes_ != 4) {
+    return {.why = "only elements of 2 or 4 bytes are shuffled in a group"};
+  }
+  return {.role = TileRole::kPlanes,
+          .tile_bytes = static_cast<std::uint32_t>(block_bytes_),
+          .value_bytes = static_cast<std::uint32_t>(element_bytes_)};
+}
+
+std::string BitshuffleStage::tileOpType() const {
+  return fmt::format("fz::bitshuffle::BitshuffleOp<{}>", element_bytes_);
+}
+
+std::string BitshuffleStage::tileOpHeader() const {
+  return "shufflers/bitshuffle/bitshuffle_op.cuh";
+}
+
+void BitshuffleStage::beginGroupCuda(const CudaRun& /*run*/,
+                                     const GroupRun& /*group*/,
+                                     GroupArgs& args) {
+  args.add(bitshuffle::BitshuffleArgs{static_cast<std::uint32_t>(block_bytes_)});
 }
 
 }  // namespace fz

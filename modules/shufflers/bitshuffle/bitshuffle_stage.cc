@@ -72,9 +72,13 @@ void BitshuffleStage::setElementWidth(std::size_t n_bytes) {
   element_bytes_ = n_bytes;
 }
 
+bool BitshuffleStage::hasWholeUnits() const {
+  return isWholeUnits(block_bytes_, element_bytes_);
+}
+
 void BitshuffleStage::requireWholeUnits() const {
   FZ_REQUIRE_ARG(
-      isWholeUnits(block_bytes_, element_bytes_),
+      hasWholeUnits(),
       "Bitshuffle: block_size must be a multiple of {} (1024 elements of {} bytes), not {}",
       bitshuffle::kUnitElements * element_bytes_, element_bytes_, block_bytes_);
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "fz/simple_stage.h"
 
@@ -28,17 +29,31 @@ class BitshuffleStage final : public SimpleStage, private CpuTileOp {
   const ParamTable& paramTable() const override;
   TileOp cpuTileOp() const override;
   CpuTilePart* cpuTilePart() override { return this; }
+#if FZ_HAVE_CUDA
+  TileOp cudaTileOp() const override;
+  std::string tileOpType() const override;
+  std::string tileOpHeader() const override;
+  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
+#endif
 
  protected:
-  DataType inputType() const override { return DataType::UNKNOWN; }
-  Ports outputPorts() const override { return {{"output", DataType::UINT8}}; }
-  PortBytes encodedBytes(std::size_t input_bytes) const override { return {input_bytes}; }
+  DataType inputType() const override {
+    return DataType::UNKNOWN;
+  }
+  Ports outputPorts() const override {
+    return {{"output", DataType::UINT8}};
+  }
+  PortBytes encodedBytes(std::size_t input_bytes) const override {
+    return {input_bytes};
+  }
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override {
     return encoded_bytes[0];
   }
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
-  bool hasFixedEncodedBytes(std::size_t /*port*/) const override { return true; }
+  bool hasFixedEncodedBytes(std::size_t /*port*/) const override {
+    return true;
+  }
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 #if FZ_HAVE_CUDA
@@ -53,6 +68,7 @@ class BitshuffleStage final : public SimpleStage, private CpuTileOp {
   void decodeTile(const TileRange& range, const void* in, void* out) override;
   void endTiles(const CpuRun& run) override;
 
+  bool hasWholeUnits() const;
   void requireWholeUnits() const;
 
   std::size_t block_bytes_ = 16384;

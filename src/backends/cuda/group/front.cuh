@@ -108,6 +108,38 @@ struct Field {
     }
   }
 
+  /// The same where all values exist and `at` is a multiple of 16 bytes.
+  template <unsigned P>
+  __device__ __forceinline__ void wholePiece(std::uint64_t at, T (&x)[P]) const {
+    const T* in = reinterpret_cast<const T*>(args.in) + at;
+    constexpr unsigned kCount = Vec16<T>::kCount;
+    static_assert(P % kCount == 0);
+#pragma unroll
+    for (unsigned i = 0; i < P; i += kCount) {
+      Vec16<T> some;
+      some.raw = cuda::loadStream(in + i);
+#pragma unroll
+      for (unsigned k = 0; k < kCount; ++k) {
+        x[i + k] = some.v[k];
+      }
+    }
+  }
+  template <unsigned P>
+  __device__ __forceinline__ void putWhole(std::uint64_t at, const T (&x)[P]) const {
+    T* out = reinterpret_cast<T*>(args.out) + at;
+    constexpr unsigned kCount = Vec16<T>::kCount;
+    static_assert(P % kCount == 0);
+#pragma unroll
+    for (unsigned i = 0; i < P; i += kCount) {
+      Vec16<T> some;
+#pragma unroll
+      for (unsigned k = 0; k < kCount; ++k) {
+        some.v[k] = x[i + k];
+      }
+      cuda::storeStream(out + i, some.raw);
+    }
+  }
+
   template <unsigned P>
   __device__ __forceinline__ void putPiece(std::uint64_t at, unsigned n, const T (&x)[P]) const {
     T* out = reinterpret_cast<T*>(args.out) + at;

@@ -18,5 +18,14 @@ std::span<const BuiltinGroup> bitpackF64U32Plain();
 std::span<const BuiltinGroup> bitpackF64U32Outlier();
 std::span<const BuiltinGroup> bitpackF64U16Plain();
 std::span<const BuiltinGroup> bitpackF64U16Outlier();
+// One function per file.
+std::span<const BuiltinGroup> pfplF32Groups();
+std::span<const BuiltinGroup> pfplF64Groups();
+std::span<const BuiltinGroup> shuffleF32Groups();
+std::span<const BuiltinGroup> shuffleF64Groups();
+std::span<const BuiltinGroup> bitplaneF32Groups();
+std::span<const BuiltinGroup> bitplaneF64Groups();
+std::span<const BuiltinGroup> lorenzoQuantF32Groups();
+std::span<const BuiltinGroup> lorenzoQuantF64Groups();
 
 }  // namespace fz::cuda

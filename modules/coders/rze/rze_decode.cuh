@@ -1,27 +1,30 @@
+#pragma once
+
+// The decoder: a thread block for each chunk, which it hands to a front. Device code only.
+
 #include "backends/cuda/byte_marks.cuh"
-#include "backends/cuda/launch.h"
+#include "backends/cuda/group/lines.cuh"
 #include "backends/cuda/lookback.cuh"
 #include "backends/cuda/unaligned_copy.cuh"
 #include "coders/rze/rze_codec.h"
-#include "coders/rze/rze_cuda.h"
+#include "coders/rze/rze_encode.cuh"
+#include "coders/rze/rze_op.h"
 
-namespace fz::rze {
+namespace fz::rze::device {
 
-namespace {
-
-using cuda::kAllLanes;
-using cuda::kRowBytes;
-using cuda::kRowsPerWarp;
-using cuda::kWarp;
-using cuda::laneId;
-using cuda::pieceAt;
-using cuda::warpId;
-
+constexpr std::uint64_t kHasPlace = std::uint64_t{1} << 32;  // above the entry
 constexpr std::uint32_t kBad = 0xFFFFFFFFu;  // instead of a position in a stored chunk
+
+/// What every block finds out about the stream.
+struct Stream {
+  std::uint64_t n_bytes;  ///< of the decoded data
+  std::uint64_t n_stream;
+  std::uint32_t n_chunks;
+};
 
 /// A block works on one chunk; a thread makes four pieces of 16 bytes of it.
 template <std::uint32_t kChunkBytes>
-struct Work {
+struct DecodeWork {
   static constexpr unsigned kThreads = kChunkBytes / (16 * kRowsPerWarp);
   static constexpr unsigned kBlocksPerSm = 2048 / kThreads;
   static constexpr unsigned kWarps = kThreads / kWarp;
@@ -38,11 +41,14 @@ struct Work {
   std::uint32_t warp_sums[kWarps];
   cuda::ByteSelectors expanding;
   std::uint32_t at;
+  bool is_open;
+  std::uint32_t entry;
+  Stream stream;
   std::uint64_t before;
 };
 
 /// Marks of a thread's pieces, and where the kept bytes of each begin in the stored chunk.
-struct Pieces {
+struct DecodePieces {
   cuda::PieceNumbers marks;
   cuda::PieceNumbers before;
 };
@@ -69,7 +75,7 @@ template <std::uint32_t kChunkBytes>
 __device__ __forceinline__ std::uint32_t unpackUpperLevels(const ChunkShape& shape,
                                                            const std::uint8_t* stored,
                                                            std::uint32_t at,
-                                                           Work<kChunkBytes>& work) {
+                                                           DecodeWork<kChunkBytes>& work) {
   const unsigned lane = laneId();
   std::uint32_t marks = 0;  // byte `lane` of bitmap 3
   if (shape.levels == 4) {
@@ -108,7 +114,7 @@ template <std::uint32_t kChunkBytes>
 __device__ __forceinline__ std::uint32_t unpackSecondLevel(const ChunkShape& shape,
                                                            const std::uint8_t* stored,
                                                            std::uint32_t at,
-                                                           Work<kChunkBytes>& work) {
+                                                           DecodeWork<kChunkBytes>& work) {
   const unsigned t = threadIdx.x;
   const std::uint32_t marks = shape.levels > 2       ? work.bitmap2[t]
                               : t < shape.n_bytes[2] ? stored[at + t]
@@ -122,7 +128,7 @@ __device__ __forceinline__ std::uint32_t unpackSecondLevel(const ChunkShape& sha
   const bool bad = __syncthreads_or((marks & ~wanted) != 0) != 0;
   std::uint32_t n_kept = 0;
 #pragma unroll
-  for (unsigned w = 0; w < Work<kChunkBytes>::kWarps; ++w) {
+  for (unsigned w = 0; w < DecodeWork<kChunkBytes>::kWarps; ++w) {
     rank += w < warpId() ? work.warp_sums[w] : 0u;
     n_kept += work.warp_sums[w];
   }
@@ -140,8 +146,8 @@ template <std::uint32_t kChunkBytes>
 __device__ __forceinline__ bool unpackBitmaps(const ChunkShape& shape,
                                               const std::uint8_t* stored,
                                               std::uint32_t n_stored,
-                                              Work<kChunkBytes>& work,
-                                              Pieces& pieces) {
+                                              DecodeWork<kChunkBytes>& work,
+                                              DecodePieces& pieces) {
   std::uint32_t at = n_stored - kTagBytes - lastBitmapBytes(shape);
   if (shape.levels >= 3) {
     if (warpId() == 0) {
@@ -181,7 +187,7 @@ __device__ __forceinline__ bool unpackBitmaps(const ChunkShape& shape,
   cuda::rankInRows(pieces.marks, pieces.before, work.row_sums);
   bad = __syncthreads_or(bad) != 0;
   const std::uint32_t n_kept =
-      cuda::addRowsBefore<Work<kChunkBytes>::kRows>(pieces.before, work.row_sums);
+      cuda::addRowsBefore<DecodeWork<kChunkBytes>::kRows>(pieces.before, work.row_sums);
   return !bad && n_kept == at;
 }
 
@@ -210,61 +216,165 @@ __device__ __forceinline__ uint4 expand16(const cuda::ByteSelectors& expanding,
   return make_uint4(out[0], out[1], out[2], out[3]);
 }
 
-/// What every block finds out about the stream.
-struct Stream {
-  std::uint64_t n_bytes;  ///< of the decoded data
-  std::uint64_t n_stream;
-  std::uint32_t n_chunks;
-};
-
-/// False when there is nothing to decode: no data, a buffer to be grown, or damage. Said once.
-__device__ bool openStream(const CudaArgs& args, std::uint32_t chunk_bytes, Stream& stream) {
-  const bool speaks = blockIdx.x == 0 && threadIdx.x == 0;
+/// What the stream says about itself; false when it contradicts the config.
+template <std::size_t kValueBytes>
+__device__ __forceinline__ bool readStream(const RzeArgs& args,
+                                           std::uint32_t chunk_bytes,
+                                           Stream& stream) {
   const std::uint64_t n_bytes = args.record->value[kBytesSlot];
   const std::uint64_t n_stream = cuda::load(args.in.size);
   const std::uint64_t n_chunks = bits::ceilDiv(n_bytes, std::uint64_t{chunk_bytes});
-  bool good = n_bytes <= kMaxInputBytes && n_stream >= minStreamBytes(n_chunks) &&
-              (n_stream == 0) == (n_chunks == 0);
+  stream = {n_bytes, n_stream, static_cast<std::uint32_t>(n_chunks)};
+  bool good = n_bytes <= kMaxInputBytes && n_bytes % kValueBytes == 0 &&
+              n_stream >= minStreamBytes(n_chunks) && (n_stream == 0) == (n_chunks == 0);
   if (good && n_chunks != 0) {
     const auto* words = reinterpret_cast<const std::uint32_t*>(args.in.data);
     good = words[0] == n_bytes && words[1] == n_chunks;
   }
+  return good;
+}
+
+/// False when there is nothing to decode: no data, a buffer to be grown, or damage. Said once.
+template <std::size_t kValueBytes>
+__device__ __forceinline__ bool openStream(const RzeArgs& args,
+                                           std::uint32_t chunk_bytes,
+                                           Stream& stream) {
+  const bool speaks = blockIdx.x == 0 && threadIdx.x == 0;
+  const bool good = readStream<kValueBytes>(args, chunk_bytes, stream);
   if (!good && speaks) {
     cuda::noteError(args.record, DeviceError::kCorrupt, 0);
     args.record->error_value = kHeaderIsWrong;
   }
   if (good && speaks && !args.out.size_known) {
-    cuda::publishSize(args.record, 0, n_bytes, args.out.capacity_bytes);
+    cuda::publishSize(args.record, 0, stream.n_bytes, args.out.capacity_bytes);
   }
-  stream = {n_bytes, n_stream, static_cast<std::uint32_t>(n_chunks)};
-  return good && n_bytes <= args.out.capacity_bytes;
+  return good && stream.n_bytes <= args.out.capacity_bytes;
 }
 
-template <std::uint32_t kChunkBytes>
-__global__ void __launch_bounds__(Work<kChunkBytes>::kThreads, Work<kChunkBytes>::kBlocksPerSm)
-    decodeKernel(CudaArgs args) {
-  __shared__ Work<kChunkBytes> work;
+/// Where the stored chunks begin, behind the entries, and the entries themselves; from a block of
+/// kPlaceThreads per kPlaceChunks chunks. The states of the look-back stand behind the places. A
+/// chunk without a place is none: there are fewer, or the stream is damaged.
+__device__ __forceinline__ void placeChunks(const RzeArgs& args, std::uint32_t chunk_bytes) {
+  __shared__ std::uint64_t warp_sums[kPlaceThreads / kWarp];
+  __shared__ std::uint64_t before_block;
   Stream stream;
-  const std::uint32_t chunk = blockIdx.x;
-  if (!openStream(args, kChunkBytes, stream) || chunk >= stream.n_chunks) {
+  const std::uint32_t first = blockIdx.x * kPlaceChunks + threadIdx.x * kPlaceEach;
+  if (!readStream<1>(args, chunk_bytes, stream) || blockIdx.x * kPlaceChunks >= stream.n_chunks) {
     return;
   }
-  const std::uint32_t entry =
-      reinterpret_cast<const std::uint32_t*>(args.in.data + kHeaderBytes)[chunk];
-  const std::uint32_t n_stored = entry & ~kRawFlag;
+  const auto* entries = reinterpret_cast<const std::uint32_t*>(args.in.data + kHeaderBytes);
+  std::uint64_t sizes[kPlaceEach];
+  std::uint64_t own = 0;
+#pragma unroll
+  for (unsigned i = 0; i < kPlaceEach; ++i) {
+    sizes[i] = first + i < stream.n_chunks ? entries[first + i] & ~kRawFlag : 0u;
+    own += sizes[i];
+  }
+  std::uint64_t total = 0;
+  std::uint64_t before = cuda::blockExclusiveSum<kPlaceThreads>(own, warp_sums, &total);
   if (warpId() == 0) {
-    const cuda::LookBack look_back{args.states};
+    const cuda::LookBack look_back{args.states + 2 * std::size_t{args.n_chunks}};
     if (laneId() == 0) {
-      look_back.publish(chunk, n_stored);
+      look_back.publish(blockIdx.x, total);
     }
     __syncwarp();
-    const std::uint64_t before = look_back.prefix(chunk, n_stored);
+    const std::uint64_t prefix = look_back.prefix(blockIdx.x, total);
     if (laneId() == 0) {
-      work.before = before;
+      before_block = prefix;
+    }
+  }
+  __syncthreads();
+  before += before_block;
+#pragma unroll
+  for (unsigned i = 0; i < kPlaceEach; ++i) {
+    if (first + i < stream.n_chunks) {
+      const std::uint64_t entry = entries[first + i];
+      reinterpret_cast<ulonglong2*>(args.states)[first + i] =
+          make_ulonglong2(before, kHasPlace | entry);
+    }
+    before += sizes[i];
+  }
+}
+
+/// Hands a chunk over to the front. `staging` is the memory of the stored chunk.
+template <std::uint32_t kChunkBytes, class Front>
+__device__ __forceinline__ void putPieces(const Front& front,
+                                          std::uint64_t begin,
+                                          std::uint32_t n_here,
+                                          std::uint64_t n_values,
+                                          const uint4 (&bytes)[kRowsPerWarp],
+                                          uint4* staging) {
+  using V = typename Front::Value;
+  constexpr unsigned kThreads = DecodeWork<kChunkBytes>::kThreads;
+  if constexpr (kHasChunks<Front> || Front::kBlockWide) {
+    __syncthreads();  // everybody has read the stored chunk
+#pragma unroll
+    for (unsigned r = 0; r < kRowsPerWarp; ++r) {
+      staging[pieceAt(r) / 16] = bytes[r];
+    }
+    __syncthreads();
+    if constexpr (kHasChunks<Front>) {
+      front.template take<kThreads>(begin, n_here, n_values, staging);
+    } else {
+      constexpr unsigned kCount = cuda::Vec16<V>::kCount;
+      V v[kRowsPerWarp * kCount];  // rows of neighbours, in the order of the threads
+#pragma unroll
+      for (unsigned c = 0; c < kRowsPerWarp; ++c) {
+        cuda::Vec16<V> piece;
+        piece.raw = staging[threadIdx.x * kRowsPerWarp + c];
+#pragma unroll
+        for (unsigned k = 0; k < kCount; ++k) {
+          v[c * kCount + k] = piece.v[k];
+        }
+      }
+      __syncthreads();
+      group::putRows<kRowsPerWarp * kCount>(
+          front, begin / sizeof(V) + warpId() * (kWarp * kRowsPerWarp * kCount), n_values,
+          staging + warpId() * (kWarp * kRowsPerWarp), v);
+    }
+  } else {
+#pragma unroll
+    for (unsigned r = 0; r < kRowsPerWarp; ++r) {
+      const std::uint64_t at = (begin + pieceAt(r)) / sizeof(V);
+      cuda::Vec16<V> piece;
+      piece.raw = bytes[r];
+      front.putPiece(at, group::valuesFrom(at, n_values), piece.v);
+    }
+  }
+}
+
+template <std::uint32_t kChunkBytes, class Front>
+__device__ __forceinline__ void decodeChunk(const RzeArgs& args, const Front& front) {
+  using V = typename Front::Value;
+  __shared__ DecodeWork<kChunkBytes> work;
+  const std::uint32_t chunk = blockIdx.x;
+  if (warpId() == 0) {  // one warp for all: the others have nothing to add
+    const ulonglong2 place = reinterpret_cast<const ulonglong2*>(args.states)[chunk];
+    const std::uint64_t n_bytes = args.record->value[kBytesSlot];
+    const std::uint64_t n_stream = cuda::load(args.in.size);
+    const std::uint64_t n_chunks = bits::ceilDiv(n_bytes, std::uint64_t{kChunkBytes});
+    bool is_open = (place.y & kHasPlace) != 0 && n_bytes % sizeof(V) == 0 &&
+                   n_bytes <= args.out.capacity_bytes;
+    if (chunk == 0) {
+      Stream found;
+      is_open = openStream<sizeof(V)>(args, kChunkBytes, found) && is_open;
+    }
+    is_open = front.begin(n_bytes / sizeof(V)) && is_open;
+    if (laneId() == 0) {
+      work.is_open = is_open;
+      work.entry = static_cast<std::uint32_t>(place.y);
+      work.before = place.x;
+      work.stream = {n_bytes, n_stream, static_cast<std::uint32_t>(n_chunks)};
     }
   }
   work.expanding.setExpanding();
   __syncthreads();
+  if (!work.is_open) {
+    return;
+  }
+  const Stream stream = work.stream;
+  const std::uint32_t entry = work.entry;
+  const std::uint32_t n_stored = entry & ~kRawFlag;
   const std::uint64_t at =
       kHeaderBytes + std::uint64_t{kEntryBytes} * stream.n_chunks + work.before;
   const std::uint64_t end = at + n_stored;
@@ -285,7 +395,7 @@ __global__ void __launch_bounds__(Work<kChunkBytes>::kThreads, Work<kChunkBytes>
   bool good = is_zero || (is_raw ? n_stored == n_here
                                  : n_stored >= lastBitmapBytes(shape) + kTagBytes &&
                                        n_stored <= maxPackedBytes(shape));
-  Pieces pieces;
+  DecodePieces pieces;
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; ++r) {  // right for zeros and for raw chunks
     pieces.marks.set(r, is_raw ? cuda::marksBelow<16>(pieceAt(r), n_here) : 0u);
@@ -293,7 +403,7 @@ __global__ void __launch_bounds__(Work<kChunkBytes>::kThreads, Work<kChunkBytes>
   }
   const cuda::StagedRange range{args.in.data, stream.n_stream, at, n_stored};
   if (good && !is_zero) {
-    cuda::copyToStaging({threadIdx.x, Work<kChunkBytes>::kThreads}, range, work.stored);
+    cuda::copyToStaging({threadIdx.x, DecodeWork<kChunkBytes>::kThreads}, range, work.stored);
     __syncthreads();
     if (!is_raw) {
       const auto* stored = reinterpret_cast<const std::uint8_t*>(work.stored) + range.skew();
@@ -306,34 +416,17 @@ __global__ void __launch_bounds__(Work<kChunkBytes>::kThreads, Work<kChunkBytes>
     }
     return;
   }
+  uint4 bytes[kRowsPerWarp];
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; ++r) {
-    uint4 bytes = make_uint4(0, 0, 0, 0);
+    bytes[r] = make_uint4(0, 0, 0, 0);
     if (__any_sync(kAllLanes, pieces.marks[r] != 0)) {
-      bytes =
+      bytes[r] =
           expand16(work.expanding, work.stored, range.skew() + pieces.before[r], pieces.marks[r]);
     }
-    const std::uint32_t to = pieceAt(r);
-    cuda::storeUpTo16(args.out.data + begin + to, bytes, to < n_here ? n_here - to : 0);
   }
+  putPieces<kChunkBytes>(front, begin, n_here, stream.n_bytes / sizeof(V), bytes,
+                         reinterpret_cast<uint4*>(work.stored));
 }
 
-template <std::uint32_t kChunkBytes>
-void launch(const CudaArgs& args, cudaStream_t stream) {
-  decodeKernel<kChunkBytes><<<args.n_chunks, Work<kChunkBytes>::kThreads, 0, stream>>>(args);
-  cuda::checkLaunch("rze decode");
-}
-
-}  // namespace
-
-void launchDecode(const CudaArgs& args, std::uint32_t chunk_bytes, cudaStream_t stream) {
-  if (chunk_bytes == 4096) {
-    launch<4096>(args, stream);
-  } else if (chunk_bytes == 8192) {
-    launch<8192>(args, stream);
-  } else {
-    launch<16384>(args, stream);
-  }
-}
-
-}  // namespace fz::rze
+}  // namespace fz::rze::device

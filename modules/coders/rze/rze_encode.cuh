@@ -1,16 +1,23 @@
-#include <algorithm>
+#pragma once
+
+// The encoder: a thread block takes chunk after chunk from a front and writes the stream. Device
+// code only.
 
 #include "backends/cuda/byte_marks.cuh"
-#include "backends/cuda/launch.h"
+#include "backends/cuda/group/lines.cuh"
 #include "backends/cuda/lookback.cuh"
 #include "backends/cuda/turns.cuh"
 #include "backends/cuda/unaligned_copy.cuh"
 #include "coders/rze/rze_codec.h"
-#include "coders/rze/rze_cuda.h"
+#include "coders/rze/rze_op.h"
 
-namespace fz::rze {
+namespace fz::rze::device {
 
-namespace {
+/// Whether a front hands out whole chunks in shared memory (bitshuffle_op.cuh).
+template <class Front>
+inline constexpr bool kHasChunks = requires {
+  Front::kHasChunks;
+};
 
 using cuda::kAllLanes;
 using cuda::kRowBytes;
@@ -22,7 +29,7 @@ using cuda::warpId;
 
 /// A block works on one chunk at a time; a thread has four pieces of 16 bytes of it.
 template <std::uint32_t kChunkBytes>
-struct Work {
+struct EncodeWork {
   static constexpr unsigned kThreads = kChunkBytes / (16 * kRowsPerWarp);
   static constexpr unsigned kBlocksPerSm = 1280 / kThreads;
   static constexpr unsigned kWarps = kThreads / kWarp;
@@ -53,11 +60,23 @@ __device__ __forceinline__ std::uint32_t chunkCount(std::uint64_t n_bytes) {
   return static_cast<std::uint32_t>(bits::ceilDiv(n_bytes, std::uint64_t{kChunkBytes}));
 }
 
+/// Zeros for the bytes of a piece at `at` that lie behind the first n.
+__device__ __forceinline__ void clearFrom(uint4& piece, std::uint32_t at, std::uint32_t n) {
+  std::uint32_t words[4] = {piece.x, piece.y, piece.z, piece.w};
+#pragma unroll
+  for (unsigned i = 0; i < 4; ++i) {
+    const std::uint32_t left = at + 4 * i < n ? n - at - 4 * i : 0;
+    words[i] &= left >= 4 ? 0xFFFFFFFFu : (1u << (8 * left)) - 1u;
+  }
+  piece = make_uint4(words[0], words[1], words[2], words[3]);
+}
+
 /// A thread's share of the chunk, and the kept bytes before each piece.
 struct Pieces {
   uint4 bytes[kRowsPerWarp];
   cuda::PieceNumbers marks;
   cuda::PieceNumbers before;
+  unsigned rows;  ///< a bit for each row of the warp that is not all zeros
 };
 
 /// What a block has in hand.
@@ -76,29 +95,81 @@ __device__ __forceinline__ std::uint32_t changes8(uint2 bytes, std::uint32_t byt
   return cuda::byteMarks8(lo, bytes.y ^ __funnelshift_l(bytes.x, bytes.y, 8));
 }
 
-/// Reads the chunk, clears `stored` and makes bitmap 1. A barrier must follow.
+/// Brings the chunk into registers. Where the front makes chunks in shared memory, `stored` serves
+/// for that, and there are barriers.
+template <std::uint32_t kChunkBytes, class Front>
+__device__ __forceinline__ void readPieces(const Front& front,
+                                           std::uint64_t begin,
+                                           std::uint32_t n_bytes,
+                                           std::uint32_t* stored,
+                                           Pieces& pieces) {
+  using V = typename Front::Value;
+  if constexpr (kHasChunks<Front>) {
+    auto* chunk = reinterpret_cast<uint4*>(stored);
+    front.template fill<EncodeWork<kChunkBytes>::kThreads>(begin, n_bytes, chunk);
+    __syncthreads();
+#pragma unroll
+    for (unsigned r = 0; r < kRowsPerWarp; ++r) {
+      pieces.bytes[r] = chunk[pieceAt(r) / 16];
+    }
+    if (n_bytes < kChunkBytes) {
+#pragma unroll
+      for (unsigned r = 0; r < kRowsPerWarp; ++r) {
+        clearFrom(pieces.bytes[r], pieceAt(r), n_bytes);
+      }
+    }
+    __syncthreads();
+  } else {
+    constexpr unsigned kCount = cuda::Vec16<V>::kCount;
+    const std::uint64_t n = front.count();
+    group::LineWalk<Front> walk(front, (begin + warpId() * kRowsPerWarp * kRowBytes) / sizeof(V));
+#pragma unroll
+    for (unsigned r = 0; r < kRowsPerWarp; ++r) {
+      const std::uint64_t at = (begin + pieceAt(r)) / sizeof(V);
+      cuda::Vec16<V> piece;
+      static_assert(sizeof(piece.v) == 16 && kCount * sizeof(V) == 16);
+      walk.next(at, group::valuesFrom(at, n), piece.v);
+      pieces.bytes[r] = piece.raw;
+    }
+  }
+}
+
+/// Makes bitmap 1 and ranks in the rows; rows of zeros, of which whole planes consist, cost little.
+/// A barrier must follow.
 template <std::uint32_t kChunkBytes>
-__device__ __forceinline__ void readChunk(const std::uint8_t* in,
-                                          std::uint32_t n_bytes,
-                                          std::uint32_t* stored,
-                                          Work<kChunkBytes>& work,
-                                          Pieces& pieces) {
+__device__ __forceinline__ void markPieces(EncodeWork<kChunkBytes>& work, Pieces& pieces) {
+  pieces.rows = 0;
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; ++r) {
-    const std::uint32_t at = pieceAt(r);
-    pieces.bytes[r] = cuda::loadUpTo16(in + at, at < n_bytes ? n_bytes - at : 0);
-  }
-  for (unsigned i = threadIdx.x; i < Work<kChunkBytes>::kStoredBytes / 16;
-       i += Work<kChunkBytes>::kThreads) {
-    reinterpret_cast<uint4*>(stored)[i] = make_uint4(0, 0, 0, 0);
+    const uint4& b = pieces.bytes[r];
+    const bool any = __any_sync(kAllLanes, (b.x | b.y | b.z | b.w) != 0);
+    pieces.rows |= any ? 1u << r : 0u;
   }
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; ++r) {
-    const std::uint32_t marks = cuda::byteMarks16(pieces.bytes[r]);
+    const std::uint32_t marks =
+        (pieces.rows >> r & 1u) != 0 ? cuda::byteMarks16(pieces.bytes[r]) : 0u;
     pieces.marks.set(r, marks);
     work.bitmap1[pieceAt(r) / 16] = static_cast<std::uint16_t>(marks);
   }
-  cuda::rankInRows(pieces.marks, pieces.before, work.row_sums);
+  if (pieces.rows != 0) {
+    cuda::rankInRows(pieces.marks, pieces.before, work.row_sums);
+  } else {
+    if (laneId() < kRowsPerWarp) {
+      work.row_sums[warpId() * kRowsPerWarp + laneId()] = 0;
+    }
+    pieces.before = {};
+  }
+}
+
+/// Clears what a chunk of which n_kept bytes are kept can take, unless it is raw.
+template <std::uint32_t kChunkBytes>
+__device__ __forceinline__ void clearStored(const Chunk& chunk, std::uint32_t n_kept) {
+  const std::uint32_t n_most =
+      n_kept + chunk.shape.n_bytes[1] + chunk.shape.n_bytes[2] + chunk.shape.n_bytes[3] + 24;
+  for (unsigned i = threadIdx.x; i < n_most / 16; i += EncodeWork<kChunkBytes>::kThreads) {
+    reinterpret_cast<uint4*>(chunk.stored)[i] = make_uint4(0, 0, 0, 0);
+  }
 }
 
 /// Warp 0: bitmaps 3 and 4, with which the entry is known and published; then everything of the
@@ -106,7 +177,7 @@ __device__ __forceinline__ void readChunk(const std::uint8_t* in,
 template <std::uint32_t kChunkBytes>
 __device__ __forceinline__ void packUpperLevels(const Chunk& chunk,
                                                 std::uint32_t (&kept)[kMaxLevels],
-                                                Work<kChunkBytes>& work) {
+                                                EncodeWork<kChunkBytes>& work) {
   const ChunkShape& shape = chunk.shape;
   const unsigned lane = laneId();
   uint2 map = make_uint2(0, 0);
@@ -159,7 +230,7 @@ template <std::uint32_t kChunkBytes>
 __device__ __forceinline__ std::uint32_t packChunk(const Chunk& chunk,
                                                    const Pieces& pieces,
                                                    std::uint32_t n_kept,
-                                                   Work<kChunkBytes>& work) {
+                                                   EncodeWork<kChunkBytes>& work) {
   const ChunkShape& shape = chunk.shape;
   const unsigned t = threadIdx.x;
   std::uint32_t kept[kMaxLevels] = {n_kept, 0, 0, 0};
@@ -170,8 +241,10 @@ __device__ __forceinline__ std::uint32_t packChunk(const Chunk& chunk,
     marks = changes8(map, t == 0 ? 0u : work.bitmap1Byte(8 * t - 1)) &
             cuda::marksBelow<8>(8 * t, shape.n_bytes[1]);
     work.bitmap2[t] = static_cast<std::uint8_t>(marks);
-    before = cuda::blockExclusiveSum<Work<kChunkBytes>::kThreads, std::uint32_t>(
+    before = cuda::blockExclusiveSum<EncodeWork<kChunkBytes>::kThreads, std::uint32_t>(
         __popc(marks), work.warp_sums, &kept[1]);
+  } else {
+    __syncthreads();  // `stored` has been cleared
   }
   if (warpId() == 0) {
     packUpperLevels(chunk, kept, work);
@@ -191,7 +264,7 @@ __device__ __forceinline__ std::uint32_t packChunk(const Chunk& chunk,
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; ++r) {
     const std::uint32_t m = pieces.marks[r];
-    if (__any_sync(kAllLanes, m != 0)) {
+    if ((pieces.rows >> r & 1u) != 0) {
       const uint4 b = pieces.bytes[r];
       const std::uint32_t n_first = __popc(m & 0xFFu);
       cuda::putBytes(chunk.stored, pieces.before[r],
@@ -205,10 +278,10 @@ __device__ __forceinline__ std::uint32_t packChunk(const Chunk& chunk,
 }
 
 /// Header, padding and size, by one thread that knows where the last chunk ends.
-__device__ void finishStream(const CudaArgs& args,
-                             std::uint64_t n_bytes,
-                             std::uint32_t n_chunks,
-                             std::uint64_t end_of_chunks) {
+__device__ __forceinline__ void finishStream(const RzeArgs& args,
+                                             std::uint64_t n_bytes,
+                                             std::uint32_t n_chunks,
+                                             std::uint64_t end_of_chunks) {
   const std::uint64_t n_stream = bits::roundUp(end_of_chunks, std::uint64_t{kStreamAlign});
   cuda::publishSize(args.record, 0, n_stream, args.out.capacity_bytes);
   args.record->value[kBytesSlot] = n_bytes;
@@ -224,7 +297,7 @@ __device__ void finishStream(const CudaArgs& args,
 }
 
 /// An input without chunks: empty, or refused.
-__device__ void finishWithoutChunks(const CudaArgs& args, std::uint64_t n_bytes) {
+__device__ __forceinline__ void finishWithoutChunks(const RzeArgs& args, std::uint64_t n_bytes) {
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     cuda::publishSize(args.record, 0, 0, args.out.capacity_bytes);
     args.record->value[kBytesSlot] = 0;
@@ -236,15 +309,17 @@ __device__ void finishWithoutChunks(const CudaArgs& args, std::uint64_t n_bytes)
 
 /// Codes a chunk: its stored form and its entry are in shared memory after the next barrier, and
 /// its size is published.
-template <std::uint32_t kChunkBytes>
-__device__ __forceinline__ void encodeChunk(const std::uint8_t* in,
+template <std::uint32_t kChunkBytes, class Front>
+__device__ __forceinline__ void encodeChunk(const Front& front,
                                             const Chunk& chunk,
-                                            Work<kChunkBytes>& work) {
+                                            EncodeWork<kChunkBytes>& work) {
   Pieces pieces;
-  readChunk(in, chunk.shape.n_bytes[0], chunk.stored, work, pieces);
+  readPieces<kChunkBytes>(front, std::uint64_t{chunk.index} * kChunkBytes, chunk.shape.n_bytes[0],
+                          chunk.stored, pieces);
+  markPieces(work, pieces);
   __syncthreads();
   const std::uint32_t n_kept =
-      cuda::addRowsBefore<Work<kChunkBytes>::kRows>(pieces.before, work.row_sums);
+      cuda::addRowsBefore<EncodeWork<kChunkBytes>::kRows>(pieces.before, work.row_sums);
   // What is raw whatever the bitmaps cost, and what is all zeros, needs no bitmaps.
   const std::uint32_t kept[kMaxLevels] = {n_kept, 0, 0, 0};
   std::uint32_t entry = entryOf(chunk.format, chunk.shape, kept);
@@ -252,11 +327,10 @@ __device__ __forceinline__ void encodeChunk(const std::uint8_t* in,
     if (threadIdx.x == 0) {
       chunk.look_back.publish(chunk.index, entry & ~kRawFlag);
       work.entry[chunk.side] = entry;
-      if ((entry & kRawFlag) == 0) {
-        cuda::putBytes(chunk.stored, 0, chunk.shape.n_bytes[0], kTagBytes);
-      }
+      chunk.stored[0] = chunk.shape.n_bytes[0];  // the tag of a chunk of zeros
     }
   } else {
+    clearStored<kChunkBytes>(chunk, n_kept);
     entry = packChunk(chunk, pieces, n_kept, work);
   }
   if ((entry & kRawFlag) != 0) {
@@ -269,10 +343,10 @@ __device__ __forceinline__ void encodeChunk(const std::uint8_t* in,
 
 /// Finds the place of the coded chunk on `side` and copies it there. Has a barrier.
 template <std::uint32_t kChunkBytes>
-__device__ __forceinline__ void writeChunk(const CudaArgs& args,
+__device__ __forceinline__ void writeChunk(const RzeArgs& args,
                                            std::uint64_t n_bytes,
                                            unsigned side,
-                                           Work<kChunkBytes>& work) {
+                                           EncodeWork<kChunkBytes>& work) {
   const std::uint32_t n_chunks = chunkCount<kChunkBytes>(n_bytes);
   const std::uint32_t index = work.index[side];
   const std::uint32_t entry = work.entry[side];
@@ -286,8 +360,8 @@ __device__ __forceinline__ void writeChunk(const CudaArgs& args,
   __syncthreads();
   const std::uint64_t at = kHeaderBytes + std::uint64_t{kEntryBytes} * n_chunks + work.before;
   if (at + n_stored <= args.out.capacity_bytes) {
-    cuda::copyFromStaging({threadIdx.x, Work<kChunkBytes>::kThreads}, work.stored[side], n_stored,
-                          args.out.data + at);
+    cuda::copyFromStaging({threadIdx.x, EncodeWork<kChunkBytes>::kThreads}, work.stored[side],
+                          n_stored, args.out.data + at);
     if (threadIdx.x == 0) {
       reinterpret_cast<std::uint32_t*>(args.out.data + kHeaderBytes)[index] = entry;
     }
@@ -300,11 +374,13 @@ __device__ __forceinline__ void writeChunk(const CudaArgs& args,
 /// Blocks take chunks in turn, and write each one only after they have coded the next: by then the
 /// sizes of the chunks before it are known, and nobody waits for a neighbour that is still busy. A
 /// block that has taken a chunk runs, so the chunk's size is published without waiting for others.
-template <std::uint32_t kChunkBytes>
-__global__ void __launch_bounds__(Work<kChunkBytes>::kThreads, Work<kChunkBytes>::kBlocksPerSm)
-    encodeKernel(CudaArgs args) {
-  __shared__ Work<kChunkBytes> work;
-  const std::uint64_t n_bytes = cuda::load(args.in.size);
+template <std::uint32_t kChunkBytes, class Front>
+__device__ __forceinline__ void encodeChunks(const RzeArgs& args, const Front& front) {
+  __shared__ EncodeWork<kChunkBytes> work;
+  if (!group::isNeeded(front)) {
+    return;
+  }
+  const std::uint64_t n_bytes = front.count() * sizeof(typename Front::Value);
   if (n_bytes == 0 || n_bytes > kMaxInputBytes) {
     finishWithoutChunks(args, n_bytes);
     return;
@@ -330,7 +406,7 @@ __global__ void __launch_bounds__(Work<kChunkBytes>::kThreads, Work<kChunkBytes>
       const auto n_here = static_cast<std::uint32_t>(n_left < kChunkBytes ? n_left : kChunkBytes);
       const Chunk chunk{index, {kChunkBytes, args.levels}, shapeOf(n_here, args.levels),
                         side,  work.stored[side],          {args.states}};
-      encodeChunk(args.in.data + begin, chunk, work);
+      encodeChunk(front, chunk, work);
     }
     if (has_last) {
       writeChunk(args, n_bytes, side ^ 1u, work);
@@ -345,24 +421,4 @@ __global__ void __launch_bounds__(Work<kChunkBytes>::kThreads, Work<kChunkBytes>
   }
 }
 
-template <std::uint32_t kChunkBytes>
-void launch(const CudaArgs& args, cudaStream_t stream) {
-  const unsigned n_most = cuda::multiprocessorCount() * Work<kChunkBytes>::kBlocksPerSm;
-  const unsigned n_blocks = std::min<unsigned>(args.n_chunks, n_most);
-  encodeKernel<kChunkBytes><<<n_blocks, Work<kChunkBytes>::kThreads, 0, stream>>>(args);
-  cuda::checkLaunch("rze encode");
-}
-
-}  // namespace
-
-void launchEncode(const CudaArgs& args, std::uint32_t chunk_bytes, cudaStream_t stream) {
-  if (chunk_bytes == 4096) {
-    launch<4096>(args, stream);
-  } else if (chunk_bytes == 8192) {
-    launch<8192>(args, stream);
-  } else {
-    launch<16384>(args, stream);
-  }
-}
-
-}  // namespace fz::rze
+}  // namespace fz::rze::device

@@ -1,0 +1,47 @@
+#pragma once
+
+// RZE at the end of a fused group. Device code only.
+
+#include "backends/cuda/group/front.cuh"
+#include "coders/rze/rze_decode.cuh"
+#include "coders/rze/rze_encode.cuh"
+
+namespace fz::rze {
+
+template <std::uint32_t kChunkBytes>
+struct RzeOp {
+  using Args = RzeArgs;
+
+  template <class Front>
+  struct Encoding {
+    using Work = device::EncodeWork<kChunkBytes>;
+    static constexpr unsigned kThreads = Work::kThreads;
+    static constexpr unsigned kBlocks = Work::kBlocksPerSm;
+    static constexpr unsigned kTileValues = kChunkBytes / sizeof(typename Front::Value);
+    static constexpr bool kIsPersistent = true;
+    static constexpr unsigned kSharedBytes = 0;
+  };
+  template <class Front>
+  struct Decoding {
+    using Work = device::DecodeWork<kChunkBytes>;
+    static constexpr unsigned kThreads = Work::kThreads;
+    // A front that makes values of chunks needs more registers than one that stores them.
+    static constexpr unsigned kBlocks =
+        device::kHasChunks<Front> ? 1536 / kThreads : Work::kBlocksPerSm;
+    static constexpr unsigned kTileValues = kChunkBytes / sizeof(typename Front::Value);
+    static constexpr bool kIsPersistent = false;
+    static constexpr unsigned kSharedBytes = 0;
+  };
+
+  template <class Front>
+  static __device__ __forceinline__ void encode(const RzeArgs& args, const Front& front) {
+    device::encodeChunks<kChunkBytes>(args, front);
+    front.finish();
+  }
+  template <class Front>
+  static __device__ __forceinline__ void decode(const RzeArgs& args, const Front& front) {
+    device::decodeChunk<kChunkBytes>(args, front);
+  }
+};
+
+}  // namespace fz::rze

@@ -1,0 +1,103 @@
+// Codes with lists of outliers in a fused group.
+#include <cuda_runtime_api.h>
+
+#include "core/require.h"
+#include "cuda_check.h"
+#include "quantizers/quantizer/quantizer.h"
+#include "quantizers/quantizer/quantizer_list_op.h"
+#include "shared/bits.h"
+
+namespace fz::quantizer {
+
+namespace {
+
+const char* formName(ListForm form) {
+  switch (form) {
+    case ListForm::kPlain:
+      return "kPlain";
+    case ListForm::kZigzag:
+      return "kZigzag";
+    case ListForm::kRelFloat:
+      return "kRelFloat";
+    case ListForm::kRelDouble:
+      return "kRelDouble";
+    case ListForm::kRelSlow:
+      break;
+  }
+  return "kRelSlow";
+}
+
+/// The form of REL; all decode alike, so decoders take that of the usual bounds.
+ListForm relForm(double bound, bool is_float, bool is_inverse) {
+  const RelShortcut shortcut = is_inverse ? (is_float ? RelShortcut::kFloat : RelShortcut::kDouble)
+                               : is_float ? relShortcut<float>(bound)
+                                          : relShortcut<double>(bound);
+  switch (shortcut) {
+    case RelShortcut::kFloat:
+      return ListForm::kRelFloat;
+    case RelShortcut::kDouble:
+      return ListForm::kRelDouble;
+    case RelShortcut::kNone:
+      break;
+  }
+  return ListForm::kRelSlow;
+}
+
+}  // namespace
+
+TileOp QuantizerBase::listTileOp() const {
+  const bool rel = mode_ == ErrorBoundMode::REL;
+  if (isInverse() && rel && getStageVersion() < 2) {
+    return {.why = "codes of an old version are decoded on their own"};
+  }
+  const ListForm form = rel ? relForm(error_bound_, value_type_ == DataType::FLOAT32, isInverse())
+                            : (zigzag_ ? ListForm::kZigzag : ListForm::kPlain);
+  return {.role = TileRole::kMap, .variant = static_cast<std::uint64_t>(form)};
+}
+
+std::string QuantizerBase::listOpType() const {
+  const auto form = static_cast<ListForm>(listTileOp().variant);
+  return fmt::format("fz::quantizer::ListOp<{}, std::uint{}_t, fz::quantizer::ListForm::{}>",
+                     value_type_ == DataType::FLOAT32 ? "float" : "double", codeBits(),
+                     formName(form));
+}
+
+void QuantizerBase::beginListGroup(const CudaRun& run, GroupArgs& args) {
+  ListArgs list{};
+  if (isInverse()) {
+    list.decode = beginDecodeCuda(run);
+  } else {
+    list.encode = beginEncodeCuda(run);
+    // Ops only set bits and marks, so they must find none.
+    const std::size_t n_tiles =
+        bits::ceilDiv(static_cast<std::size_t>(run.inputs[0].size.n_bytes), device::kTileBytes);
+    const std::size_t n_mask_bytes = n_tiles * (device::kTileBytes / list.encode.value_bytes / 8);
+    FZ_CUDA_CHECK(
+        cudaMemsetAsync(list.encode.tile_counts, 0, n_tiles * sizeof(std::uint16_t), run.stream));
+    FZ_CUDA_CHECK(cudaMemsetAsync(list.encode.tile_masks, 0, n_mask_bytes, run.stream));
+    if (mode_ == ErrorBoundMode::REL) {
+      const RelSettings settings{error_bound_, threshold_, radius_, codeBits()};
+      list.rel = value_type_ == DataType::FLOAT32 ? makeRelRule<float>(settings)
+                                                  : makeRelRule<double>(settings);
+      if (relShortcut<float>(error_bound_) == RelShortcut::kFloat) {
+        list.rel_float = makeRelFloatRule(list.rel);
+      }
+    }
+  }
+  args.add(list);
+}
+
+void QuantizerBase::endGroupCuda(const CudaRun& run, const GroupRun& /*group*/) {
+  if (!hasOutlierPorts()) {
+    return;
+  }
+  if (isInverse()) {
+    device::launchScatter(beginDecodeCuda(run), run.stream);
+  } else {
+    device::EncodeJob job = encodeJob(run);
+    job.counts_are_marks = true;
+    device::launchGather(job, run.stream);
+  }
+}
+
+}  // namespace fz::quantizer

@@ -1,0 +1,241 @@
+#pragma once
+
+// Bit planes of a chunk as part of a fused group. A thread takes 64 bytes of neighbouring values,
+// turns them in registers and puts its bits into every plane of the chunk in shared memory; back
+// the other way. Device code only.
+//
+// The kind of front that this is: chunks. fill<kThreads>(begin, n_here, chunk) writes the n_here
+// bytes from byte `begin` of the coder's input on to shared memory, and take<kThreads> is its
+// inverse. All threads of the block call them together; a chunk has 64 bytes for each of them, and
+// bytes behind n_here are undefined. Both have barriers inside and need one before the chunk is
+// used, and before they are called.
+
+#include "backends/cuda/group/lines.cuh"
+#include "shufflers/bitshuffle/bitshuffle_op.h"
+#include "shufflers/bitshuffle/bitshuffle_transpose.cuh"
+
+namespace fz::bitshuffle {
+
+/// The 64 bytes of a thread as parts of planes, the highest bit first.
+template <unsigned kBytes>
+struct ThreadPlanes;
+
+/// 16 elements of 32 bits: half a word of each plane. Element 0 has the highest bit.
+template <>
+struct ThreadPlanes<4> {
+  using Part = std::uint16_t;
+  using Element = std::uint32_t;
+  static constexpr unsigned kElements = 16;
+  static constexpr unsigned kPlanes = 32;
+  /// Place of the part among those of its plane.
+  static __device__ __forceinline__ unsigned place(unsigned index) { return index ^ 1u; }
+
+  /// Planes k and 16 + k, counted from bit 0, in the halves of a[k].
+  static __device__ __forceinline__ void encode(const Element (&v)[16], std::uint32_t (&a)[16]) {
+#pragma unroll
+    for (unsigned k = 0; k < 16; ++k) {
+      a[k] = v[15 - k];
+    }
+    swapBytes(a);
+    transposeBytes(a);
+  }
+  template <class Store>
+  static __device__ __forceinline__ void each(const std::uint32_t (&a)[16], Store store) {
+#pragma unroll
+    for (unsigned k = 0; k < 16; ++k) {
+      store(31 - k, static_cast<Part>(a[k]));
+      store(15 - k, static_cast<Part>(a[k] >> 16));
+    }
+  }
+  template <class Load>
+  static __device__ __forceinline__ void gather(Load load, std::uint32_t (&a)[16]) {
+#pragma unroll
+    for (unsigned k = 0; k < 16; ++k) {
+      a[k] = std::uint32_t{load(31 - k)} | std::uint32_t{load(15 - k)} << 16;
+    }
+  }
+  static __device__ __forceinline__ void decode(std::uint32_t (&a)[16], Element (&v)[16]) {
+    transposeBytes(a);
+    swapBytes(a);
+#pragma unroll
+    for (unsigned k = 0; k < 16; ++k) {
+      v[15 - k] = a[k];
+    }
+  }
+};
+
+/// 32 elements of 16 bits: a word of each plane. Element 0 has the lowest bit.
+template <>
+struct ThreadPlanes<2> {
+  using Part = std::uint32_t;
+  using Element = std::uint16_t;
+  static constexpr unsigned kElements = 32;
+  static constexpr unsigned kPlanes = 16;
+  static __device__ __forceinline__ unsigned place(unsigned index) { return index; }
+
+  static __device__ __forceinline__ void encode(const Element (&v)[32], std::uint32_t (&a)[16]) {
+    std::uint32_t words[16];
+#pragma unroll
+    for (unsigned k = 0; k < 16; ++k) {
+      words[k] = std::uint32_t{v[2 * k]} | std::uint32_t{v[2 * k + 1]} << 16;
+    }
+    planesOf16(words, a);
+  }
+  template <class Store>
+  static __device__ __forceinline__ void each(const std::uint32_t (&a)[16], Store store) {
+#pragma unroll
+    for (unsigned k = 0; k < 16; ++k) {
+      store(15 - k, a[k]);
+    }
+  }
+  template <class Load>
+  static __device__ __forceinline__ void gather(Load load, std::uint32_t (&a)[16]) {
+#pragma unroll
+    for (unsigned k = 0; k < 16; ++k) {
+      a[k] = load(15 - k);
+    }
+  }
+  static __device__ __forceinline__ void decode(std::uint32_t (&a)[16], Element (&v)[32]) {
+    std::uint32_t words[16];
+    elementsOf16(a, words);
+#pragma unroll
+    for (unsigned k = 0; k < 16; ++k) {
+      v[2 * k] = static_cast<Element>(words[k]);
+      v[2 * k + 1] = static_cast<Element>(words[k] >> 16);
+    }
+  }
+};
+
+template <unsigned kBytes>
+struct BitshuffleOp {
+  using Args = BitshuffleArgs;
+
+  template <class Inner>
+  struct Front {
+    using Planes = ThreadPlanes<kBytes>;
+    using Part = typename Planes::Part;
+    using Value = typename Inner::Value;
+    static_assert(sizeof(Value) == kBytes);
+    static constexpr bool kHasChunks = true;
+    static constexpr bool kHasRows = false;
+    static constexpr bool kBlockWide = true;
+    static constexpr bool kCanFetch = false;
+    static constexpr unsigned kElements = Planes::kElements;
+    static constexpr unsigned kThreadBytes = kElements * kBytes;
+    static constexpr unsigned kStagingPieces = cuda::kWarp * kThreadBytes / 16;  // of a warp
+
+    std::uint32_t block_bytes;
+    Inner inner;
+
+    __device__ __forceinline__ Front(const BitshuffleArgs& a, const Inner& i)
+        : block_bytes(a.block_bytes), inner(i) {}
+
+    __device__ __forceinline__ std::uint64_t count() const { return inner.count(); }
+    __device__ __forceinline__ bool begin(std::uint64_t n) const { return inner.begin(n); }
+    __device__ __forceinline__ bool isNeeded() const { return group::isNeeded(inner); }
+    __device__ __forceinline__ void finish() const { inner.finish(); }
+
+    template <unsigned kThreads>
+    __device__ __forceinline__ void fill(std::uint64_t begin,
+                                         std::uint32_t n_here,
+                                         uint4* chunk) const {
+      Value v[kElements];
+      group::rowsOfBlock<kElements>(inner, firstOf(begin), chunk + cuda::warpId() * kStagingPieces,
+                                    v);
+      typename Planes::Element e[kElements];
+#pragma unroll
+      for (unsigned k = 0; k < kElements; ++k) {
+        e[k] = static_cast<typename Planes::Element>(v[k]);
+      }
+      const Spot spot(block_bytes);
+      if (spot.block_end <= n_here) {
+        Part* parts = spot.parts(chunk);
+        std::uint32_t a[16];
+        Planes::encode(e, a);
+        if (block_bytes == kThreads * kThreadBytes) {  // places that are known when compiled
+          Planes::each(a, [&](unsigned plane, Part part) { parts[plane * kThreads] = part; });
+        } else {
+          const unsigned plane_parts = spot.planeParts(block_bytes);
+          Planes::each(a, [&](unsigned plane, Part part) { parts[plane * plane_parts] = part; });
+        }
+      } else {  // behind the last whole block: as it is
+        cuda::Vec16<typename Planes::Element> piece;
+#pragma unroll
+        for (unsigned c = 0; c < kThreadBytes / 16; ++c) {
+#pragma unroll
+          for (unsigned k = 0; k < piece.kCount; ++k) {
+            piece.v[k] = e[c * piece.kCount + k];
+          }
+          chunk[threadIdx.x * (kThreadBytes / 16) + c] = piece.raw;
+        }
+      }
+    }
+
+    /// n: values of the whole field.
+    template <unsigned kThreads>
+    __device__ __forceinline__ void take(std::uint64_t begin,
+                                         std::uint32_t n_here,
+                                         std::uint64_t n,
+                                         uint4* chunk) const {
+      typename Planes::Element e[kElements];
+      const Spot spot(block_bytes);
+      if (spot.block_end <= n_here) {
+        const Part* parts = spot.parts(chunk);
+        std::uint32_t a[16];
+        if (block_bytes == kThreads * kThreadBytes) {
+          Planes::gather([&](unsigned plane) { return parts[plane * kThreads]; }, a);
+        } else {
+          const unsigned plane_parts = spot.planeParts(block_bytes);
+          Planes::gather([&](unsigned plane) { return parts[plane * plane_parts]; }, a);
+        }
+        Planes::decode(a, e);
+      } else {
+        cuda::Vec16<typename Planes::Element> piece;
+#pragma unroll
+        for (unsigned c = 0; c < kThreadBytes / 16; ++c) {
+          piece.raw = chunk[threadIdx.x * (kThreadBytes / 16) + c];
+#pragma unroll
+          for (unsigned k = 0; k < piece.kCount; ++k) {
+            e[c * piece.kCount + k] = piece.v[k];
+          }
+        }
+      }
+      __syncthreads();
+      Value v[kElements];
+#pragma unroll
+      for (unsigned k = 0; k < kElements; ++k) {
+        v[k] = static_cast<Value>(e[k]);
+      }
+      group::putRows<kElements>(inner, firstOf(begin), n, chunk + cuda::warpId() * kStagingPieces,
+                                v);
+    }
+
+   private:
+    static __device__ __forceinline__ std::uint64_t firstOf(std::uint64_t begin) {
+      return begin / kBytes + cuda::warpId() * (cuda::kWarp * kElements);
+    }
+
+    /// Where a thread's values stand in the chunk.
+    struct Spot {
+      std::uint32_t block_begin;  ///< of its block, in bytes
+      std::uint32_t block_end;
+      unsigned index;  ///< of the thread among those of its block
+
+      explicit __device__ __forceinline__ Spot(std::uint32_t block) {
+        const std::uint32_t at = threadIdx.x * kThreadBytes;
+        block_begin = at / block * block;
+        block_end = block_begin + block;
+        index = (at - block_begin) / kThreadBytes;
+      }
+      static __device__ __forceinline__ unsigned planeParts(std::uint32_t block) {
+        return block / kThreadBytes;
+      }
+      __device__ __forceinline__ Part* parts(uint4* chunk) const {
+        return reinterpret_cast<Part*>(reinterpret_cast<std::uint8_t*>(chunk) + block_begin) +
+               Planes::place(index);
+      }
+    };
+  };
+};
+
+}  // namespace fz::bitshuffle

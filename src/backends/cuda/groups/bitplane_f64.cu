@@ -1,0 +1,18 @@
+// Quantizer with lists, BitplaneRZE; f64.
+#include "backends/cuda/groups/builtin_groups.h"
+#include "backends/cuda/groups/group_list.cuh"
+#include "fused/bitplane_rze/bitplane_rze_op.cuh"
+#include "quantizers/quantizer/quantizer_list_op.cuh"
+
+namespace fz::cuda {
+
+std::span<const BuiltinGroup> bitplaneF64Groups() {
+  static const BuiltinGroup kGroups[] = {
+      FZ_GROUP(fz::group::Field<double>,
+               fz::quantizer::ListOp<double, std::uint16_t, fz::quantizer::ListForm::kZigzag>,
+               fz::bitplane_rze::BitplaneRzeOp),
+  };
+  return kGroups;
+}
+
+}  // namespace fz::cuda

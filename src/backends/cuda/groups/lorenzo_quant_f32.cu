@@ -1,0 +1,27 @@
+// LorenzoQuant, then bit planes; f32.
+#include "backends/cuda/groups/builtin_groups.h"
+#include "backends/cuda/groups/group_list.cuh"
+#include "coders/rze/rze_op.cuh"
+#include "fused/bitplane_rze/bitplane_rze_op.cuh"
+#include "fused/lorenzo_quant/lorenzo_quant_op.cuh"
+#include "shufflers/bitshuffle/bitshuffle_op.cuh"
+
+namespace fz::cuda {
+
+std::span<const BuiltinGroup> lorenzoQuantF32Groups() {
+  static const BuiltinGroup kGroups[] = {
+      FZ_GROUP(fz::group::Field<float>, fz::lorenzo_quant::LorenzoQuantOp<float, std::uint16_t, 1>,
+               fz::bitplane_rze::BitplaneRzeOp),
+      FZ_GROUP(fz::group::Field<float>, fz::lorenzo_quant::LorenzoQuantOp<float, std::uint16_t, 1>,
+               fz::bitshuffle::BitshuffleOp<2>, fz::rze::RzeOp<16384>),
+      FZ_ENCODING_GROUP(fz::group::Field<float>,
+                        fz::lorenzo_quant::LorenzoQuantOp<float, std::uint16_t, 2>,
+                        fz::bitplane_rze::BitplaneRzeOp),
+      FZ_ENCODING_GROUP(fz::group::Field<float>,
+                        fz::lorenzo_quant::LorenzoQuantOp<float, std::uint16_t, 3>,
+                        fz::bitplane_rze::BitplaneRzeOp),
+  };
+  return kGroups;
+}
+
+}  // namespace fz::cuda

@@ -1,0 +1,25 @@
+// Quantizer with lists, Difference, Bitshuffle, RZE; f64.
+#include "backends/cuda/groups/builtin_groups.h"
+#include "backends/cuda/groups/group_list.cuh"
+#include "coders/rze/rze_op.cuh"
+#include "predictors/diff/diff_op.cuh"
+#include "quantizers/quantizer/quantizer_list_op.cuh"
+#include "shufflers/bitshuffle/bitshuffle_op.cuh"
+
+namespace fz::cuda {
+
+std::span<const BuiltinGroup> pfplF64Groups() {
+  static const BuiltinGroup kGroups[] = {
+      FZ_GROUP(fz::group::Field<double>,
+               fz::quantizer::ListOp<double, std::uint32_t, fz::quantizer::ListForm::kRelDouble>,
+               fz::diff::DiffOp<std::uint32_t, fz::delta::Code::kNegabinary>,
+               fz::bitshuffle::BitshuffleOp<4>, fz::rze::RzeOp<16384>),
+      FZ_GROUP(fz::group::Field<double>,
+               fz::quantizer::ListOp<double, std::uint32_t, fz::quantizer::ListForm::kPlain>,
+               fz::diff::DiffOp<std::uint32_t, fz::delta::Code::kNegabinary>,
+               fz::bitshuffle::BitshuffleOp<4>, fz::rze::RzeOp<16384>),
+  };
+  return kGroups;
+}
+
+}  // namespace fz::cuda
