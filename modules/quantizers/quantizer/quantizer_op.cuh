@@ -245,7 +245,7 @@ struct FlatOp {
                                            unsigned first,
                                            unsigned nonfinite) const {
       EncodeState<T>& state = *args.state;
-      atomicAdd(&state.n_violations[args.rung], 0ull + count);  // order-free: a sum
+      atomicAdd(&state.n_violations[args.rung], static_cast<unsigned long long>(count));
       atomicMax(&state.first_violation[args.rung], ~static_cast<unsigned long long>(first));
       atomicOr(&state.has_nonfinite, nonfinite);
     }
