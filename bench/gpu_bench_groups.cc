@@ -48,8 +48,8 @@ class GroupBench {
  public:
   GroupBench(std::size_t n_bytes, int runs, double copy_traffic, cudaStream_t stream)
       : n_bytes_(n_bytes), runs_(runs), copy_traffic_(copy_traffic), stream_(stream) {
-    FZ_CUDA_CHECK(cudaMalloc(&in_, n_bytes));
-    FZ_CUDA_CHECK(cudaMalloc(&out_, n_bytes));
+    FZ_CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&in_), n_bytes));
+    FZ_CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&out_), n_bytes));
   }
   GroupBench(const GroupBench&) = delete;
   GroupBench& operator=(const GroupBench&) = delete;

@@ -251,9 +251,9 @@ TEST_P(DeviceFusion, DamageEndsInTheSameErrors) {
                           failure.message.empty() ? out.get(out.size()) : FrameBytes{});
   };
   for (std::size_t at = header; at < frame.size(); at += 1 + (at - header) / 3) {
-    for (const std::uint8_t bits : {0x01, 0x80, 0xFF}) {
+    for (const unsigned bits : {0x01u, 0x80u, 0xFFu}) {
       FrameBytes damaged = frame;
-      damaged[at] ^= bits;
+      damaged[at] = static_cast<std::uint8_t>(damaged[at] ^ bits);
       seal(damaged, header);
       ASSERT_EQ(outcome(fused, damaged), outcome(staged, damaged)) << "byte " << at;
     }

@@ -195,15 +195,18 @@ void AdaptiveBitpackStage<T>::throwDeviceError(const StageRecord& record) const 
 }
 
 // The rest of the class is instantiated in adaptive_bitpack_stage.cc.
-#define FZ_INSTANTIATE(T)                                                                \
-  template std::vector<DeviceField> AdaptiveBitpackStage<T>::deviceFields() const;       \
-  template void AdaptiveBitpackStage<T>::encodeCuda(const CudaRun&);                     \
-  template void AdaptiveBitpackStage<T>::decodeCuda(const CudaRun&);                     \
-  template TileOp AdaptiveBitpackStage<T>::cudaTileOp() const;                        \
-  template std::string AdaptiveBitpackStage<T>::tileOpType() const;                      \
-  template void AdaptiveBitpackStage<T>::beginGroupCuda(const CudaRun&, const GroupRun&, \
-                                                        GroupArgs&);                     \
-  template void AdaptiveBitpackStage<T>::finishEncodeCuda(const StageRecord&);           \
+#define FZ_INSTANTIATE(T)                                                                 \
+  template std::vector<DeviceField> AdaptiveBitpackStage<T>::deviceFields() const;        \
+  template void AdaptiveBitpackStage<T>::encodeCuda(const CudaRun&);                      \
+  template void AdaptiveBitpackStage<T>::decodeCuda(const CudaRun&);                      \
+  template void AdaptiveBitpackStage<T>::prepareEncode(const CudaRun&, std::size_t,       \
+                                                       ab::GroupsArgs&);                  \
+  template ab::CudaDecode AdaptiveBitpackStage<T>::measure(const CudaRun&, std::size_t&); \
+  template TileOp AdaptiveBitpackStage<T>::cudaTileOp() const;                            \
+  template std::string AdaptiveBitpackStage<T>::tileOpType() const;                       \
+  template void AdaptiveBitpackStage<T>::beginGroupCuda(const CudaRun&, const GroupRun&,  \
+                                                        GroupArgs&);                      \
+  template void AdaptiveBitpackStage<T>::finishEncodeCuda(const StageRecord&);            \
   template void AdaptiveBitpackStage<T>::throwDeviceError(const StageRecord&) const
 FZ_INSTANTIATE(std::int16_t);
 FZ_INSTANTIATE(std::int32_t);

@@ -47,6 +47,11 @@ struct TileMap {
     if constexpr (kX % kUnit != 0) {
       return false;
     } else {
+      if constexpr (kY * kZ == 1) {
+        if (args.ny * args.nz == 1) {  // tiles of a line: padding comes at its end only
+          return group::LinearMap{first_tile * kValues, args.nx}.template eachUnit<N, kUnit>(f);
+        }
+      }
       if (args.nx % kUnit != 0) {
         return false;
       }

@@ -26,7 +26,7 @@ enum Slot : std::uint32_t {
   kSlotFirstViolation,  ///< position of the first one
   kSlotFirstValue,
   kSlotUnordered,                   ///< decoding: 1 when the indices do not ascend
-  kSlotNonfinite = kSlotUnordered,  ///< encoding in a group: 1 when NaN or infinities had no code
+  kSlotNonfinite = kSlotUnordered,  ///< encoding: 1 when NaN or infinities had no code
 };
 
 /// record->error_value: what kind of failure. Outlier indices note (entry << 32 | index).

@@ -97,6 +97,7 @@ __global__ void settleKernel(const EncodeJob job, const bool is_ladder) {
   slots[kSlotBound] = fp::bits(state.in_use[rung]);
   slots[kSlotBoundF32] = fp::bits(nearestFloat(state.in_use[rung]));
   slots[kSlotViolations] = state.n_violations[rung];
+  slots[kSlotNonfinite] = state.has_nonfinite;
   if (state.n_violations[rung] > 0) {
     const std::uint64_t first = ~state.first_violation[rung];
     const T value = reinterpret_cast<const T*>(job.input.data)[first];

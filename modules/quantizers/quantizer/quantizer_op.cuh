@@ -245,7 +245,8 @@ struct FlatOp {
                                            unsigned first,
                                            unsigned nonfinite) const {
       EncodeState<T>& state = *args.state;
-      atomicAdd(&state.n_violations[args.rung], 0ull + count);  // order-free: a sum
+      unsigned long long* n_violations = &state.n_violations[args.rung];
+      atomicAdd(n_violations, static_cast<unsigned long long>(count));  // order-free: only a sum
       atomicMax(&state.first_violation[args.rung], ~static_cast<unsigned long long>(first));
       atomicOr(&state.has_nonfinite, nonfinite);
     }
