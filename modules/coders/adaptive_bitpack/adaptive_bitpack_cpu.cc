@@ -212,9 +212,8 @@ HWY_INLINE std::uint8_t* encode64(BlockValues<T> block,
   collect(low, planes[0]);
   collect(high, planes[1]);
   std::uint8_t* rows = out + form.outlier_bytes;
-  const auto row = [](std::uint32_t first, std::uint32_t second) HWY_ATTR {
-    return std::uint64_t{second} << 32 | first;
-  };
+  const auto row = [](std::uint32_t first, std::uint32_t second)
+                       HWY_ATTR { return std::uint64_t{second} << 32 | first; };
   storeLe(rows, row(low.signs, high.signs));
   for (std::uint32_t begin = 0; begin < form.rate; begin += 8) {
     for (std::uint32_t p = begin; p < begin + 8; ++p) {
