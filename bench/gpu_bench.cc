@@ -20,6 +20,7 @@
 #include "fz/simple_stage.h"
 #include "fzm_format.h"
 #include "gpu_bench_groups.h"
+#include "gpu_bench_small.h"
 #include "mem/mempool.h"
 #include "pipeline/compressor.h"
 
@@ -335,6 +336,8 @@ int run(int argc, char** argv) {
   app.add_option("--only", bench.only, "part of a name");
   bool groups_only = false;
   app.add_flag("--groups", groups_only, "fused chains only: the group alone and the whole call");
+  bool small_only = false;
+  app.add_flag("--small", small_only, "whole calls on a field of 26 MB only");
   app.add_option("--json", json_path, "write the figures to this file as well");
   CLI11_PARSE(app, argc, argv);
   bench.n_bytes = megabytes << 20;
@@ -342,9 +345,18 @@ int run(int argc, char** argv) {
   bench.measureCopy();
   bool failed = false;
   fmt::print("copy: {:.0f} GB/s of traffic, {} MiB\n", bench.copy_traffic * 1e-9, megabytes);
-  if (groups_only) {
-    printGroupHead();
-    measureGroups(bench.n_bytes, bench.runs, bench.only, bench.copy_traffic, bench.stream);
+  const auto measureGroupsAndCalls = [&] {
+    if (!small_only) {
+      printGroupHead();
+      measureGroups(bench.n_bytes, bench.runs, bench.only, bench.copy_traffic, bench.stream);
+    }
+    if (!groups_only) {
+      constexpr int kRunsPerRun = 5;  // such a call takes microseconds
+      printSmallCalls(measureSmallCalls(bench.only, kRunsPerRun * bench.runs));
+    }
+  };
+  if (groups_only || small_only) {
+    measureGroupsAndCalls();
     return 0;
   }
   const auto wanted = [&](const std::string& name) {
@@ -371,6 +383,7 @@ int run(int argc, char** argv) {
       print(presets.back());
     }
   }
+  measureGroupsAndCalls();
   if (!json_path.empty()) {
     std::ofstream(json_path) << nlohmann::json{{"copy_gbs", bench.copy_traffic * 1e-9},
                                                {"mib", megabytes},

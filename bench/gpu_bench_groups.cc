@@ -23,10 +23,19 @@ struct GroupChain {
 };
 
 constexpr GroupChain kChains[] = {
-    {"1-D plain (block 32)", "cuszp", 1}, {"1-D outlier (block 32)", "cuszp2", 1},
-    {"1-D tiles plain", "cuszp3", 1},     {"2-D plain", "cuszp3", 2},
-    {"3-D plain", "cuszp3", 3},           {"2-D outlier", "cuszp3_outlier", 2},
-    {"3-D outlier", "cuszp3_outlier", 3}, {"fixed (block 64)", "cuszp3_fixed", 1},
+    {"1-D plain (block 32)", "cuszp", 1},
+    {"1-D outlier (block 32)", "cuszp2", 1},
+    {"1-D tiles plain", "cuszp3", 1},
+    {"2-D plain", "cuszp3", 2},
+    {"3-D plain", "cuszp3", 3},
+    {"2-D outlier", "cuszp3_outlier", 2},
+    {"3-D outlier", "cuszp3_outlier", 3},
+    {"fixed (block 64)", "cuszp3_fixed", 1},
+    {"PFPL 1-D", "pfpl", 1},
+    {"speed 1-D", "speed", 1},
+    {"FZ-GPU 1-D", "fzgpu", 1},
+    {"FZ-GPU 2-D", "fzgpu", 2},
+    {"FZ-GPU 3-D", "fzgpu", 3},
 };
 
 double medianOf(std::vector<double> times) {

@@ -63,14 +63,16 @@ SmallCallRow measure(const Preset& preset, bool graph, int runs, cudaStream_t st
 
 }  // namespace
 
-std::vector<SmallCallRow> measureSmallCalls(const std::vector<std::string>& names, int runs) {
+std::vector<SmallCallRow> measureSmallCalls(const std::string& only, int runs) {
   cudaStream_t stream = nullptr;
   FZ_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   std::vector<SmallCallRow> rows;
-  for (const std::string& name : names) {
-    const Preset* preset = findPreset(name);
+  for (const char* name : {"cuszp", "cuszp2", "cuszp3", "fzgpu", "pfpl"}) {
+    if (std::string(name).find(only) == std::string::npos) {
+      continue;
+    }
     for (const bool graph : {false, true}) {
-      rows.push_back(measure(*preset, graph, runs, stream));
+      rows.push_back(measure(*findPreset(name), graph, runs, stream));
     }
   }
   FZ_CUDA_CHECK(cudaStreamDestroy(stream));

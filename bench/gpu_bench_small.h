@@ -16,8 +16,8 @@ struct SmallCallRow {
   double decompress_gbs = 0;
 };
 
-/// Every preset in `names`, with ordinary calls and with a graph.
-std::vector<SmallCallRow> measureSmallCalls(const std::vector<std::string>& names, int runs);
+/// Presets of the fused families whose name has `only` in it, with ordinary calls and with a graph.
+std::vector<SmallCallRow> measureSmallCalls(const std::string& only, int runs);
 void printSmallCalls(const std::vector<SmallCallRow>& rows);
 
 }  // namespace fz::bench

@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 
+#include "gpu/device_fixture.h"
 #include "gpu/device_pipeline.h"
 #include "support/test_stages.h"
 
@@ -118,10 +119,8 @@ std::vector<T> values(const std::string& kind, std::size_t n) {
   return all;
 }
 
-class DeviceChunkFusion : public testing::TestWithParam<Chain> {
+class DeviceChunkFusion : public OnDevice<testing::TestWithParam<Chain>> {
  protected:
-  void SetUp() override { FZ_SKIP_WITHOUT_DEVICE() }
-
   static std::unique_ptr<Pipeline> make(Fusion fusion, std::size_t n_bytes) {
     auto pipeline = std::make_unique<Pipeline>(n_bytes, MemoryStrategy::MINIMAL);
     pipeline->setBackend(Backend::CUDA);
@@ -189,8 +188,9 @@ TEST_P(DeviceChunkFusion, BytesAreThoseOfTheStages) {
 }
 
 /// Two and three dimensions: encoding reads the rows above again; decoding stays as it was.
-TEST(DeviceChunkFusionDims, LorenzoQuantEncodesRowsOfAnyLength) {
-  FZ_SKIP_WITHOUT_DEVICE()
+using DeviceChunkFusionDims = OnDevice<>;
+
+TEST_F(DeviceChunkFusionDims, LorenzoQuantEncodesRowsOfAnyLength) {
   using Dims = std::array<std::size_t, 3>;
   for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
     for (const Dims& dims : {Dims{64, 48, 1}, Dims{311, 203, 1}, Dims{5, 700, 1}, Dims{32, 16, 24},

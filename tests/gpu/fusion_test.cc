@@ -115,10 +115,8 @@ void seal(FrameBytes& frame, std::size_t header_bytes) {
   put(kHeaderCrcOffset, crc32(ByteView(frame).first(header_bytes)));
 }
 
-class DeviceFusion : public testing::TestWithParam<FusedChain> {
+class DeviceFusion : public OnDevice<testing::TestWithParam<FusedChain>> {
  protected:
-  void SetUp() override { FZ_SKIP_WITHOUT_DEVICE() }
-
   static void build(Pipeline& pipeline, const Field& field, Fusion fusion) {
     pipeline.setBackend(Backend::CUDA);
     pipeline.setFusion(fusion);

@@ -1,0 +1,170 @@
+// Chains without a kernel of the library: compiled at run time. That ops compile is checked
+// wherever the compiler is, device or not.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <memory>
+
+#include "backends/cuda/rtc/compiler.h"
+#include "backends/cuda/rtc/kernel_cache.h"
+#include "fzgpumodules.h"
+#include "gpu/device_pipeline.h"
+
+namespace fz::test {
+namespace {
+
+using Stages = std::vector<std::unique_ptr<SimpleStage>>;
+
+cuda::GroupChain chainOf(const Stages& stages, DataType field_type, bool is_inverse) {
+  cuda::GroupChain chain;
+  chain.is_inverse = is_inverse;
+  chain.field_type = field_type;
+  for (const auto& stage : stages) {
+    stage->setInverse(is_inverse);
+    chain.ops.push_back({stage->tileOpType(), stage->tileOpHeader()});
+    chain.has_coder = stage->tileOp(Backend::CUDA).role == TileRole::kCoder;
+  }
+  return chain;
+}
+
+template <class StageT>
+std::unique_ptr<StageT> make() {
+  return std::make_unique<StageT>();
+}
+
+void expectCompiles(const Stages& stages, DataType field_type, bool both_ways = true) {
+  for (const bool is_inverse : {false, true}) {
+    if (is_inverse && !both_ways) {
+      continue;
+    }
+    const cuda::GroupChain chain = chainOf(stages, field_type, is_inverse);
+    SCOPED_TRACE(chain.key());
+    std::string why;
+    EXPECT_FALSE(cuda::rtc::compile(cuda::rtc::sourceOf(chain), 90, why).empty()) << why;
+  }
+}
+
+class RunTimeCompiler : public testing::Test {
+ protected:
+  void SetUp() override {
+    Logger::enableStderr(LogLevel::WARN);
+    if (cuda::rtc::compilerVersion().empty()) {
+      GTEST_SKIP() << "no run-time compiler";
+    }
+  }
+  void TearDown() override { Logger::setCallback(nullptr); }
+};
+
+TEST_F(RunTimeCompiler, TakesMapsOrdersAndAdaptiveBitpack) {
+  Stages stages;
+  auto quantizer = make<QuantizerStage<float, std::uint32_t>>();
+  quantizer->setLinearMode(true);
+  stages.push_back(std::move(quantizer));
+  auto tiles = make<TiledLorenzoStage<std::int32_t>>();
+  tiles->setDims({64, 64, 1});
+  stages.push_back(std::move(tiles));
+  auto coder = make<AdaptiveBitpackStage<std::int32_t>>();
+  coder->setBlockSize(256);
+  stages.push_back(std::move(coder));
+  expectCompiles(stages, DataType::FLOAT32);
+}
+
+TEST_F(RunTimeCompiler, TakesRowsPlanesAndRze) {
+  Stages stages;
+  stages.push_back(make<QuantizerStage<double, std::uint32_t>>());
+  auto difference = make<DifferenceStage<std::int32_t, std::uint32_t>>();
+  difference->setChunkSize(4096);
+  stages.push_back(std::move(difference));
+  auto shuffle = make<BitshuffleStage>();
+  shuffle->setBlockSize(4096);
+  shuffle->setElementWidth(4);
+  stages.push_back(std::move(shuffle));
+  auto coder = make<RZEStage>();
+  coder->setChunkSize(4096);
+  stages.push_back(std::move(coder));
+  expectCompiles(stages, DataType::FLOAT64);
+}
+
+TEST_F(RunTimeCompiler, TakesLorenzoQuantAndBitplaneRze) {
+  Stages stages;
+  stages.push_back(make<LorenzoQuantStage<float, std::uint16_t>>());
+  stages.push_back(make<BitplaneRZEStage>());
+  expectCompiles(stages, DataType::FLOAT32);
+}
+
+TEST_F(RunTimeCompiler, TakesChainsWithoutACoder) {
+  Stages stages;
+  auto lorenzo = make<LorenzoStage<std::int32_t>>();
+  lorenzo->setBlockSize(64);
+  stages.push_back(std::move(lorenzo));
+  stages.push_back(make<ZigzagStage<std::int32_t, std::uint32_t>>());
+  expectCompiles(stages, DataType::INT32);
+}
+
+TEST_F(RunTimeCompiler, ARefusedChainSaysSo) {
+  Logger::setCallback(nullptr);
+  std::string why;
+  EXPECT_TRUE(cuda::rtc::compile("this is no program", 90, why).empty());
+  EXPECT_NE(why.find("refused"), std::string::npos) << why;
+}
+
+TEST(KernelCache, KeepsWhatItWasGivenAndNothingDamaged) {
+  const std::string folder = testing::TempDir() + "/fz_kernels_test";
+  setenv("FZ_CACHE_DIR", folder.c_str(), 1);
+  const cuda::rtc::KernelCache cache;
+  const std::vector<char> code = {'c', 'o', 'd', 'e'};
+  cache.store("a key", code);
+  EXPECT_EQ(cache.load("a key"), code);
+  EXPECT_TRUE(cache.load("another key").empty());
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-1, std::ios::end);
+    file.put('X');
+  }
+  EXPECT_TRUE(cache.load("a key").empty());
+  setenv("FZ_CACHE_DIR", "", 1);
+  EXPECT_TRUE(cuda::rtc::KernelCache().folder().empty());
+  unsetenv("FZ_CACHE_DIR");
+  std::filesystem::remove_all(folder);
+}
+
+using DeviceRunTimeKernels = OnDevice<>;
+
+/// No chain of the library's own begins with integers.
+TEST_F(DeviceRunTimeKernels, RunChainsThatHaveNoKernelOfTheLibrary) {
+  const Field field = smoothField(DataType::FLOAT32, {70001, 1, 1});
+  const DeviceBytesBuffer input{ByteView(field.bytes)};
+  FrameBytes frames[2];
+  for (int side = 0; side < 2; ++side) {
+    Pipeline pipeline(field.bytes.size(), MemoryStrategy::PREALLOCATE);
+    pipeline.setBackend(Backend::CUDA);
+    pipeline.setFusion(side == 0 ? Fusion::Off : Fusion::Auto);
+    auto* lorenzo = pipeline.addStage<LorenzoStage<std::int32_t>>();
+    lorenzo->setBlockSize(64);
+    auto* zigzag = pipeline.addStage<ZigzagStage<std::int32_t, std::uint32_t>>();
+    auto* shuffle = pipeline.addStage<BitshuffleStage>();
+    shuffle->setBlockSize(16384);
+    shuffle->setElementWidth(4);
+    auto* coder = pipeline.addStage<RZEStage>();
+    pipeline.connect(zigzag, lorenzo);
+    pipeline.connect(shuffle, zigzag);
+    pipeline.connect(coder, shuffle);
+    pipeline.finalize();
+    if (side == 1 && !cuda::rtc::compilerVersion().empty()) {
+      ASSERT_EQ(pipeline.getDAG()->getGroups().size(), 1u) << pipeline.explain();
+    }
+    frames[side] = frameOnDevice(pipeline, input, field.bytes.size());
+    void* decoded = nullptr;
+    std::size_t n_decoded = 0;
+    pipeline.decompress(nullptr, 0, &decoded, &n_decoded);
+    ASSERT_EQ(n_decoded, field.bytes.size());
+    std::vector<std::uint8_t> bytes(n_decoded);
+    FZ_CUDA_CHECK(cudaMemcpy(bytes.data(), decoded, n_decoded, cudaMemcpyDefault));
+    EXPECT_TRUE(bytes == std::vector<std::uint8_t>(field.bytes.begin(), field.bytes.end()));
+  }
+  EXPECT_TRUE(frames[0] == frames[1]);
+}
+
+}  // namespace
+}  // namespace fz::test
