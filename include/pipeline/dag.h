@@ -193,7 +193,7 @@ class CompressionDAG {
   std::size_t getBufferCount() const { return buffers_.size(); }
   /// Looks for chains that can run as one, with the stages' present settings. Does nothing when
   /// nothing has changed. Called before every run.
-  void planGroups();
+  void planGroups(cudaStream_t stream = nullptr);
   const std::vector<FusedGroup>& getGroups() const { return groups_; }
   /// Why neighbouring stages are not fused, for people.
   const std::vector<std::string>& getFusionNotes() const { return fusion_notes_; }
@@ -261,6 +261,7 @@ class CompressionDAG {
   DAGNode* nextInChain(const DAGNode& node) const;
   void splitChain(const std::vector<DAGNode*>& chain);
   bool tryGroup(std::vector<DAGNode*> chain);
+  void dropUnsettledGroups();
   int levelOf(int stage_id) const;
   void dropRegions();
   void runGroup(FusedGroup& group, cudaStream_t stream);
@@ -310,6 +311,7 @@ class CompressionDAG {
   std::vector<FusedGroup> groups_;
   std::vector<std::string> fusion_notes_;
   bool groups_planned_ = false;
+  cudaStream_t planning_stream_ = nullptr;  // memory that groups give up is freed in its order
   Fusion planned_fusion_ = Fusion::Off;
   bool profiling_ = false;
 };

@@ -219,7 +219,7 @@ void CompressionDAG::execute(cudaStream_t stream) {
   for (BufferInfo& buffer : buffers_) {
     buffer.remaining_consumers = static_cast<int>(buffer.consumer_stage_ids.size());
   }
-  planGroups();
+  planGroups(stream);
   preallocateBuffers(stream);
   for (DAGNode* node : order_) {
     if (node->group < 0) {

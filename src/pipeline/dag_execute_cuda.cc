@@ -80,8 +80,9 @@ void CompressionDAG::enqueueCuda(cudaStream_t stream) {
       buffer.size_exact = buffer.size_on_device == nullptr;
     }
   }
-  planGroups();
+  planGroups(stream);
   planSizesCuda();
+  dropUnsettledGroups();
   if (strategy_ == MemoryStrategy::PREALLOCATE) {
     planRegions();
     for (std::size_t id = 0; id < buffers_.size(); ++id) {

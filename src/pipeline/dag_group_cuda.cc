@@ -22,6 +22,37 @@ SimpleStage& stageOf(const DAGNode& node) {
 
 }  // namespace
 
+/// On a device a group must know the sizes between its stages; where only the data tell them
+/// (behind a decoder that finds its size on the way), the stages run one after the other.
+void CompressionDAG::dropUnsettledGroups() {
+  for (std::size_t g = groups_.size(); g-- > 0;) {
+    const FusedGroup& group = groups_[g];
+    const DAGNode& last = *group.chain.back();
+    const bool is_plain = last.tile_op.role != TileRole::kCoder;
+    const auto isOpen = [&](int id) {
+      return !bufferAt(id).size_exact && (bufferAt(id).is_virtual || is_plain);
+    };
+    const bool is_settled =
+        std::none_of(group.chain.begin(), group.chain.end(), [&](const DAGNode* node) {
+          return isOpen(node->input_buffer_ids.front()) || isOpen(node->output_buffer_ids.front());
+        });
+    if (is_settled) {
+      continue;
+    }
+    fusion_notes_.push_back(group.name + ": only the data tell how many values there are");
+    for (DAGNode* node : group.chain) {
+      node->group = -1;
+      for (const int id : node->output_buffer_ids) {
+        bufferAt(id).is_virtual = false;
+      }
+    }
+    groups_.erase(groups_.begin() + static_cast<std::ptrdiff_t>(g));
+    for (DAGNode* node : order_) {
+      node->group -= node->group > static_cast<int>(g) ? 1 : 0;
+    }
+  }
+}
+
 void CompressionDAG::enqueueGroupCuda(FusedGroup& group, cudaStream_t stream) {
   CudaState& state = cudaState();
   const bool is_inverse = stageOf(*group.chain.front()).isInverse();

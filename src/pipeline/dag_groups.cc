@@ -246,7 +246,7 @@ bool CompressionDAG::tryGroup(std::vector<DAGNode*> chain) {
       const int id =
           is_inverse ? node->input_buffer_ids.front() : node->output_index_to_buffer_id.at(0);
       bufferAt(id).is_virtual = true;
-      freeBuffer(bufferAt(id), nullptr);
+      freeBuffer(bufferAt(id), planning_stream_);
     }
   }
   group.chain = std::move(chain);
@@ -289,10 +289,11 @@ void CompressionDAG::splitChain(const std::vector<DAGNode*>& chain) {
   close();
 }
 
-void CompressionDAG::planGroups() {
+void CompressionDAG::planGroups(cudaStream_t stream) {
   if (exec_context_ == nullptr || areGroupsCurrent()) {
     return;
   }
+  planning_stream_ = stream;
   dissolveGroups();
   planned_fusion_ = exec_context_->fusion;
   groups_planned_ = true;

@@ -75,7 +75,7 @@ int CompressionDAG::levelOf(int stage_id) const {
 
 void CompressionDAG::dropRegions() {
   for (const Region& region : regions_) {
-    pool_->free(region.memory, nullptr);
+    pool_->free(region.memory, planning_stream_);
     current_bytes_ -= region.capacity_bytes;
     for (const int id : region.buffer_ids) {
       BufferInfo& buffer = bufferAt(id);

@@ -219,5 +219,24 @@ INSTANTIATE_TEST_SUITE_P(Chains,
                          testing::ValuesIn(chains()),
                          [](const auto& param) { return param.param.name; });
 
+/// 4 MiB of floats: codes, differences and shuffled bytes would each take as much.
+TEST_F(DeviceChunkFusionDims, BuffersInsideAGroupTakeNoMemory) {
+  const Field field = smoothField(DataType::FLOAT32, {1u << 20, 1, 1});
+  const DeviceBytesBuffer input{ByteView(field.bytes)};
+  for (const MemoryStrategy strategy : {MemoryStrategy::MINIMAL, MemoryStrategy::PREALLOCATE}) {
+    std::size_t peak[2] = {};
+    for (int side = 0; side < 2; ++side) {
+      Pipeline pipeline(field.bytes.size(), strategy);
+      pipeline.setBackend(Backend::CUDA);
+      pipeline.setFusion(side == 0 ? Fusion::Off : Fusion::Auto);
+      loadPreset(pipeline, "pfpl", field, "0.0001");
+      pipeline.finalize();
+      frameOnDevice(pipeline, input, field.bytes.size());
+      peak[side] = pipeline.getDAG()->getPeakMemoryUsage();
+    }
+    EXPECT_LE(peak[1] + field.bytes.size(), peak[0]);
+  }
+}
+
 }  // namespace
 }  // namespace fz::test

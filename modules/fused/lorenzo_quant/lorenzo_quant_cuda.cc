@@ -277,7 +277,7 @@ void LorenzoQuantStage<TInput, TCode>::throwDeviceError(const StageRecord& recor
   LorenzoQuantStage<TInput, TCode>::cudaDecoding(const CudaRun&);                                 \
   template void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun&);                     \
   template void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun&);                     \
-  template TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const;                        \
+  template TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const;                           \
   template std::string LorenzoQuantStage<TInput, TCode>::tileOpType() const;                      \
   template std::string LorenzoQuantStage<TInput, TCode>::tileOpHeader() const;                    \
   template void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun&, const GroupRun&, \

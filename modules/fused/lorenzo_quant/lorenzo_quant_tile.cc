@@ -224,7 +224,7 @@ void LorenzoQuantStage<TInput, TCode>::endTiles(const CpuRun& run) {
 
 // NOLINTBEGIN(bugprone-macro-parentheses): types
 #define FZ_LORENZO_QUANT_TILE(TInput, TCode)                                                       \
-  template TileOp LorenzoQuantStage<TInput, TCode>::cpuTileOp() const;                         \
+  template TileOp LorenzoQuantStage<TInput, TCode>::cpuTileOp() const;                             \
   template void LorenzoQuantStage<TInput, TCode>::beginEncode(const CpuRun&);                      \
   template void LorenzoQuantStage<TInput, TCode>::endEncode(const CpuRun&);                        \
   template void LorenzoQuantStage<TInput, TCode>::beginDecode(const CpuRun&);                      \

@@ -110,7 +110,7 @@ void DifferenceStage<T, TOut>::throwDeviceError(const StageRecord& record) const
   template bool DifferenceStage<__VA_ARGS__>::hasCuda() const;                                \
   template void DifferenceStage<__VA_ARGS__>::encodeCuda(const CudaRun&);                     \
   template void DifferenceStage<__VA_ARGS__>::decodeCuda(const CudaRun&);                     \
-  template TileOp DifferenceStage<__VA_ARGS__>::cudaTileOp() const;                        \
+  template TileOp DifferenceStage<__VA_ARGS__>::cudaTileOp() const;                           \
   template std::string DifferenceStage<__VA_ARGS__>::tileOpType() const;                      \
   template std::string DifferenceStage<__VA_ARGS__>::tileOpHeader() const;                    \
   template void DifferenceStage<__VA_ARGS__>::beginGroupCuda(const CudaRun&, const GroupRun&, \

@@ -157,7 +157,7 @@ void LorenzoStage<T>::throwDeviceError(const StageRecord& record) const {
   template std::vector<DeviceField> LorenzoStage<T>::deviceFields() const;                    \
   template void LorenzoStage<T>::encodeCuda(const CudaRun&);                                  \
   template void LorenzoStage<T>::decodeCuda(const CudaRun&);                                  \
-  template TileOp LorenzoStage<T>::cudaTileOp() const;                                     \
+  template TileOp LorenzoStage<T>::cudaTileOp() const;                                        \
   template std::string LorenzoStage<T>::tileOpType() const;                                   \
   template void LorenzoStage<T>::beginGroupCuda(const CudaRun&, const GroupRun&, GroupArgs&); \
   template void LorenzoStage<T>::finishEncodeCuda(const StageRecord&);                        \

@@ -153,7 +153,7 @@ void TiledLorenzoStage<T>::throwDeviceError(const StageRecord& record) const {
   template std::vector<DeviceField> TiledLorenzoStage<T>::deviceFields() const;                    \
   template void TiledLorenzoStage<T>::encodeCuda(const CudaRun&);                                  \
   template void TiledLorenzoStage<T>::decodeCuda(const CudaRun&);                                  \
-  template TileOp TiledLorenzoStage<T>::cudaTileOp() const;                                     \
+  template TileOp TiledLorenzoStage<T>::cudaTileOp() const;                                        \
   template std::string TiledLorenzoStage<T>::tileOpType() const;                                   \
   template void TiledLorenzoStage<T>::beginGroupCuda(const CudaRun&, const GroupRun&, GroupArgs&); \
   template void TiledLorenzoStage<T>::finishEncodeCuda(const StageRecord&);                        \

@@ -124,7 +124,7 @@ void TiledLorenzoStage<T>::endTiles(const CpuRun& run) {
 
 // NOLINTBEGIN(bugprone-macro-parentheses): T is a type
 #define FZ_TILED_LORENZO_INSTANTIATE(T)                                                      \
-  template TileOp TiledLorenzoStage<T>::cpuTileOp() const;                               \
+  template TileOp TiledLorenzoStage<T>::cpuTileOp() const;                                   \
   template void TiledLorenzoStage<T>::beginTiles(const CpuRun&, const TileCut&);             \
   template void TiledLorenzoStage<T>::gatherTile(const TileRange&, TileFeed&, void*);        \
   template void TiledLorenzoStage<T>::scatterTile(const TileRange&, const void*, TileFeed&); \

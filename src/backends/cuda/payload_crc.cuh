@@ -112,8 +112,9 @@ __device__ __forceinline__ bool sumPayload(PayloadPlace payload,
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
-    // Order-free: only who comes last matters, and he waits for nobody.
-    is_last = atomicAdd(&state->blocks_done, 1u) == gridDim.x - 1;
+    // order-free: who comes last finishes, with the same result whoever it is
+    const unsigned n_before = atomicAdd(&state->blocks_done, 1u);  // order-free: as said
+    is_last = n_before == gridDim.x - 1;
   }
   __syncthreads();
   if (!is_last) {

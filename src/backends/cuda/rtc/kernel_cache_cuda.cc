@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "backends/cuda/rtc/kernel_cache.h"
-#include "format/crc32.h"
 #include "log.h"
 
 namespace fz::cuda::rtc {
@@ -23,14 +22,9 @@ struct Front {
   char magic[8];
   std::uint64_t key_bytes;
   std::uint64_t code_bytes;
-  std::uint32_t key_crc;
-  std::uint32_t code_crc;
+  std::uint64_t code_hash;
 };
 constexpr char kMagic[8] = {'f', 'z', 'k', 'e', 'r', 'n', '1', '\n'};
-
-std::uint32_t crcOf(const char* data, std::size_t n) {
-  return crc32({reinterpret_cast<const std::uint8_t*>(data), n});
-}
 
 std::uint64_t fnv1a(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325u;
@@ -83,8 +77,7 @@ std::vector<char> KernelCache::load(std::string_view key) const {
   std::vector<char> code(front.code_bytes);
   if (!file.read(found_key.data(), static_cast<std::streamsize>(found_key.size())) ||
       !file.read(code.data(), static_cast<std::streamsize>(code.size())) || found_key != key ||
-      crcOf(key.data(), key.size()) != front.key_crc ||
-      crcOf(code.data(), code.size()) != front.code_crc) {
+      fnv1a({code.data(), code.size()}) != front.code_hash) {
     FZ_LOG(WARN, "%s: damaged, compiled again", path.c_str());
     return {};
   }
@@ -103,8 +96,7 @@ void KernelCache::store(std::string_view key, const std::vector<char>& code) con
   std::memcpy(front.magic, kMagic, sizeof(kMagic));
   front.key_bytes = key.size();
   front.code_bytes = code.size();
-  front.key_crc = crcOf(key.data(), key.size());
-  front.code_crc = crcOf(code.data(), code.size());
+  front.code_hash = fnv1a({code.data(), code.size()});
   {
     std::ofstream file(draft, std::ios::binary | std::ios::trunc);
     file.write(reinterpret_cast<const char*>(&front), sizeof(front));
