@@ -174,6 +174,9 @@ TEST_P(DeviceChunkFusion, BytesAreThoseOfTheStages) {
   for (const std::size_t n : {1u, 31u, 32u, 33u, 1023u, 1024u, 1025u, 4095u, 4096u, 4097u, 8191u,
                               8192u, 8193u, 65537u, 1'000'007u}) {
     for (const char* kind : {"smooth", "noise", "equal", "odd"}) {
+      if (isSmallRun() && ((n != 33 && n != 8193) || kind == std::string("smooth"))) {
+        continue;
+      }
       SCOPED_TRACE(std::string(kind) + ", " + std::to_string(n) + " values");
       if (GetParam().name.find("float64") != std::string::npos) {
         run(values<double>(kind, n));
