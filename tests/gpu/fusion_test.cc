@@ -275,10 +275,13 @@ TEST_P(DeviceFusion, GraphsAndAsynchronousCallsEqualTheStages) {
   constexpr std::size_t kBytes = kN * sizeof(float);
   const DeviceStream stream;
   Field first = fieldOf(DataType::FLOAT32, {kN, 1, 1}, smooth);
+  // Within the reach of the codes, though not of the first step.
+  const double height = GetParam().name.find("int16") != std::string::npos ? 300 : 2e4;
   const auto dataOf = [&](int i) {
     return fieldOf(DataType::FLOAT32, {kN, 1, 1}, [&](std::size_t k) {
       return i % 3 == 2
-                 ? 2e4 * std::sin(0.01 * static_cast<double>(k + 7 * static_cast<std::size_t>(i)))
+                 ? height *
+                       std::sin(0.01 * static_cast<double>(k + 7 * static_cast<std::size_t>(i)))
                  : (1 + i) * smooth(k + 100 * static_cast<std::size_t>(i));
     });
   };

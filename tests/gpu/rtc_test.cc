@@ -102,6 +102,34 @@ TEST_F(RunTimeCompiler, TakesChainsWithoutACoder) {
   expectCompiles(stages, DataType::INT32);
 }
 
+TEST_F(RunTimeCompiler, TakesRowsOfAnyLength) {
+  Stages stages;
+  auto lorenzo = make<LorenzoStage<std::int32_t>>();
+  lorenzo->setBlockSize(64);
+  stages.push_back(std::move(lorenzo));
+  stages.push_back(make<ZigzagStage<std::int32_t, std::uint32_t>>());
+  stages.push_back(make<BitshuffleStage>());
+  stages.push_back(make<RZEStage>());
+  expectCompiles(stages, DataType::INT32);
+}
+
+/// Doubles that come while the warp works need more shared memory than this coder has.
+TEST_F(RunTimeCompiler, RefusesRowsThatNeedMoreSharedMemory) {
+  Logger::setCallback(nullptr);
+  Stages stages;
+  auto quantizer = make<QuantizerStage<double, std::uint32_t>>();
+  quantizer->setLinearMode(true);
+  stages.push_back(std::move(quantizer));
+  auto lorenzo = make<LorenzoStage<std::int32_t>>();
+  lorenzo->setBlockSize(64);
+  stages.push_back(std::move(lorenzo));
+  stages.push_back(make<BitshuffleStage>());
+  stages.push_back(make<RZEStage>());
+  std::string why;
+  const cuda::GroupChain chain = chainOf(stages, DataType::FLOAT64, false);
+  EXPECT_TRUE(cuda::rtc::compile(cuda::rtc::sourceOf(chain), 90, why).empty());
+}
+
 TEST_F(RunTimeCompiler, ARefusedChainSaysSo) {
   Logger::setCallback(nullptr);
   std::string why;
@@ -129,10 +157,11 @@ TEST(KernelCache, KeepsWhatItWasGivenAndNothingDamaged) {
   std::filesystem::remove_all(folder);
 }
 
-using DeviceRunTimeKernels = OnDevice<>;
+/// No chain of the library's own begins with integers. Rows of this coder are shorter than those of
+/// AdaptiveBitpack, so blocks begin inside rows, with them, and span several.
+class DeviceRunTimeKernels : public OnDevice<testing::TestWithParam<std::size_t>> {};
 
-/// No chain of the library's own begins with integers.
-TEST_F(DeviceRunTimeKernels, RunChainsThatHaveNoKernelOfTheLibrary) {
+TEST_P(DeviceRunTimeKernels, RunChainsThatHaveNoKernelOfTheLibrary) {
   const Field field = smoothField(DataType::FLOAT32, {70001, 1, 1});
   const DeviceBytesBuffer input{ByteView(field.bytes)};
   FrameBytes frames[2];
@@ -141,7 +170,7 @@ TEST_F(DeviceRunTimeKernels, RunChainsThatHaveNoKernelOfTheLibrary) {
     pipeline.setBackend(Backend::CUDA);
     pipeline.setFusion(side == 0 ? Fusion::Off : Fusion::Auto);
     auto* lorenzo = pipeline.addStage<LorenzoStage<std::int32_t>>();
-    lorenzo->setBlockSize(64);
+    lorenzo->setBlockSize(GetParam());
     auto* zigzag = pipeline.addStage<ZigzagStage<std::int32_t, std::uint32_t>>();
     auto* shuffle = pipeline.addStage<BitshuffleStage>();
     shuffle->setBlockSize(16384);
@@ -165,6 +194,8 @@ TEST_F(DeviceRunTimeKernels, RunChainsThatHaveNoKernelOfTheLibrary) {
   }
   EXPECT_TRUE(frames[0] == frames[1]);
 }
+
+INSTANTIATE_TEST_SUITE_P(Blocks, DeviceRunTimeKernels, testing::Values(8u, 16u, 32u, 64u, 1024u));
 
 }  // namespace
 }  // namespace fz::test

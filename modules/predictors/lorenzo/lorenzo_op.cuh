@@ -29,10 +29,10 @@ struct BlockOp {
     __device__ __forceinline__ void take(const Map& map, const uint4* staging, S (&v)[N]) const {
       typename Inner::Value x[N];
       this->inner.template take<N>(map, staging, x);
-      const S left = before(static_cast<S>(x[N - 1]));
+      const S left = before<N>(static_cast<S>(x[N - 1]));
 #pragma unroll
       for (unsigned i = N - 1; i > 0; --i) {
-        const S minus = kLanes || (i & (block_values - 1)) != 0 ? static_cast<S>(x[i - 1]) : S{0};
+        const S minus = isInside<N>(i) ? static_cast<S>(x[i - 1]) : S{0};
         v[i] = bits::wrapSub(static_cast<S>(x[i]), minus);
       }
       v[0] = bits::wrapSub(static_cast<S>(x[0]), left);
@@ -42,7 +42,7 @@ struct BlockOp {
     __device__ __forceinline__ void put(const Map& map, uint4* staging, S (&v)[N]) const {
 #pragma unroll
       for (unsigned i = 1; i < N; ++i) {
-        const S plus = kLanes || (i & (block_values - 1)) != 0 ? v[i - 1] : S{0};
+        const S plus = isInside<N>(i) ? v[i - 1] : S{0};
         v[i] = bits::wrapAdd(v[i], plus);
       }
       typename Inner::Value x[N];
@@ -67,24 +67,36 @@ struct BlockOp {
     }
 
    private:
+    // Coders differ in the length N of a lane's row; a block may be shorter or longer than it.
+    /// Whether no block begins with value i > 0 of the row.
+    template <unsigned N>
+    __device__ __forceinline__ bool isInside(unsigned i) const {
+      return (kLanes && N <= 32) || (i & (block_values - 1)) != 0;
+    }
+    /// Lanes that share a block.
+    template <unsigned N>
+    __device__ __forceinline__ unsigned lanesOfBlock() const {
+      return block_values > N ? block_values / N : 1;
+    }
     /// The last value of the lane before, 0 where a block begins.
+    template <unsigned N>
     __device__ __forceinline__ S before(S last) const {
-      if constexpr (!kLanes) {
+      if constexpr (!kLanes && N >= 16) {
         return 0;
       }
       const auto other = static_cast<S>(__shfl_up_sync(cuda::kAllLanes, static_cast<int>(last), 1));
-      return (cuda::laneId() & (block_values / 32 - 1)) == 0 ? S{0} : other;
+      return (cuda::laneId() & (lanesOfBlock<N>() - 1)) == 0 ? S{0} : other;
     }
     /// The sum of the lanes before in the lane's block, each of which has `sum`.
     template <unsigned N>
     __device__ __forceinline__ S sumBefore(S sum) const {
-      static_assert(N == 32, "a lane has one row");
-      if constexpr (!kLanes) {
+      if constexpr (!kLanes && N >= 16) {
         return 0;
       }
-      const unsigned place = cuda::laneId() & (block_values / 32 - 1);
+      const unsigned n_lanes = lanesOfBlock<N>();
+      const unsigned place = cuda::laneId() & (n_lanes - 1);
       S all = sum;
-      for (unsigned step = 1; step < block_values / 32; step *= 2) {
+      for (unsigned step = 1; step < n_lanes; step *= 2) {
         const auto other =
             static_cast<S>(__shfl_up_sync(cuda::kAllLanes, static_cast<int>(all), step));
         all = place >= step ? bits::wrapAdd(all, other) : all;

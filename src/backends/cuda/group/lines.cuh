@@ -206,6 +206,13 @@ __device__ __forceinline__ void stageRows(uint4* staging, const V (&v)[N]) {
   __syncwarp();
 }
 
+/// Whether the rows of a front get along with a staging of just their own values; one that fetches
+/// wider values of the field needs more.
+template <class Front, unsigned N>
+inline constexpr bool kFitsOwnStaging =
+    !Front::kHasRows || kHasLines<Front> ||
+    stagingBytesOf<Front, N>() <= cuda::kWarp * N * sizeof(typename Front::Value);
+
 /// storeRows with less work where all values exist.
 template <unsigned N, class Front>
 __device__ __forceinline__ void putRows(const Front& front,
@@ -214,6 +221,7 @@ __device__ __forceinline__ void putRows(const Front& front,
                                         uint4* staging,
                                         typename Front::Value (&v)[N]) {
   using V = typename Front::Value;
+  static_assert(kFitsOwnStaging<Front, N>, "the rows need more shared memory than there is");
   if constexpr (Front::kHasRows) {
     front.template store<N>(first, n, staging, v);
   } else {
@@ -249,6 +257,7 @@ __device__ __forceinline__ void rowsOfBlock(const Front& front,
                                             std::uint64_t first,
                                             uint4* staging,
                                             typename Front::Value (&v)[N]) {
+  static_assert(kFitsOwnStaging<Front, N>, "the rows need more shared memory than there is");
   if constexpr (requires { front.template loadBlock<N>(first, staging, v); }) {
     front.template loadBlock<N>(first, staging, v);
   } else {
