@@ -194,7 +194,10 @@ void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun& run) {
 template <class TInput, class TCode>
 TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const {
   if (!isInverse()) {
-    return {.role = TileRole::kRows, .variant = static_cast<std::uint64_t>(ndim())};
+    if (ndim() > 1) {
+      return {.why = "reads the rows above again, which takes longer than stage by stage"};
+    }
+    return {.role = TileRole::kRows, .variant = 1};
   }
   if (!config_.has_value() || config_->dim_y > 1 || config_->dim_z > 1) {
     return {.why = "sums over the rows of a tile, which no chunk of codes holds"};
@@ -207,9 +210,8 @@ TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const {
 
 template <class TInput, class TCode>
 std::string LorenzoQuantStage<TInput, TCode>::tileOpType() const {
-  return fmt::format("fz::lorenzo_quant::LorenzoQuantOp<{}, std::uint{}_t, {}>",
-                     sizeof(TInput) == 4 ? "float" : "double", 8 * sizeof(TCode),
-                     isInverse() ? 1 : ndim());
+  return fmt::format("fz::lorenzo_quant::LorenzoQuantOp<{}, std::uint{}_t>",
+                     sizeof(TInput) == 4 ? "float" : "double", 8 * sizeof(TCode));
 }
 
 template <class TInput, class TCode>

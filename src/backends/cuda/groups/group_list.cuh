@@ -24,11 +24,7 @@ BuiltinGroup decodingGroup(std::string_view types) {
 
 }  // namespace fz::cuda
 
-// NOLINTBEGIN(cppcoreguidelines-macro-usage): the types are needed as text
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): the types are needed as text
 #define FZ_GROUP(...)                                                       \
   ::fz::cuda::encodingGroup<::fz::group::Chain<__VA_ARGS__>>(#__VA_ARGS__), \
       ::fz::cuda::decodingGroup<::fz::group::Chain<__VA_ARGS__>>(#__VA_ARGS__)
-/// For chains that are decoded stage by stage.
-#define FZ_ENCODING_GROUP(...) \
-  ::fz::cuda::encodingGroup<::fz::group::Chain<__VA_ARGS__>>(#__VA_ARGS__)
-// NOLINTEND(cppcoreguidelines-macro-usage)
