@@ -159,7 +159,14 @@ TEST(KernelCache, KeepsWhatItWasGivenAndNothingDamaged) {
 
 /// No chain of the library's own begins with integers. Rows of this coder are shorter than those of
 /// AdaptiveBitpack, so blocks begin inside rows, with them, and span several.
-class DeviceRunTimeKernels : public OnDevice<testing::TestWithParam<std::size_t>> {};
+class DeviceRunTimeKernels : public OnDevice<testing::TestWithParam<std::size_t>> {
+ protected:
+  void SetUp() override {
+    setenv("FZ_NVRTC", "on", 1);
+    OnDevice::SetUp();
+  }
+  void TearDown() override { unsetenv("FZ_NVRTC"); }
+};
 
 TEST_P(DeviceRunTimeKernels, RunChainsThatHaveNoKernelOfTheLibrary) {
   const Field field = smoothField(DataType::FLOAT32, {70001, 1, 1});

@@ -10,6 +10,7 @@
 
 #include "backends/cuda/group_kernels.h"
 #include "backends/cuda/groups/builtin_groups.h"
+#include "backends/cuda/rtc/compiler.h"
 #include "backends/cuda/rtc/loaded_kernel.h"
 #include "cuda_check.h"
 
@@ -86,6 +87,10 @@ const GroupKernel* findGroupKernel(const GroupChain& chain, std::string& why) {
       return nullptr;
     }
     return &found->second;
+  }
+  if (!rtc::isEnabled()) {
+    why = "the library has no kernel for this chain; FZ_NVRTC=on would have it compiled";
+    return nullptr;
   }
   // What was made or refused once is not tried again. By device: code is for one architecture.
   static std::mutex mutex;

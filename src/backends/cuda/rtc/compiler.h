@@ -12,9 +12,14 @@ namespace fz::cuda::rtc {
 /// fz_group_shape.
 std::string sourceOf(const GroupChain& chain);
 
+/// Whether chains may be compiled at run time: FZ_NVRTC is `on` or names the compiler's library.
+/// Off by default while the kernels of the library are the only ones that every chain's bytes have
+/// been compared for on a device.
+bool isEnabled();
+
 /// Machine code of a source for one architecture (90 for sm_90), from the headers that were
 /// compiled into the library. Empty when there is no compiler (NVRTC) on this machine or it
-/// refuses; `why` says the reason. FZ_NVRTC names the compiler's library, or is `off`.
+/// refuses; `why` says the reason.
 std::vector<char> compile(const std::string& source, int architecture, std::string& why);
 
 /// Version of the compiler; empty when there is none.

@@ -1,5 +1,7 @@
+#include <cstdlib>
 #include <fmt/format.h>
 #include <set>
+#include <string_view>
 
 #include "backends/cuda/rtc/compiler.h"
 #include "backends/cuda/rtc/device_sources.h"
@@ -98,6 +100,11 @@ std::string sourceOf(const GroupChain& chain) {
       "    fz::group::shapeOf<C, typename C::{way}>();\n",
       chain.types(), fmt::arg("way", way), fmt::arg("step", step));
   return text;
+}
+
+bool isEnabled() {
+  const char* wish = std::getenv("FZ_NVRTC");
+  return wish != nullptr && *wish != '\0' && std::string_view(wish) != "off";
 }
 
 std::vector<char> compile(const std::string& source, int architecture, std::string& why) {

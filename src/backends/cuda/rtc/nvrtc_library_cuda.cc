@@ -22,11 +22,7 @@ NvrtcLibrary load() {
   NvrtcLibrary nvrtc;
   std::vector<std::string> names;
   const char* wish = std::getenv("FZ_NVRTC");
-  if (wish != nullptr && std::string(wish) == "off") {
-    nvrtc.missing = "run-time compilation is off (FZ_NVRTC)";
-    return nvrtc;
-  }
-  if (wish != nullptr && *wish != '\0') {
+  if (wish != nullptr && std::string(wish).find('/') != std::string::npos) {
     names = {wish};
   } else {
     // The toolkit's own version first, then what a machine may have instead.
