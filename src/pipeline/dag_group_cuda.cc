@@ -20,6 +20,80 @@ SimpleStage& stageOf(const DAGNode& node) {
   return static_cast<SimpleStage&>(*node.stage);
 }
 
+/// One stage's share of a run.
+struct GroupPart {
+  SimpleStage* stage;
+  std::vector<CudaInput> inputs;
+  std::vector<CudaOutput> outputs;
+  StageRecord* record;
+};
+
+bool hasCoder(const FusedGroup& group) {
+  return group.chain.back()->tile_op.role == TileRole::kCoder;
+}
+
+/// The coder's side tells the number of values: it may differ from the field's.
+std::size_t codedBytes(const FusedGroup& group, const GroupPart& last) {
+  const bool puts_values_out = last.stage->isInverse() == hasCoder(group);  // others take them in
+  return puts_values_out ? last.outputs[0].capacity_bytes : last.inputs[0].size.n_bytes;
+}
+
+GroupRun planRun(const FusedGroup& group, const GroupPart& last) {
+  GroupRun run;
+  run.shape = group.kernel->shape;
+  run.n_values = codedBytes(group, last) / group.value_bytes;
+  run.n_tiles =
+      std::max<std::uint64_t>(1, bits::ceilDiv<std::uint64_t>(run.n_values, run.shape.tile_values));
+  run.n_blocks = cuda::gridFor(run.n_tiles, 1);
+  if (run.shape.blocks_per_processor != 0) {
+    run.n_blocks =
+        std::min(run.n_blocks, cuda::multiprocessorCount() * run.shape.blocks_per_processor);
+  }
+  return run;
+}
+
+group::FieldArgs fieldOf(const GroupPart& first) {
+  group::FieldArgs field = {};
+  if (first.stage->isInverse()) {
+    field.out = first.outputs[0].data;
+    field.size = {first.outputs[0].capacity_bytes, nullptr};
+  } else {
+    field.in = first.inputs[0].data;
+    field.size = first.inputs[0].size;
+  }
+  return field;
+}
+
+/// Enqueues one pass: what the stages need before the kernel, the kernel, what they need after it.
+void enqueuePass(const FusedGroup& group,
+                 const std::vector<GroupPart>& parts,
+                 const GroupRun& run,
+                 cudaStream_t stream,
+                 MemoryPool* pool) {
+  const auto runOf = [&](const GroupPart& part) {
+    return CudaRun{part.inputs, part.outputs, part.record, stream, pool};
+  };
+  GroupArgs args;
+  args.add(fieldOf(parts.front()));
+  for (const GroupPart& part : parts) {
+    part.stage->beginGroupCuda(runOf(part), run, args);
+  }
+  if (!hasCoder(group)) {
+    const GroupPart& last = parts.back();
+    args.add(group::PlainArgs{last.inputs[0].data, last.outputs[0].data, run.n_values});
+  }
+  FZ_REQUIRE(args.fits() && args.size() == run.shape.args_bytes, ErrorCode::kInternal,
+             "{}: the kernel takes {} bytes of arguments, {} came", group.name,
+             run.shape.args_bytes, args.size());
+  void* parameter = args.data();
+  FZ_CUDA_CHECK(cudaLaunchKernel(group.kernel->function, dim3(run.n_blocks),
+                                 dim3(run.shape.n_threads), &parameter, run.shape.shared_bytes,
+                                 stream));
+  for (const GroupPart& part : parts) {
+    part.stage->endGroupCuda(runOf(part), run);
+  }
+}
+
 }  // namespace
 
 /// On a device a group must know the sizes between its stages; where only the data tell them
@@ -55,16 +129,11 @@ void CompressionDAG::dropUnsettledGroups() {
 
 void CompressionDAG::enqueueGroupCuda(FusedGroup& group, cudaStream_t stream) {
   CudaState& state = cudaState();
-  const bool is_inverse = stageOf(*group.chain.front()).isInverse();
-  struct Part {
-    std::vector<CudaInput> inputs;
-    std::vector<CudaOutput> outputs;
-  };
-  std::vector<Part> parts;
+  std::vector<GroupPart> parts;
   unsigned n_passes = 1;
   for (DAGNode* node : group.chain) {
-    const std::vector<std::size_t>& capacities =
-        state.capacities[static_cast<std::size_t>(node->id)];
+    const auto i = static_cast<std::size_t>(node->id);
+    const std::vector<std::size_t>& capacities = state.capacities[i];
     prepareInputs(*node);
     for (const int id : node->output_buffer_ids) {
       const BufferInfo& buffer = bufferAt(id);
@@ -75,65 +144,20 @@ void CompressionDAG::enqueueGroupCuda(FusedGroup& group, cudaStream_t stream) {
         FZ_ASSERT(buffer.size_exact);
       }
     }
-    parts.push_back({inputsCuda(*node), outputsCuda(*node, capacities)});
-    stageOf(*node).setExecContext(exec_context_);
-    stageOf(*node).beginRun();
-    n_passes = std::max(n_passes, stageOf(*node).groupPasses());
+    SimpleStage& stage = stageOf(*node);
+    parts.push_back(
+        {&stage, inputsCuda(*node), outputsCuda(*node, capacities), state.block.onDevice(i)});
+    stage.setExecContext(exec_context_);
+    stage.beginRun();
+    n_passes = std::max(n_passes, stage.groupPasses());
   }
-  const auto runOf = [&](std::size_t k) {
-    return CudaRun{parts[k].inputs, parts[k].outputs,
-                   state.block.onDevice(static_cast<std::size_t>(group.chain[k]->id)), stream,
-                   pool_};
-  };
-
-  // The coder's side tells the number of values: it may differ from the field's.
-  const bool has_coder = group.chain.back()->tile_op.role == TileRole::kCoder;
-  const Part& last = parts.back();
-  const bool is_coded_output =
-      is_inverse == has_coder;  // decoders put values out, others take them
-  const std::size_t coded_bytes =
-      is_coded_output ? last.outputs[0].capacity_bytes : last.inputs[0].size.n_bytes;
-  GroupRun run;
-  run.shape = group.kernel->shape;
-  run.n_values = coded_bytes / group.value_bytes;
-  run.n_tiles =
-      std::max<std::uint64_t>(1, bits::ceilDiv<std::uint64_t>(run.n_values, run.shape.tile_values));
-  run.n_blocks = cuda::gridFor(run.n_tiles, 1);
-  if (run.shape.blocks_per_processor != 0) {
-    run.n_blocks =
-        std::min(run.n_blocks, cuda::multiprocessorCount() * run.shape.blocks_per_processor);
-  }
+  GroupRun run = planRun(group, parts.back());
   run.all_passes = capture_mode_ || !caller_waits_;
   const unsigned first_pass = run.all_passes ? 0 : group.pass;
   const unsigned end_pass = run.all_passes ? n_passes : first_pass + 1;
   const ScratchScope scope(*this);
   for (run.pass = first_pass; run.pass < end_pass; ++run.pass) {
-    GroupArgs args;
-    group::FieldArgs field = {};
-    if (is_inverse) {
-      field.out = parts.front().outputs[0].data;
-      field.size = {parts.front().outputs[0].capacity_bytes, nullptr};
-    } else {
-      field.in = parts.front().inputs[0].data;
-      field.size = parts.front().inputs[0].size;
-    }
-    args.add(field);
-    for (std::size_t k = 0; k < group.chain.size(); ++k) {
-      stageOf(*group.chain[k]).beginGroupCuda(runOf(k), run, args);
-    }
-    if (!has_coder) {
-      args.add(group::PlainArgs{last.inputs[0].data, last.outputs[0].data, run.n_values});
-    }
-    FZ_REQUIRE(args.fits() && args.size() == run.shape.args_bytes, ErrorCode::kInternal,
-               "{}: the kernel takes {} bytes of arguments, {} came", group.name,
-               run.shape.args_bytes, args.size());
-    void* parameter = args.data();
-    FZ_CUDA_CHECK(cudaLaunchKernel(group.kernel->function, dim3(run.n_blocks),
-                                   dim3(run.shape.n_threads), &parameter, run.shape.shared_bytes,
-                                   stream));
-    for (std::size_t k = 0; k < group.chain.size(); ++k) {
-      stageOf(*group.chain[k]).endGroupCuda(runOf(k), run);
-    }
+    enqueuePass(group, parts, run, stream, pool_);
   }
   for (DAGNode* node : group.chain) {
     node->is_executed = true;

@@ -19,12 +19,12 @@ struct Lifetime {
 };
 
 template <class LevelOf>
-Lifetime lifetimeOf(const BufferInfo& buffer, const LevelOf& levelOf, int last_level) {
-  Lifetime life{buffer.producer_stage_id < 0 ? 0 : levelOf(buffer.producer_stage_id), last_level};
+Lifetime lifetimeOf(const BufferInfo& buffer, const LevelOf& level_of, int last_level) {
+  Lifetime life{buffer.producer_stage_id < 0 ? 0 : level_of(buffer.producer_stage_id), last_level};
   if (!buffer.consumer_stage_ids.empty()) {
     life.last = life.first;
     for (const int id : buffer.consumer_stage_ids) {
-      life.last = std::max(life.last, levelOf(id));
+      life.last = std::max(life.last, level_of(id));
     }
   }
   return life;

@@ -143,7 +143,7 @@ FZ_HD C relQuickCode(float x, const RelFloatRule& quick, std::uint32_t& unsure) 
   const std::uint32_t magnitude = below != 0 ? 0u - bin : bin;
   const std::uint32_t stored = 4 * magnitude + 2 * below + (fp::bits(x) >> 31) + 1;
   const bool ok = regular & (stored <= quick.max_code);
-  unsure |= regular & !inner ? 1u : 0u;
+  unsure |= (regular & !inner) ? 1u : 0u;
   return static_cast<C>(ok ? stored : 0u);
 }
 
