@@ -76,6 +76,9 @@ struct BlockOp {
     /// Lanes that share a block.
     template <unsigned N>
     __device__ __forceinline__ unsigned lanesOfBlock() const {
+      if constexpr (kLanes && N <= 32) {
+        return block_values / N;  // blocks are whole rows
+      }
       return block_values > N ? block_values / N : 1;
     }
     /// The last value of the lane before, 0 where a block begins.

@@ -10,9 +10,11 @@ namespace fz::cuda {
 
 std::span<const BuiltinGroup> lorenzoQuantF64Groups() {
   static const BuiltinGroup kGroups[] = {
-      FZ_GROUP(fz::group::Field<double>, fz::lorenzo_quant::LorenzoQuantOp<double, std::uint16_t>,
+      FZ_GROUP(fz::group::Field<double>,
+               fz::lorenzo_quant::LorenzoQuantOp<double, std::uint16_t, 1>,
                fz::bitplane_rze::BitplaneRzeOp),
-      FZ_GROUP(fz::group::Field<double>, fz::lorenzo_quant::LorenzoQuantOp<double, std::uint16_t>,
+      FZ_GROUP(fz::group::Field<double>,
+               fz::lorenzo_quant::LorenzoQuantOp<double, std::uint16_t, 1>,
                fz::bitshuffle::BitshuffleOp<2>, fz::rze::RzeOp<16384>),
   };
   return kGroups;
