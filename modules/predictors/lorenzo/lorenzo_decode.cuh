@@ -18,12 +18,12 @@ struct ScanMemory {
 };
 
 /// What the tiles before this one sum up to, in one layer or several.
-template <class T>
+template <class T, bool kHasLayers>
 struct Before {
   using P = typename T::P;
   using Word = typename T::Word;
   Word above[P::kWords] = {};  ///< the columns, over the bands before
-  Word left = 0;               ///< for lane r: row r, over the strips before
+  Word left = 0;               ///< row lane % kRows, over some or all of the strips before
   Word corner = 0;             ///< the bands before, over the strips before; one part per lane
 
   __device__ __forceinline__ void addLayer(const GridArgs& args,
@@ -31,7 +31,13 @@ struct Before {
                                            const WarpPlace& at,
                                            std::uint64_t layer) {
     const unsigned lane = cuda::laneId();
-    if (sums.n_strips > 1 && lane < kRows && at.row0 + lane < args.n_rows) {
+    if (kHasLayers && sums.has_own_rows) {
+      const std::uint64_t row = at.row0 + lane % kRows;
+      if (lane / kRows < at.strip && row < args.n_rows) {
+        left = delta::plus(left,
+                           sums.rows[(layer * args.n_rows + row) * sums.n_strips + lane / kRows]);
+      }
+    } else if (sums.n_strips > 1 && lane < kRows && at.row0 + lane < args.n_rows) {
       const std::uint64_t row = layer * args.n_rows + at.row0 + lane;
       left = delta::plus(left, sums.rows[row * sums.n_strips + at.strip]);
     }
@@ -42,17 +48,36 @@ struct Before {
         const std::uint64_t word = at.strip * T::kColumns + P::wordPlace(w);
         above[w] = P::add(above[w], word < sums.n_words ? columns[word] : Word{0});
       }
-      for (std::uint64_t strip = lane; strip < at.strip; strip += cuda::kWarp) {
+      if constexpr (kHasLayers) {
+        // The first one apart: in a loop it would be waited for at once.
+        if (lane < at.strip) {
+          corner = delta::plus(corner, columns[sums.n_words + lane]);
+        }
+      }
+      for (std::uint64_t strip = lane + (kHasLayers ? cuda::kWarp : 0); strip < at.strip;
+           strip += cuda::kWarp) {
         corner = delta::plus(corner, columns[sums.n_words + strip]);
       }
     }
+  }
+  /// For lane r: row r, over all strips before; 0 for the lanes behind.
+  __device__ __forceinline__ Word leftOfRow() const {
+    Word sum = left;
+    if constexpr (kHasLayers) {
+#pragma unroll
+      for (unsigned step = kRows; step < cuda::kWarp; step *= 2) {
+        sum = delta::plus(sum, __shfl_xor_sync(cuda::kAllLanes, sum, step));
+      }
+      sum = cuda::laneId() < kRows ? sum : Word{0};
+    }
+    return sum;
   }
 };
 
 /// Running sums along the rows and along x over the whole layer: columns are summed first, so what
 /// stands left of a row includes the rows above.
-template <class T>
-__device__ __forceinline__ void sumTile(Before<T> before,
+template <class T, bool kHasLayers>
+__device__ __forceinline__ void sumTile(Before<T, kHasLayers> before,
                                         unsigned turn,
                                         ScanMemory<T>& memory,
                                         typename T::Words& words) {
@@ -66,7 +91,7 @@ __device__ __forceinline__ void sumTile(Before<T> before,
     }
     memory.columns[turn][cuda::warpId()][P::wordPlace(w)] = words[kRows - 1][w];
   }
-  Word left = cuda::warpInclusiveSum(before.left);
+  Word left = cuda::warpInclusiveSum(before.leftOfRow());
   if (cuda::laneId() == cuda::kWarp - 1) {
     memory.rows[turn][cuda::warpId()] = left;
   }
@@ -90,7 +115,7 @@ __device__ __forceinline__ void sumTile(Before<T> before,
 }
 
 /// One layer of a tile, decoded but for the layers before.
-template <class T>
+template <class T, bool kHasLayers>
 __device__ __forceinline__ void decodeLayer(const GridArgs& args,
                                             const Grid& grid,
                                             const PartSums<typename T::Word>& sums,
@@ -99,9 +124,9 @@ __device__ __forceinline__ void decodeLayer(const GridArgs& args,
                                             ScanMemory<T>& memory,
                                             typename T::Words& words) {
   loadTile<T>(args, grid, at, layer, words);
-  Before<T> before;
+  Before<T, kHasLayers> before;
   before.addLayer(args, sums, at, layer);
-  sumTile<T>(before, layer % 2, memory, words);
+  sumTile<T, kHasLayers>(before, layer % 2, memory, words);
 }
 
 /// One block per strip, band and slab, the last first: what the first pass read last may still be
@@ -122,23 +147,23 @@ __global__ __launch_bounds__(kThreads, kHasLayers ? 2 : 3) void decodeKernel(
   }
   typename T::Words words;
   if constexpr (!kHasLayers) {
-    decodeLayer<T>(args, grid, sums, at, 0, memory, words);
+    decodeLayer<T, false>(args, grid, sums, at, 0, memory, words);
     storeTile<T>(args, grid, at, 0, words);
   } else {
     typename T::Words all = {};  // over the layers so far
     if (at.slab > 0) {
-      Before<T> before;
+      Before<T, true> before;
       for (std::uint64_t slab = 0; slab < at.slab; ++slab) {
         loadSlabTile<T>(slabTile(sums, at, slab), words);
         before.addLayer(args, sums, at, args.n_layers + slab);
         addTile<T>(words, all);
       }
-      sumTile<T>(before, 0, memory, all);
+      sumTile<T, true>(before, 0, memory, all);
       __syncthreads();  // the next layer may have the same turn
     }
     const std::uint64_t layer_end = layerEnd(args, sums, layer0);
     for (std::uint64_t layer = layer0; layer < layer_end; ++layer) {
-      decodeLayer<T>(args, grid, sums, at, layer, memory, words);
+      decodeLayer<T, true>(args, grid, sums, at, layer, memory, words);
       addTile<T>(words, all);
       storeTile<T>(args, grid, at, layer, all);
     }
@@ -162,6 +187,7 @@ PartSums<typename T::Word> planParts(const GridArgs& args, void* scratch, std::s
     sums.slab_layers = bits::ceilDiv<std::uint64_t>(sums.slab_layers, 2);
   }
   sums.n_slabs = bits::ceilDiv(args.n_layers, sums.slab_layers);
+  sums.has_own_rows = args.n_layers > 1 && sums.n_strips <= kFewStrips;
   const std::uint64_t n_layers = sums.layerCount(args.n_layers);
   n_bytes = 0;
   const auto take = [&](std::uint64_t bytes) {
@@ -194,11 +220,11 @@ void launchSums(const GridArgs& args, const PartSums<typename T::Word>& sums, cu
   const std::uint64_t n_layers = sums.layerCount(args.n_layers);
   PartBlocks parts = {0, 1, 0, 1};
   if (sums.n_bands > 1) {
-    parts.n_per_layer =
-        static_cast<unsigned>(bits::ceilDiv<std::uint64_t>(sums.pitch, cuda::kWarp));
+    const unsigned n_words = sums.n_bands <= kFewBands ? kThreads : cuda::kWarp;
+    parts.n_per_layer = static_cast<unsigned>(bits::ceilDiv<std::uint64_t>(sums.pitch, n_words));
     parts.n_for_columns = static_cast<unsigned>(parts.n_per_layer * n_layers);
   }
-  if (sums.n_strips > 1) {
+  if (sums.n_strips > 1 && !sums.has_own_rows) {
     parts.n_lines = n_layers * args.n_rows;
     while (parts.log_lanes < 5 && 1u << parts.log_lanes < sums.n_strips) {
       ++parts.log_lanes;

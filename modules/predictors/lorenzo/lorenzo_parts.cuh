@@ -169,6 +169,34 @@ __device__ __forceinline__ void sumBands(const PartSums<typename T::Word>& sums,
   }
 }
 
+/// The same where bands are few: a thread has a word.
+template <class T>
+__device__ __forceinline__ void sumFewBands(const PartSums<typename T::Word>& sums,
+                                            std::uint64_t layer,
+                                            std::uint64_t word) {
+  using Word = typename T::Word;
+  constexpr unsigned kAtOnce = 8;
+  if (word >= sums.pitch) {
+    return;
+  }
+  Word* column = sums.columnsOf(layer, 0) + word;
+  Word before = 0;
+  for (std::uint64_t first = 0; first < sums.n_bands; first += kAtOnce) {
+    Word own[kAtOnce];
+#pragma unroll
+    for (unsigned i = 0; i < kAtOnce; ++i) {
+      own[i] = first + i < sums.n_bands ? column[(first + i) * sums.pitch] : Word{0};
+    }
+#pragma unroll
+    for (unsigned i = 0; i < kAtOnce; ++i) {
+      if (first + i < sums.n_bands) {
+        column[(first + i) * sums.pitch] = before;
+      }
+      before = T::P::add(before, own[i]);
+    }
+  }
+}
+
 /// Rows: 2^log_lanes lanes each.
 template <class T>
 __device__ __forceinline__ void sumStrips(const PartSums<typename T::Word>& sums,
@@ -197,6 +225,8 @@ __device__ __forceinline__ void sumStrips(const PartSums<typename T::Word>& sums
   }
 }
 
+inline constexpr unsigned kFewBands = 32;
+
 /// How the blocks of sumParts share the work.
 struct PartBlocks {
   unsigned n_for_columns;  ///< the first ones; all others have rows
@@ -211,9 +241,13 @@ __global__ __launch_bounds__(kThreads) void sumParts(PartSums<typename T::Word> 
                                                      PartBlocks blocks) {
   __shared__ typename T::Word warp_sums[kWarps][cuda::kWarp];
   if (blockIdx.x < blocks.n_for_columns) {
-    const unsigned in_layer = blockIdx.x % blocks.n_per_layer;
-    sumBands<T>(sums, blockIdx.x / blocks.n_per_layer,
-                std::uint64_t{in_layer} * cuda::kWarp + cuda::laneId(), warp_sums);
+    const std::uint64_t layer = blockIdx.x / blocks.n_per_layer;
+    const std::uint64_t in_layer = blockIdx.x % blocks.n_per_layer;
+    if (sums.n_bands <= kFewBands) {
+      sumFewBands<T>(sums, layer, in_layer * kThreads + threadIdx.x);
+    } else {
+      sumBands<T>(sums, layer, in_layer * cuda::kWarp + cuda::laneId(), warp_sums);
+    }
   } else {
     const std::uint64_t block = blockIdx.x - blocks.n_for_columns;
     sumStrips<T>(sums, blocks.n_lines, block * kThreads + threadIdx.x, blocks.log_lanes);

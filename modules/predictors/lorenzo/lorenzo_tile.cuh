@@ -21,6 +21,10 @@ struct Tile {
   static constexpr unsigned kColumns = cuda::kWarp * P::kWords;  // in words
 };
 
+/// With so few strips, and several layers, a tile itself sums up what the strips before it have in
+/// its rows: a lane for each.
+inline constexpr unsigned kFewStrips = cuda::kWarp / kRows;
+
 /// Sums over parts of the grid, in working memory; what a tile needs to know of all others. Behind
 /// the layers of the grid stands one more per slab: the sum of the slab's layers.
 template <class Word>
@@ -34,11 +38,12 @@ struct PartSums {
   /// after the first pass those of all bands before. Unused when there is one band.
   Word* columns;
   std::uint64_t pitch;  ///< of `columns`, in words
-  /// [layer][row][strip]: sums of rows; after the first pass those of all strips before. Unused
-  /// when there is one strip.
+  /// [layer][row][strip]: sums of rows; after the first pass those of all strips before, unless
+  /// has_own_rows. Unused when there is one strip.
   Word* rows;
   /// [slab][band][strip][warp][row][lane]: sums of the layers of a slab. Unused when there is one.
   uint4* slabs;
+  bool has_own_rows;  ///< see kFewStrips
 
   FZ_HD std::uint64_t layerCount(std::uint64_t n_layers) const {
     return n_layers + (n_slabs > 1 ? n_slabs : 0);
