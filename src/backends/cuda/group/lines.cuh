@@ -213,7 +213,7 @@ inline constexpr bool kFitsOwnStaging =
     !Front::kHasRows || kHasLines<Front> ||
     stagingBytesOf<Front, N>() <= cuda::kWarp * N * sizeof(typename Front::Value);
 
-/// storeRows with less work where all values exist.
+/// The inverse of rowsOfLines; n is the number of decoded values.
 template <unsigned N, class Front>
 __device__ __forceinline__ void putRows(const Front& front,
                                         std::uint64_t first,
