@@ -93,7 +93,11 @@ void CompressionDAG::enqueueCuda(cudaStream_t stream) {
       }
     }
   }
-  state.block.enqueueInit(stream);
+  if (caller_waits_ || capture_mode_) {
+    state.block.enqueueInitIfNeeded(stream);
+  } else {  // may become part of a graph of the caller's, which must stand for itself
+    state.block.enqueueInit(stream);
+  }
   if (before_stages_) {
     before_stages_(stream);
   }
