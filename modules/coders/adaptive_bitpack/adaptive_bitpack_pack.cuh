@@ -165,10 +165,10 @@ __device__ __forceinline__ void stageSkewedRows(const Group<T>& group,
   row_above = group.signs;
 #pragma unroll
   for (unsigned p = 0; p < kPlanes; ++p) {
-    if (p < most_planes) {
+    if (kGroups == 1 ? p < rate : p < most_planes) {  // the lanes of a block stay together
       const std::uint32_t row = group.row[p];
       const std::uint32_t word = __funnelshift_l(wordBefore(row), row, 8 * skew);
-      if (p < rate) {
+      if (kGroups == 1 || p < rate) {
         words[(1 + p) * lanes.count()] = word;
         end = row;
       }
