@@ -117,6 +117,7 @@ void CompressionDAG::enqueueCuda(cudaStream_t stream) {
     if (group != nullptr) {
       enqueueGroupCuda(*group, stream);
     } else {
+      announceOutput();
       enqueueNodeCuda(*node, stream);
     }
     if (state.timed) {
@@ -126,6 +127,12 @@ void CompressionDAG::enqueueCuda(cudaStream_t stream) {
       node->is_executed = true;
       releaseInputs(*node, stream);
     }
+  }
+}
+
+void CompressionDAG::announceOutput() {
+  if (before_output_) {
+    std::exchange(before_output_, {})();
   }
 }
 

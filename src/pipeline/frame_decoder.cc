@@ -134,7 +134,7 @@ void FrameDecoder::decode(const FrameHeader& header,
       runCuda(header, stream);
     }
   } catch (...) {
-    dag.setBeforeStages({});
+    dag.setBeforeOutput({});
     dag.reset(stream);
     throw;
   }
@@ -163,12 +163,16 @@ void FrameDecoder::runCuda(const FrameHeader& header, cudaStream_t stream) {
     }
   }
   dag.enableProfiling(profiling_);
-  dag.setBeforeStages([&](cudaStream_t) { verifyPayloadCrc(header, wait_for_crc_()); });
+  bool is_verified = false;
+  dag.setBeforeOutput([&] {
+    is_verified = true;
+    verifyPayloadCrc(header, wait_for_crc_());
+  });
   for (int attempt = 0;; ++attempt) {
     FZ_REQUIRE(attempt < kMaxAttempts, ErrorCode::kInternal, "frame: not decoded after {} attempts",
                attempt);
     dag.enqueueCuda(stream);
-    dag.setBeforeStages({});
+    FZ_ASSERT(is_verified);
     block.enqueueHandOver(stream);
     if (call_timer_ != nullptr) {
       call_timer_->end(stream);
