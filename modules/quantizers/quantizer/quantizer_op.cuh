@@ -60,7 +60,7 @@ struct FlatOp {
                                          const uint4* staging,
                                          Value (&v)[N]) const {
       T x[N];
-      group::readRow<Map>(staging, x);
+      this->inner.template row<N>(map, staging, x);
       // Where only the reach is to be looked at, a sum that is within it shows that all are: sums
       // cost less here than comparisons.
       constexpr bool kSums = kCheck == QuickCheck::kReach;
@@ -77,7 +77,7 @@ struct FlatOp {
         }
       }
       if (kSums && !__all_sync(cuda::kAllLanes, sum < rule.reach)) {
-        all_ok = all_ok & isRowNear<N, Map>(staging);
+        all_ok = all_ok & isRowNear<N>(map, staging);
       }
       if (!__all_sync(cuda::kAllLanes, all_ok)) {
         settleRow(map, staging, v);
@@ -216,11 +216,11 @@ struct FlatOp {
 
     /// Whether all values of the lane's row are within reach.
     template <unsigned N, class Map>
-    __device__ __forceinline__ bool isRowNear(const uint4* staging) const {
+    __device__ __forceinline__ bool isRowNear(const Map& map, const uint4* staging) const {
       bool is_near = true;
 #pragma unroll 4
       for (unsigned i = 0; i < N; ++i) {
-        const T x = group::readValue<Map, N, T>(staging, i);
+        const T x = this->inner.template oneOfRow<N>(map, staging, i);
         is_near = is_near & (fp::abs(fp::mul(x, rule.inv_step)) < rule.reach);
       }
       return is_near;
@@ -236,7 +236,7 @@ struct FlatOp {
       const BinRule<T> whole = wholeRule();
 #pragma unroll 1
       for (unsigned at = 0; at < N; ++at) {
-        const T x = group::readValue<Map, N, T>(staging, at);
+        const T x = this->inner.template oneOfRow<N>(map, staging, at);
         std::int32_t bin = 0;
         const bool ok = quickBin<kCheck>(x, rule, bin);
         if (__all_sync(cuda::kAllLanes, ok)) {
