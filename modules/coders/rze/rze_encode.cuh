@@ -196,15 +196,15 @@ __device__ __forceinline__ void encodeChunks(const RzeArgs& args, const Front& f
     Pieces pieces;
     readPieces<kChunkBytes>(front, begin, n_here, work.stored[side], pieces);
     const auto look_ahead_and_back = [&] {
-      const std::uint32_t next = laneId() == 0 ? turns.take() : 0u;
+      const std::uint32_t next = __shfl_sync(kAllLanes, laneId() == 0 ? turns.take() : 0u, 0);
+      constexpr unsigned kValues = kChunkBytes / sizeof(typename Front::Value);
+      if ((std::uint64_t{next} + 1) * kChunkBytes <= n_bytes) {
+        group::prefetch(front, std::uint64_t{next} * kValues, kValues);
+      }
       const std::uint64_t before = n_coded != 0 ? findPlace(args, side ^ 1u, work) : 0u;
       if (laneId() == 0) {
         work.next_index = next;
         work.before = before;
-        constexpr unsigned kValues = kChunkBytes / sizeof(typename Front::Value);
-        if ((std::uint64_t{next} + 1) * kChunkBytes <= n_bytes) {
-          group::prefetch(front, std::uint64_t{next} * kValues, kValues);
-        }
       }
     };
     if (n_here == kChunkBytes && args.levels == kMaxLevels) {  // sizes known when compiled

@@ -28,19 +28,6 @@ __device__ __forceinline__ void copyAsync(void* to, const void* from, bool is_th
   }
 }
 
-/// One thread: brings n_bytes, a multiple of 16 from a multiple of 16 on, nearer to those who will
-/// read them. Nothing happens on devices before Hopper.
-__device__ __forceinline__ void prefetch(const void* from, std::uint32_t n_bytes) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(from)),
-               "r"(n_bytes)
-               : "memory");
-#else
-  static_cast<void>(from);
-  static_cast<void>(n_bytes);
-#endif
-}
-
 /// Until all copies of the calling thread have arrived; others see them after a barrier.
 __device__ __forceinline__ void waitForCopies() {
   asm volatile("cp.async.wait_all;" ::: "memory");

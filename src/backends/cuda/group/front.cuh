@@ -68,14 +68,6 @@ struct Field {
   __device__ __forceinline__ bool isNeeded() const { return true; }
   __device__ __forceinline__ void finish() const {}
 
-  /// By one thread: n values from `at` on, multiples of 16 bytes both, will be wanted soon.
-  __device__ __forceinline__ void prefetch(std::uint64_t at, unsigned n) const {
-    const T* in = reinterpret_cast<const T*>(args.in) + at;
-    if ((reinterpret_cast<std::uintptr_t>(in) & 15u) == 0) {
-      cuda::prefetch(in, static_cast<std::uint32_t>(n * sizeof(T)));
-    }
-  }
-
   template <unsigned N>
   static FZ_HD constexpr unsigned stagingBytes() {
     return cuda::kWarp * N * sizeof(T);
