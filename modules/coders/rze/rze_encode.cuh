@@ -98,7 +98,7 @@ __device__ __forceinline__ void finishWithoutChunks(const RzeArgs& args, std::ui
 }
 
 /// Codes a chunk: its entry is in shared memory after the barrier at the end, its stored form after
-/// the next one, and its size is published. One warp does `meanwhile()` before the barrier.
+/// the next one, and its size is published. The warps do `meanwhile()` before the barrier.
 template <std::uint32_t kChunkBytes, class Meanwhile>
 __device__ __forceinline__ void encodePieces(const Chunk& chunk,
                                              Pieces& pieces,
@@ -116,9 +116,7 @@ __device__ __forceinline__ void encodePieces(const Chunk& chunk,
       work.entry[chunk.side] = entry;
       chunk.stored[0] = chunk.shape.n_bytes[0];  // the tag of a chunk of zeros
     }
-    if (Rows<kChunkBytes>::helps(chunk.index)) {
-      meanwhile();
-    }
+    meanwhile();
     __syncthreads();
   } else {
     clearStored<kChunkBytes>(chunk, n_kept);
@@ -195,16 +193,22 @@ __device__ __forceinline__ void encodeChunks(const RzeArgs& args, const Front& f
     const auto n_here = static_cast<std::uint32_t>(n_left < kChunkBytes ? n_left : kChunkBytes);
     Pieces pieces;
     readPieces<kChunkBytes>(front, begin, n_here, work.stored[side], pieces);
-    const auto look_ahead_and_back = [&] {
-      const std::uint32_t next = __shfl_sync(kAllLanes, laneId() == 0 ? turns.take() : 0u, 0);
-      constexpr unsigned kValues = kChunkBytes / sizeof(typename Front::Value);
-      if ((std::uint64_t{next} + 1) * kChunkBytes <= n_bytes) {
-        group::prefetch(front, std::uint64_t{next} * kValues, kValues);
+    const auto look_ahead_and_back = [&] {  // by two warps, which both wait for memory
+      if (Rows<kChunkBytes>::does(1, index)) {
+        const std::uint32_t next = __shfl_sync(kAllLanes, laneId() == 0 ? turns.take() : 0u, 0);
+        if (laneId() == 0) {
+          work.next_index = next;
+        }
+        constexpr unsigned kValues = kChunkBytes / sizeof(typename Front::Value);
+        if ((std::uint64_t{next} + 1) * kChunkBytes <= n_bytes) {
+          group::prefetch(front, std::uint64_t{next} * kValues, kValues);
+        }
       }
-      const std::uint64_t before = n_coded != 0 ? findPlace(args, side ^ 1u, work) : 0u;
-      if (laneId() == 0) {
-        work.next_index = next;
-        work.before = before;
+      if (Rows<kChunkBytes>::does(2, index) && n_coded != 0) {
+        const std::uint64_t before = findPlace(args, side ^ 1u, work);
+        if (laneId() == 0) {
+          work.before = before;
+        }
       }
     };
     if (n_here == kChunkBytes && args.levels == kMaxLevels) {  // sizes known when compiled

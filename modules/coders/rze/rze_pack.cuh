@@ -146,8 +146,8 @@ __device__ __forceinline__ void packUpperLevels(const Chunk& chunk,
 }
 
 /// Writes the coded form of a chunk to shared memory and returns its entry, after a barrier. What
-/// the chunk takes is published on the way. If it turns out raw, shared memory holds nothing. One
-/// warp does `meanwhile()` before the barrier.
+/// the chunk takes is published on the way. If it turns out raw, shared memory holds nothing. The
+/// warps do `meanwhile()` before the barrier.
 template <std::uint32_t kChunkBytes, class Meanwhile>
 __device__ __forceinline__ std::uint32_t packChunk(const Chunk& chunk,
                                                    const Pieces& pieces,
@@ -185,12 +185,10 @@ __device__ __forceinline__ std::uint32_t packChunk(const Chunk& chunk,
     kept[1] = sumBefore(of_warp, kWarp);
     before += sumBefore(of_warp, warpId());
   }
-  if (Rows<kChunkBytes>::leads(chunk.index)) {
+  if (Rows<kChunkBytes>::does(0, chunk.index)) {
     packUpperLevels(chunk, kept, work);
   }
-  if (Rows<kChunkBytes>::helps(chunk.index)) {
-    meanwhile();
-  }
+  meanwhile();
   const cuda::ByteString stored(chunk.stored, work.spare);
   if (has_changes) {
     stored.put(n_kept + before, cuda::compress8(work.compressing, map.x, map.y, marks), marks != 0);

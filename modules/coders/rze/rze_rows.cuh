@@ -33,14 +33,11 @@ struct Rows {
   static __device__ __forceinline__ std::uint32_t pieceAt(unsigned r) {
     return row(r) * kRowBytes + 16 * laneId();
   }
-  /// Whether this warp does what one warp does for all: another one from chunk to chunk, since a
-  /// multiprocessor issues the instructions of warp w of every block from the same quarter.
-  static __device__ __forceinline__ bool leads(std::uint32_t chunk) {
-    return warpId() == chunk % kWarps;
-  }
-  /// Another warp than the one that leads.
-  static __device__ __forceinline__ bool helps(std::uint32_t chunk) {
-    return leads(chunk + kWarps / 2);
+  /// Whether this warp does a task, one of four, that one warp does for all: another one from chunk
+  /// to chunk, since a multiprocessor issues the instructions of warp w of every block from the
+  /// same quarter.
+  static __device__ __forceinline__ bool does(unsigned task, std::uint32_t chunk) {
+    return warpId() == (chunk + task * kWarps / 4) % kWarps;
   }
 };
 

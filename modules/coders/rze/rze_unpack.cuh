@@ -176,7 +176,7 @@ __device__ __forceinline__ bool unpackBitmaps(const ChunkShape& shape,
   using Shape = Rows<kChunkBytes>;
   std::uint32_t at = stored.n_bytes - kTagBytes - lastBitmapBytes(shape);
   if (shape.levels >= 3) {
-    if (Shape::leads(chunk)) {
+    if (Shape::does(0, chunk)) {
       const std::uint32_t below = unpackUpperLevels(shape, stored, at, work);
       if (laneId() == 0) {
         work.at = below;
