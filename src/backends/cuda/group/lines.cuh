@@ -30,8 +30,8 @@ __device__ __forceinline__ bool isNeeded(const Front& front) {
   }
 }
 
-/// A warp, before it is known when n values from `at` on, which exist, will be read: brings them
-/// nearer. Fronts that cannot hand it on do without.
+/// A warp: n values from `at` on, which all exist, will be read soon and are brought nearer. Fronts
+/// that cannot hand it on do without.
 template <class T>
 __device__ __forceinline__ void prefetch(const Field<T>& field, std::uint64_t at, unsigned n) {
   constexpr unsigned kStep = 64 / sizeof(T);  // what memory hands out at a time
