@@ -1,5 +1,5 @@
-# Installs the library, its headers, two CMake packages (fz, and FZGPUModules for projects that ask
-# for it by that name) and two pkg-config files. Everything is relative to the prefix, so the
+# Installs the libraries, their headers, two CMake packages (fz, and FZGPUModules for projects that
+# ask for it by that name) and pkg-config files. Everything is relative to the prefix, so the
 # installed tree may be moved.
 include(CMakePackageConfigHelpers)
 
@@ -13,7 +13,7 @@ install(TARGETS fz EXPORT fzTargets)
 install(EXPORT fzTargets NAMESPACE fz:: DESTINATION ${package_dir}/fz)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${include_dir}
-        FILES_MATCHING PATTERN "*.h")
+        FILES_MATCHING PATTERN "*.h" PATTERN "fz.h" EXCLUDE)
 get_property(stage_headers GLOBAL PROPERTY FZ_STAGE_HEADERS)
 foreach(header IN LISTS stage_headers)
   get_filename_component(folder ${header} DIRECTORY)
@@ -35,7 +35,8 @@ foreach(package fz FZGPUModules)
     set(version ${FZ_COMPATIBLE_VERSION})
   endif()
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/${package}Config.cmake.in
-    ${generated_dir}/${package}Config.cmake INSTALL_DESTINATION ${package_dir}/${package})
+    ${generated_dir}/${package}Config.cmake INSTALL_DESTINATION ${package_dir}/${package}
+    PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
   write_basic_package_version_file(${generated_dir}/${package}ConfigVersion.cmake
     VERSION ${version} COMPATIBILITY SameMajorVersion)
   install(FILES ${generated_dir}/${package}Config.cmake ${generated_dir}/${package}ConfigVersion.cmake
@@ -62,7 +63,16 @@ if(FZ_IS_STATIC)
     set(FZ_PC_LIBS_PUBLIC " ${FZ_PC_LIBS}")
   endif()
 endif()
-foreach(name fz fzgpumodules)
+set(pc_files fz fzgpumodules)
+if(FZ_C_API)
+  # Its users need neither the C++ library nor what that links.
+  install(TARGETS fz_c EXPORT fzCTargets)
+  install(EXPORT fzCTargets NAMESPACE fz:: DESTINATION ${package_dir}/fz)
+  install(FILES ${PROJECT_SOURCE_DIR}/include/fz.h ${PROJECT_SOURCE_DIR}/include/fz.f90
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  list(APPEND pc_files fz-c)
+endif()
+foreach(name IN LISTS pc_files)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in ${generated_dir}/${name}.pc @ONLY)
   install(FILES ${generated_dir}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()

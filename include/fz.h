@@ -1,0 +1,337 @@
+/* The C interface of fz. C99, needs no other header of the project; docs/c_api.md is its guide.
+ *
+ * Rules that hold for every function here:
+ *  - It returns a status unless it cannot fail. FZ_OK is 0; fz_last_error() has the message.
+ *  - No exception leaves it, it never ends the process and never prints.
+ *  - Any bytes may be given as an archive: the result is right or an error. Nothing is read outside
+ *    the archive's bytes or written outside the caller's buffer.
+ *  - After an error the results it would have set are 0 or NULL (the exceptions say so), and every
+ *    handle can be used on.
+ *  - A handle is for one thread at a time; different handles are independent.
+ */
+#ifndef FZ_H
+#define FZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FZ_VERSION_MAJOR 0
+#define FZ_VERSION_MINOR 1
+#define FZ_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define FZ_API __attribute__((visibility("default")))
+#else
+#define FZ_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Status ---- */
+
+typedef int32_t fz_status;
+enum {
+  FZ_OK = 0,
+  FZ_ERROR_INVALID_ARGUMENT = 1, /* a setting or argument outside its range, or NULL */
+  FZ_ERROR_INVALID_STATE = 2,    /* the call does not fit the handle */
+  FZ_ERROR_GRAPH = 3,            /* the stages do not form a valid pipeline */
+  FZ_ERROR_TYPE_MISMATCH = 4,
+  FZ_ERROR_BAD_SIZE = 5,
+  FZ_ERROR_BUFFER_TOO_SMALL = 6, /* the size that is needed was stored nevertheless */
+  FZ_ERROR_BOUND_VIOLATION = 7,  /* a value cannot be kept within the error bound */
+  FZ_ERROR_CORRUPT = 8,          /* an archive is damaged or was never one */
+  FZ_ERROR_UNSUPPORTED = 9,      /* valid, but not by this build, backend or version */
+  FZ_ERROR_LIMIT = 10,           /* decoding would exceed a limit that the caller set */
+  FZ_ERROR_OUT_OF_MEMORY = 11,
+  FZ_ERROR_IO = 12,
+  FZ_ERROR_CONFIG = 13, /* a configuration is wrong; the message has the line */
+  FZ_ERROR_NO_DEVICE = 14,
+  FZ_ERROR_CUDA = 15,
+  FZ_ERROR_INTERNAL = 16 /* a broken promise inside the library: please report */
+};
+
+/* "corrupt", "limit", ...; "unknown" for other numbers. Never NULL. */
+FZ_API const char* fz_status_name(fz_status status);
+/* The message of this thread's last call that failed; "" before the first. Never NULL. Valid until
+ * the thread's next failing call; cut at 1023 bytes. */
+FZ_API const char* fz_last_error(void);
+/* "0.1.0", of the library that is running; FZ_VERSION_... are those it was compiled against. */
+FZ_API const char* fz_version(void);
+
+/* ---- Types and choices; the numbers never change ---- */
+
+enum { /* element types */
+       FZ_TYPE_UINT8 = 0,
+       FZ_TYPE_UINT16 = 1,
+       FZ_TYPE_UINT32 = 2,
+       FZ_TYPE_UINT64 = 3,
+       FZ_TYPE_INT8 = 4,
+       FZ_TYPE_INT16 = 5,
+       FZ_TYPE_INT32 = 6,
+       FZ_TYPE_INT64 = 7,
+       FZ_TYPE_FLOAT32 = 8,
+       FZ_TYPE_FLOAT64 = 9,
+       FZ_TYPE_UNKNOWN = 255
+};
+enum { FZ_BACKEND_AUTO = 0, FZ_BACKEND_CPU = 1, FZ_BACKEND_CUDA = 2 };
+enum {
+  FZ_MEMORY_HOST = 0,  /* the caller's arrays and archives are host memory, on either backend */
+  FZ_MEMORY_DEVICE = 1 /* they are device memory; CUDA only */
+};
+enum {
+  FZ_BOUND_DEFAULT = 0, /* as the preset, text or archive says */
+  FZ_BOUND_ABS = 1,     /* |x - x'| <= error_bound */
+  FZ_BOUND_REL = 2,     /* |x - x'| <= error_bound * |x| */
+  FZ_BOUND_NOA = 3      /* |x - x'| <= error_bound * (max - min) */
+};
+enum { FZ_FUSION_AUTO = 0, FZ_FUSION_OFF = 1 };
+
+/* "float32", ...; "unknown" for anything else. Never NULL. */
+FZ_API const char* fz_type_name(int32_t type);
+/* Bytes of one element; 0 for FZ_TYPE_UNKNOWN and numbers that are no type. */
+FZ_API size_t fz_type_size(int32_t type);
+/* 1 when this build has the backend and it can be used on this machine, else 0. */
+FZ_API int32_t fz_backend_available(int32_t backend);
+
+/* ---- Options ---- */
+
+/* A setting of a stage: "stage.key", or "key" for the first stage that has it, and its text. */
+typedef struct fz_param {
+  const char* key;
+  const char* value;
+} fz_param;
+
+/* Where memory comes from. Used for the working buffers of a pipeline on the CPU and for results
+ * that fz_compress_alloc and fz_decompress_alloc hand over. Bookkeeping (names, graphs, handles,
+ * threads) and device buffers inside a CUDA pipeline are the library's own. Both functions or none;
+ * they are called on the thread that calls the library, and must not call it back. */
+typedef struct fz_allocator {
+  /* NULL when there is no memory: the call then fails with FZ_ERROR_OUT_OF_MEMORY. `alignment` is a
+   * power of two, at most 64. */
+  void* (*allocate)(size_t n_bytes, size_t alignment, void* context);
+  void (*release)(void* memory, size_t n_bytes, void* context);
+  void* context;
+} fz_allocator;
+
+/* Filled by fz_options_init(&options, sizeof options), then changed. Pointers are needed only
+ * during the call that takes the options, except allocator.context. */
+typedef struct fz_options {
+  size_t struct_size;        /* of the caller's struct; set by fz_options_init */
+  int32_t type;              /* element type; FZ_TYPE_UNKNOWN: as configured (presets: float32) */
+  int32_t backend;           /* FZ_BACKEND_AUTO: CUDA if it can be used, else CPU */
+  int32_t memory;            /* FZ_MEMORY_HOST */
+  int32_t device;            /* of the CUDA backend; -1: the current one */
+  int32_t bound_mode;        /* FZ_BOUND_DEFAULT */
+  int32_t fusion;            /* FZ_FUSION_AUTO */
+  double error_bound;        /* 0: as configured */
+  size_t dims[3];            /* x fastest; {0, 0, 0}: as configured; {0, 1, 1}: one dimension */
+  size_t n_threads;          /* 0: all */
+  uint64_t max_output_bytes; /* decoding: of the result; 0: no limit */
+  uint64_t max_memory_bytes; /* decoding: besides archive and result; 0: no limit */
+  const fz_param* params;
+  size_t n_params;
+  fz_allocator allocator; /* all NULL: the library's own */
+} fz_options;
+
+/* Zeros and defaults; a struct_size that no version had is FZ_ERROR_INVALID_ARGUMENT. */
+FZ_API fz_status fz_options_init(fz_options* options, size_t struct_size);
+
+/* ---- What the library has ---- */
+
+/* The caller sets struct_size of every ..._info before the call. The texts live as long as the
+ * library. An index that is too large is FZ_ERROR_INVALID_ARGUMENT. */
+typedef struct fz_preset_info {
+  size_t struct_size;
+  const char* name;
+  const char* summary;
+  const char* toml;
+} fz_preset_info;
+
+typedef struct fz_stage_info {
+  size_t struct_size;
+  const char* name;
+  const char* category;
+  const char* summary;
+  uint32_t id;
+  uint32_t n_params;
+} fz_stage_info;
+
+enum { FZ_PARAM_BOOL = 0, FZ_PARAM_INT = 1, FZ_PARAM_REAL = 2, FZ_PARAM_CHOICE = 3 };
+
+typedef struct fz_param_info {
+  size_t struct_size;
+  const char* key;
+  const char* help;
+  double min; /* range of numbers, both ends included */
+  double max;
+  int32_t kind;           /* FZ_PARAM_... */
+  int32_t n_choices;      /* of FZ_PARAM_CHOICE, and of numbers with a closed list */
+  char default_value[64]; /* as a configuration file would write it */
+} fz_param_info;
+
+FZ_API size_t fz_preset_count(void);
+FZ_API fz_status fz_preset_get(size_t index, fz_preset_info* info);
+FZ_API size_t fz_stage_count(void);
+FZ_API fz_status fz_stage_get(size_t index, fz_stage_info* info);
+FZ_API fz_status fz_stage_param_get(size_t stage, size_t index, fz_param_info* info);
+FZ_API fz_status fz_stage_param_choice(size_t stage,
+                                       size_t index,
+                                       size_t choice,
+                                       const char** text);
+
+/* ---- Pipelines ---- */
+
+typedef struct fz_pipeline fz_pipeline;
+
+/* Each stores a new pipeline, or NULL after an error. `options` may be NULL: the defaults. */
+FZ_API fz_status fz_pipeline_from_preset(const char* name,
+                                         const fz_options* options,
+                                         fz_pipeline** pipeline);
+/* `toml` ends with a zero byte; docs/config.md describes it. */
+FZ_API fz_status fz_pipeline_from_toml(const char* toml,
+                                       const fz_options* options,
+                                       fz_pipeline** pipeline);
+/* The pipeline that wrote an archive (host memory): its stages, settings, type, bound and, when
+ * the archive has two or three dimensions, dims. Only the header is read, and not kept. */
+FZ_API fz_status fz_pipeline_from_archive(const void* archive,
+                                          size_t archive_bytes,
+                                          const fz_options* options,
+                                          fz_pipeline** pipeline);
+/* Only decodes and verifies; fz_compress and its like are FZ_ERROR_INVALID_STATE. */
+FZ_API fz_status fz_pipeline_for_decoding(const fz_options* options, fz_pipeline** pipeline);
+/* NULL is allowed. */
+FZ_API void fz_pipeline_destroy(fz_pipeline* pipeline);
+
+/* FZ_BACKEND_CPU or FZ_BACKEND_CUDA, whichever it runs on; FZ_BACKEND_AUTO for NULL. */
+FZ_API int32_t fz_pipeline_backend(const fz_pipeline* pipeline);
+/* The configuration as TOML text, and how the pipeline runs, for people. Both end with a zero byte,
+ * which counts in *text_bytes; a capacity of 0 (text may then be NULL) asks for that size alone and
+ * gives FZ_ERROR_BUFFER_TOO_SMALL. */
+FZ_API fz_status fz_pipeline_toml(const fz_pipeline* pipeline,
+                                  char* text,
+                                  size_t capacity,
+                                  size_t* text_bytes);
+FZ_API fz_status fz_pipeline_explain(const fz_pipeline* pipeline,
+                                     char* text,
+                                     size_t capacity,
+                                     size_t* text_bytes);
+
+/* ---- Compression ---- */
+
+/* `stream` is a cudaStream_t, or NULL for the default stream and on the CPU. A call returns when
+ * its result is there. */
+
+/* Bytes that no input of n_bytes can exceed when compressed. */
+FZ_API fz_status fz_compress_bound(const fz_pipeline* pipeline,
+                                   size_t n_bytes,
+                                   size_t* archive_bytes);
+/* Stores the archive and its length. FZ_ERROR_BUFFER_TOO_SMALL stores the length that is needed and
+ * leaves the buffer as it was. `values` may be NULL when n_bytes is 0. */
+FZ_API fz_status fz_compress(fz_pipeline* pipeline,
+                             const void* values,
+                             size_t n_bytes,
+                             void* archive,
+                             size_t capacity,
+                             size_t* archive_bytes,
+                             void* stream);
+/* Into memory of the pipeline's allocator (without one, of the library), of just that length. With
+ * FZ_MEMORY_DEVICE the allocator is needed and gives device memory. */
+FZ_API fz_status fz_compress_alloc(fz_pipeline* pipeline,
+                                   const void* values,
+                                   size_t n_bytes,
+                                   void** archive,
+                                   size_t* archive_bytes,
+                                   void* stream);
+/* Any archive, of any pipeline. FZ_ERROR_BUFFER_TOO_SMALL stores the length that is needed.
+ * Checksums are verified before the first byte is written; an archive that passes them and still
+ * does not decode (made to deceive) may leave part of its data in the buffer. */
+FZ_API fz_status fz_decompress(fz_pipeline* pipeline,
+                               const void* archive,
+                               size_t archive_bytes,
+                               void* values,
+                               size_t capacity,
+                               size_t* n_bytes,
+                               void* stream);
+FZ_API fz_status fz_decompress_alloc(fz_pipeline* pipeline,
+                                     const void* archive,
+                                     size_t archive_bytes,
+                                     void** values,
+                                     size_t* n_bytes,
+                                     void* stream);
+/* Gives back what an ..._alloc call of this pipeline handed over, with the length that it stored.
+ * NULL memory is allowed. */
+FZ_API void fz_release(const fz_pipeline* pipeline, void* memory, size_t n_bytes);
+/* Checksums and a full decode within the pipeline's limits; nothing is given back. */
+FZ_API fz_status fz_verify(fz_pipeline* pipeline,
+                           const void* archive,
+                           size_t archive_bytes,
+                           void* stream);
+
+/* ---- Archives ---- */
+
+/* What an archive says about itself. Host memory; the header alone is read, and not kept. */
+typedef struct fz_archive fz_archive;
+
+typedef struct fz_archive_info {
+  size_t struct_size;
+  uint32_t version_major; /* of the format */
+  uint32_t version_minor;
+  int32_t type;
+  int32_t n_dims;
+  uint64_t dims[3]; /* x fastest */
+  uint64_t original_bytes;
+  uint64_t header_bytes;
+  uint64_t payload_bytes;
+  uint64_t archive_bytes;
+  int32_t has_bound; /* what it promises for every value, in the next three */
+  int32_t bound_mode;
+  double bound_requested;
+  double bound_absolute; /* on every value; 0 for FZ_BOUND_REL, where it depends on the value */
+  int32_t is_lossless;   /* no stage changes values */
+  int32_t has_checksums;
+  uint32_t n_stages;
+  uint32_t n_segments;
+} fz_archive_info;
+
+typedef struct fz_archive_stage_info {
+  size_t struct_size;
+  const char* name;
+  uint32_t id;
+  uint32_t version;
+  uint32_t n_params;
+  uint32_t n_types;
+  int32_t types[4]; /* FZ_TYPE_UNKNOWN beyond n_types */
+} fz_archive_stage_info;
+
+typedef struct fz_archive_segment_info {
+  size_t struct_size;
+  const char* stage;
+  const char* port;
+  uint64_t n_bytes;
+  int32_t type;
+  int32_t reserved; /* 0 */
+} fz_archive_segment_info;
+
+FZ_API fz_status fz_archive_inspect(const void* archive,
+                                    size_t archive_bytes,
+                                    fz_archive** inspection);
+FZ_API void fz_archive_destroy(fz_archive* inspection);
+/* The texts live as long as the inspection. */
+FZ_API fz_status fz_archive_get(const fz_archive* inspection, fz_archive_info* info);
+FZ_API fz_status fz_archive_stage_get(const fz_archive* inspection,
+                                      size_t index,
+                                      fz_archive_stage_info* info);
+/* The value as a configuration file would write it. */
+FZ_API fz_status fz_archive_stage_param(
+    const fz_archive* inspection, size_t stage, size_t index, const char** key, const char** value);
+FZ_API fz_status fz_archive_segment_get(const fz_archive* inspection,
+                                        size_t index,
+                                        fz_archive_segment_info* info);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,89 @@
+// From the header of a frame back to the configuration that its pipeline had.
+#include <algorithm>
+
+#include "c_api/handles.h"
+#include "core/require.h"
+#include "format/frame_header.h"
+#include "fz/stage_descriptor.h"
+#include "stage/stage_factory.h"
+
+namespace fz::c_api {
+
+namespace {
+
+/// `from = "s0", port = "codes"` for every input that another stage makes.
+std::string inputsOf(const FrameHeader& header, const FZMStageInfo& record) {
+  std::string inputs;
+  for (std::size_t i = 0; i < record.num_inputs; ++i) {
+    for (std::size_t from = 0; from < header.stages.size(); ++from) {
+      const FZMStageInfo& producer = header.stages[from];
+      const auto end = producer.output_buffer_ids.begin() + producer.num_outputs;
+      const auto found =
+          std::find(producer.output_buffer_ids.begin(), end, record.input_buffer_ids[i]);
+      if (found == end) {
+        continue;
+      }
+      const auto stage = makeStage(producer.stage_type, producer.stage_config.data(),
+                                   producer.config_size, producer.stage_version);
+      const auto port = static_cast<std::size_t>(found - producer.output_buffer_ids.begin());
+      const std::vector<std::string> names = stage->getOutputNames();
+      FZ_REQUIRE(port < names.size(), ErrorCode::kCorrupt, "frame: {} has {} outputs, not {}",
+                 stage->getName(), names.size(), port + 1);
+      inputs += fmt::format("{}{{ from = \"s{}\", port = {} }}", inputs.empty() ? "" : ", ", from,
+                            toTomlText(names[port]));
+    }
+  }
+  return inputs;
+}
+
+/// What the frame says about a setting of a stage. Its description has the bound as the user gave
+/// it. How a linear quantiser treats values that miss is not written down, but whether the frame
+/// promises a bound is: Guarantee keeps the promise and writes the bytes of Throw where Throw
+/// writes any.
+ParamValue valueOf(const FrameInfo& info, const std::string& key, const ParamValue& stored) {
+  if (info.bound && key == "error_bound") {
+    return info.bound->requested;
+  }
+  if (info.bound && key == "error_bound_mode") {
+    return std::string(errorBoundModeName(info.bound->mode));
+  }
+  if (key == "linear_policy") {
+    return std::string(linearPolicyName(info.bound ? LinearPolicy::Guarantee : LinearPolicy::Wrap));
+  }
+  return stored;
+}
+
+}  // namespace
+
+std::string configOfFrame(ByteView frame) {
+  const FrameHeader header = readHeader(frame, frame.size());
+  const FrameInfo info = inspect(frame);
+  std::string text;
+  if (info.ndim > 1) {
+    text =
+        fmt::format("[pipeline]\ndims = [{}, {}, {}]\n", info.dims[0], info.dims[1], info.dims[2]);
+  }
+  for (std::size_t i = 0; i < info.stages.size(); ++i) {
+    const FrameStageInfo& stage = info.stages[i];
+    const StageDescriptor* descriptor = findStage(stage.id);
+    FZ_REQUIRE(descriptor != nullptr, ErrorCode::kUnsupported, "frame: stage {} is not known",
+               stage.id);
+    text += fmt::format("\n[[stage]]\nname = \"s{}\"\ntype = \"{}\"\n", i, descriptor->name);
+    for (std::size_t k = 0; k < stage.types.size() && k < descriptor->type_keys.size(); ++k) {
+      text += fmt::format("{} = \"{}\"\n", descriptor->type_keys[k].key,
+                          dataTypeToString(stage.types[k]));
+    }
+    for (const auto& [key, value] : stage.params) {
+      const Param* param = descriptor->params().find(key);
+      if (param != nullptr && param->saved) {
+        text += fmt::format("{} = {}\n", key, toTomlText(valueOf(info, key, value)));
+      }
+    }
+    if (const std::string inputs = inputsOf(header, header.stages[i]); !inputs.empty()) {
+      text += fmt::format("inputs = [{}]\n", inputs);
+    }
+  }
+  return text;
+}
+
+}  // namespace fz::c_api

@@ -1,0 +1,238 @@
+// Pipelines from presets, texts and archives.
+#include <cstring>
+#include <memory>
+
+#include "c_api/guard.h"
+#include "c_api/handles.h"
+#include "c_api/versioned.h"
+#include "fz/presets.h"
+#include "fz/stage_descriptor.h"
+#include "stage/stage.h"
+
+using fz::ErrorCode;
+using fz::c_api::guarded;
+
+namespace {
+
+constexpr std::size_t kFirstOptionsBytes = sizeof(fz_options);
+
+fz_options defaults() {
+  fz_options options = {};
+  options.struct_size = sizeof(options);
+  options.type = FZ_TYPE_UNKNOWN;
+  options.device = -1;
+  return options;
+}
+
+void requireChoice(int32_t value, int32_t last, const char* what) {
+  FZ_REQUIRE(value >= 0 && value <= last, ErrorCode::kInvalidArgument,
+             "fz_options: {} is {}, it may be 0 to {}", what, value, last);
+}
+
+/// The caller's options in this version's shape, each within its range.
+fz_options checked(const fz_options* given) {
+  if (given == nullptr) {
+    return defaults();
+  }
+  const fz_options options = fz::c_api::readVersioned(*given, kFirstOptionsBytes, "fz_options");
+  FZ_REQUIRE(options.type == FZ_TYPE_UNKNOWN || fz_type_size(options.type) > 0,
+             ErrorCode::kInvalidArgument, "fz_options: {} is no type", options.type);
+  requireChoice(options.backend, FZ_BACKEND_CUDA, "backend");
+  requireChoice(options.memory, FZ_MEMORY_DEVICE, "memory");
+  requireChoice(options.bound_mode, FZ_BOUND_NOA, "bound_mode");
+  requireChoice(options.fusion, FZ_FUSION_OFF, "fusion");
+  FZ_REQUIRE(options.device >= -1, ErrorCode::kInvalidArgument, "fz_options: device is {}",
+             options.device);
+  FZ_REQUIRE(options.params != nullptr || options.n_params == 0, ErrorCode::kInvalidArgument,
+             "fz_options: params is NULL, n_params {}", options.n_params);
+  FZ_REQUIRE((options.allocator.allocate == nullptr) == (options.allocator.release == nullptr),
+             ErrorCode::kInvalidArgument,
+             "fz_options: an allocator needs both of its functions, or none");
+  return options;
+}
+
+fz::ConfigOverrides overridesOf(const fz_options& options) {
+  fz::ConfigOverrides overrides;
+  overrides.input_type = static_cast<fz::DataType>(options.type);
+  overrides.dims = {options.dims[0], options.dims[1], options.dims[2]};
+  // A NaN is not 0 either: it reaches the stage, which refuses it.
+  if (options.error_bound != 0.0) {
+    overrides.params.emplace_back("error_bound", fmt::format("{}", options.error_bound));
+  }
+  if (options.bound_mode != FZ_BOUND_DEFAULT) {
+    const auto mode = static_cast<fz::ErrorBoundMode>(options.bound_mode - FZ_BOUND_ABS);
+    overrides.params.emplace_back("error_bound_mode", fz::errorBoundModeName(mode));
+  }
+  for (std::size_t i = 0; i < options.n_params; ++i) {
+    const fz_param& param = options.params[i];
+    FZ_REQUIRE(param.key != nullptr && param.value != nullptr, ErrorCode::kInvalidArgument,
+               "fz_options: key or value of params[{}] is NULL", i);
+    overrides.params.emplace_back(param.key, param.value);
+  }
+  return overrides;
+}
+
+constexpr std::size_t kBlockAlignment = 64;  // what a pool wants of its blocks
+
+void* allocateBlock(std::size_t n_bytes, void* context) {
+  const auto* allocator = static_cast<const fz_allocator*>(context);
+  return allocator->allocate(n_bytes, kBlockAlignment, allocator->context);
+}
+void releaseBlock(void* memory, std::size_t n_bytes, void* context) {
+  const auto* allocator = static_cast<const fz_allocator*>(context);
+  allocator->release(memory, n_bytes, allocator->context);
+}
+
+/// A handle with everything but stages.
+std::unique_ptr<fz_pipeline> makeHandle(const fz_options& options) {
+  auto handle = std::make_unique<fz_pipeline>();
+  handle->allocator = options.allocator;
+  handle->device_memory = options.memory == FZ_MEMORY_DEVICE;
+  fz::Pipeline& pipeline = handle->pipeline;
+  pipeline.setBackend(static_cast<fz::Backend>(options.backend));
+  if (options.fusion == FZ_FUSION_OFF) {
+    pipeline.setFusion(fz::Fusion::Off);
+  }
+  if (options.device >= 0) {
+    pipeline.setDevice(options.device);
+  }
+  pipeline.setThreads(options.n_threads);
+  pipeline.setDecodeLimits({options.max_output_bytes, options.max_memory_bytes});
+  fz::MemoryPool& pool = pipeline.getMemoryPool();
+  FZ_REQUIRE(!handle->device_memory || pool.getBackend() == fz::Backend::CUDA, ErrorCode::kNoDevice,
+             "fz_options: device memory was asked for, but this pipeline runs on the CPU");
+  if (options.allocator.allocate != nullptr && pool.getBackend() == fz::Backend::CPU) {
+    fz::MemoryPoolConfig config;
+    config.host_allocator = {&allocateBlock, &releaseBlock, &handle->allocator};
+    pool.reconfigure(config);
+  }
+  return handle;
+}
+
+fz_pipeline* load(const std::string& toml, const std::string& name, const fz_options& options) {
+  std::unique_ptr<fz_pipeline> handle = makeHandle(options);
+  handle->pipeline.loadConfigText(toml, name, overridesOf(options));
+  return handle.release();
+}
+
+void giveText(const std::string& made,
+              char* text,
+              std::size_t capacity,
+              std::size_t* text_bytes,
+              const char* who) {
+  *text_bytes = made.size() + 1;
+  FZ_REQUIRE(*text_bytes <= capacity, ErrorCode::kBufferTooSmall,
+             "{}: the text has {} bytes, the caller's buffer {}", who, *text_bytes, capacity);
+  FZ_REQUIRE_POINTER(text);
+  std::memcpy(text, made.c_str(), *text_bytes);
+}
+
+}  // namespace
+
+fz_status fz_options_init(fz_options* options, size_t struct_size) {
+  return guarded(__func__, [&](const char* who) {
+    FZ_REQUIRE_POINTER(options);
+    FZ_REQUIRE(struct_size >= kFirstOptionsBytes, ErrorCode::kInvalidArgument,
+               "{}: struct_size is {}, at least {} is needed", who, struct_size,
+               kFirstOptionsBytes);
+    options->struct_size = struct_size;
+    fz::c_api::writeVersioned(defaults(), options, kFirstOptionsBytes, who);
+  });
+}
+
+fz_status fz_pipeline_from_preset(const char* name,
+                                  const fz_options* options,
+                                  fz_pipeline** pipeline) {
+  return guarded(__func__, [&](const char* who) {
+    FZ_REQUIRE_POINTER(pipeline);
+    *pipeline = nullptr;
+    FZ_REQUIRE_POINTER(name);
+    const fz::Preset* preset = fz::findPreset(name);
+    if (preset == nullptr) {
+      std::string names;
+      for (const fz::Preset& known : fz::allPresets()) {
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+      }
+      FZ_REQUIRE(false, ErrorCode::kInvalidArgument, "{}: no preset '{}'; there are {}", who, name,
+                 names);
+    }
+    *pipeline = load(std::string(preset->toml), name, checked(options));
+  });
+}
+
+fz_status fz_pipeline_from_toml(const char* toml,
+                                const fz_options* options,
+                                fz_pipeline** pipeline) {
+  return guarded(__func__, [&](const char* who) {
+    FZ_REQUIRE_POINTER(pipeline);
+    *pipeline = nullptr;
+    FZ_REQUIRE_POINTER(toml);
+    *pipeline = load(toml, "toml", checked(options));
+  });
+}
+
+fz_status fz_pipeline_from_archive(const void* archive,
+                                   size_t archive_bytes,
+                                   const fz_options* options,
+                                   fz_pipeline** pipeline) {
+  return guarded(__func__, [&](const char* who) {
+    FZ_REQUIRE_POINTER(pipeline);
+    *pipeline = nullptr;
+    FZ_REQUIRE_POINTER(archive);
+    const fz_options known = checked(options);
+    const std::string toml =
+        fz::c_api::configOfFrame({static_cast<const std::uint8_t*>(archive), archive_bytes});
+    *pipeline = load(toml, "archive", known);
+  });
+}
+
+fz_status fz_pipeline_for_decoding(const fz_options* options, fz_pipeline** pipeline) {
+  return guarded(__func__, [&](const char* who) {
+    FZ_REQUIRE_POINTER(pipeline);
+    *pipeline = nullptr;
+    std::unique_ptr<fz_pipeline> handle = makeHandle(checked(options));
+    handle->can_compress = false;
+    // Decoding into a caller's buffer wants a finalized pipeline; what it consists of is no matter.
+    const fz::StageDescriptor& any = *fz::allStages().front();
+    handle->pipeline.addStage(any.make(any.type_combinations.front()));
+    handle->pipeline.finalize();
+    *pipeline = handle.release();
+  });
+}
+
+void fz_pipeline_destroy(fz_pipeline* pipeline) {
+  delete pipeline;
+}
+
+int32_t fz_pipeline_backend(const fz_pipeline* pipeline) {
+  return pipeline == nullptr ? static_cast<int32_t>(FZ_BACKEND_AUTO)
+                             : static_cast<int32_t>(pipeline->pipeline.getBackend());
+}
+
+fz_status fz_pipeline_toml(const fz_pipeline* pipeline,
+                           char* text,
+                           size_t capacity,
+                           size_t* text_bytes) {
+  return guarded(__func__, [&](const char* who) {
+    FZ_REQUIRE_POINTER(text_bytes);
+    *text_bytes = 0;
+    FZ_REQUIRE_POINTER(pipeline);
+    FZ_REQUIRE(pipeline->can_compress, ErrorCode::kInvalidState,
+               "{}: a pipeline for decoding has no configuration", who);
+    giveText(pipeline->pipeline.saveConfigText(), text, capacity, text_bytes, who);
+  });
+}
+
+fz_status fz_pipeline_explain(const fz_pipeline* pipeline,
+                              char* text,
+                              size_t capacity,
+                              size_t* text_bytes) {
+  return guarded(__func__, [&](const char* who) {
+    FZ_REQUIRE_POINTER(text_bytes);
+    *text_bytes = 0;
+    FZ_REQUIRE_POINTER(pipeline);
+    FZ_REQUIRE(pipeline->can_compress, ErrorCode::kInvalidState,
+               "{}: a pipeline for decoding has no stages of its own", who);
+    giveText(pipeline->pipeline.explain(), text, capacity, text_bytes, who);
+  });
+}

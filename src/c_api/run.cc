@@ -1,0 +1,265 @@
+// Compressing, decoding and verifying with a pipeline.
+#include <algorithm>
+#include <cstdlib>
+
+#include "c_api/guard.h"
+#include "c_api/handles.h"
+#include "c_api/transfer.h"
+#include "format/frame_header.h"
+
+using fz::ErrorCode;
+using fz::c_api::guarded;
+
+namespace fz::c_api {
+
+namespace {
+
+constexpr std::size_t kResultAlignment = 64;
+
+cudaStream_t streamOf(void* stream) {
+  return static_cast<cudaStream_t>(stream);
+}
+
+void requireEncoder(const fz_pipeline& handle, const char* who) {
+  FZ_REQUIRE(handle.can_compress, ErrorCode::kInvalidState,
+             "{}: this pipeline was made for decoding", who);
+}
+
+void requireResultMemory(const fz_pipeline& handle, const char* who) {
+  FZ_REQUIRE(!handle.device_memory || handle.allocator.allocate != nullptr,
+             ErrorCode::kInvalidState, "{}: device memory needs an allocator that gives it", who);
+}
+
+/// Runs `use` on the frame of these values, which lies in the pipeline's memory.
+template <class Use>
+void compressAnd(
+    fz_pipeline& handle, const void* values, std::size_t n_bytes, cudaStream_t stream, Use&& use) {
+  if (handle.device_memory) {
+    use(handle.pipeline.compress(values, n_bytes, stream));
+    return;
+  }
+  const Uploaded input(handle.pipeline.getMemoryPool(),
+                       {static_cast<const std::uint8_t*>(values), n_bytes}, stream);
+  use(handle.pipeline.compress(input.data(), n_bytes, stream));
+}
+
+/// Length that the header announces.
+std::uint64_t announcedBytes(fz_pipeline& handle, ByteView frame, cudaStream_t stream) {
+  constexpr std::size_t kMaxHeaderBytes =
+      kCoreBytes + kRecordBytes * (FZM_MAX_STAGES + FZM_MAX_BUFFERS);
+  const ByteView front = frame.first(std::min(frame.size(), kMaxHeaderBytes));
+  if (!handle.device_memory) {
+    return readHeader(front, frame.size()).description.original_bytes;
+  }
+  std::vector<std::uint8_t> copy(front.size());
+  copyAndWait(handle.pipeline.getMemoryPool(), copy.data(), front.data(), copy.size(), stream);
+  return readHeader(copy, frame.size()).description.original_bytes;
+}
+
+/// The same within the limits: a caller may take memory for what is asked of him.
+std::size_t decodedBytes(fz_pipeline& handle, ByteView frame, cudaStream_t stream) {
+  const std::uint64_t n_bytes = announcedBytes(handle, frame, stream);
+  const std::uint64_t limit = handle.pipeline.getDecodeLimits().max_output_bytes;
+  FZ_REQUIRE(limit == 0 || n_bytes <= limit, ErrorCode::kLimit,
+             "frame: decodes to {} bytes, the limit is {}", n_bytes, limit);
+  return n_bytes;
+}
+
+/// Into a buffer that is known to be large enough.
+void decode(
+    fz_pipeline& handle, ByteView frame, void* values, std::size_t capacity, cudaStream_t stream) {
+  std::size_t n_bytes = 0;
+  Pipeline& pipeline = handle.pipeline;
+  if (pipeline.getBackend() == Backend::CUDA && !handle.device_memory) {
+    void* decoded = nullptr;
+    pipeline.decompress(frame.data(), frame.size(), &decoded, &n_bytes, stream);
+    copyAndWait(pipeline.getMemoryPool(), values, decoded, n_bytes, stream);
+    return;
+  }
+  std::uint8_t nothing = 0;  // an empty result may have no buffer, and decompress() wants one
+  pipeline.decompress(frame.data(), frame.size(), values != nullptr ? values : &nothing, capacity,
+                      &n_bytes, stream);
+}
+
+}  // namespace
+
+void* allocateResult(const fz_pipeline& handle, std::size_t n_bytes) {
+  // Never of no bytes, so that an empty result is no NULL.
+  const std::size_t n_taken = std::max<std::size_t>(n_bytes, 1);
+  void* memory = nullptr;
+  if (handle.allocator.allocate != nullptr) {
+    memory = handle.allocator.allocate(n_taken, kResultAlignment, handle.allocator.context);
+  } else {
+    memory = std::malloc(n_taken);
+  }
+  FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory, "{} bytes for the result", n_taken);
+  return memory;
+}
+
+void releaseResult(const fz_pipeline& handle, void* memory, std::size_t n_bytes) noexcept {
+  if (memory == nullptr) {
+    return;
+  }
+  if (handle.allocator.release != nullptr) {
+    handle.allocator.release(memory, std::max<std::size_t>(n_bytes, 1), handle.allocator.context);
+  } else {
+    std::free(memory);
+  }
+}
+
+}  // namespace fz::c_api
+
+namespace c_api = fz::c_api;
+
+fz_status fz_compress_bound(const fz_pipeline* pipeline, size_t n_bytes, size_t* archive_bytes) {
+  return guarded(__func__, [&](const char* who) {
+    FZ_REQUIRE_POINTER(archive_bytes);
+    *archive_bytes = 0;
+    FZ_REQUIRE_POINTER(pipeline);
+    c_api::requireEncoder(*pipeline, who);
+    *archive_bytes = pipeline->pipeline.getMaxCompressedSize(n_bytes);
+  });
+}
+
+fz_status fz_compress(fz_pipeline* pipeline,
+                      const void* values,
+                      size_t n_bytes,
+                      void* archive,
+                      size_t capacity,
+                      size_t* archive_bytes,
+                      void* stream) {
+  return guarded(__func__, [&](const char* who) {
+    FZ_REQUIRE_POINTER(archive_bytes);
+    *archive_bytes = 0;
+    FZ_REQUIRE_POINTER(pipeline);
+    FZ_REQUIRE(values != nullptr || n_bytes == 0, ErrorCode::kInvalidArgument, "{}: values is NULL",
+               who);
+    FZ_REQUIRE(archive != nullptr || capacity == 0, ErrorCode::kInvalidArgument,
+               "{}: archive is NULL", who);
+    c_api::requireEncoder(*pipeline, who);
+    const cudaStream_t work = c_api::streamOf(stream);
+    c_api::compressAnd(*pipeline, values, n_bytes, work, [&](const fz::CompressedView& frame) {
+      if (frame.n_bytes > capacity) {
+        *archive_bytes = frame.n_bytes;
+        FZ_REQUIRE(false, ErrorCode::kBufferTooSmall,
+                   "{}: the archive has {} bytes, the caller's buffer {}", who, frame.n_bytes,
+                   capacity);
+      }
+      c_api::copyAndWait(pipeline->pipeline.getMemoryPool(), archive, frame.data, frame.n_bytes,
+                         work);
+      *archive_bytes = frame.n_bytes;
+    });
+  });
+}
+
+fz_status fz_compress_alloc(fz_pipeline* pipeline,
+                            const void* values,
+                            size_t n_bytes,
+                            void** archive,
+                            size_t* archive_bytes,
+                            void* stream) {
+  return guarded(__func__, [&](const char* who) {
+    FZ_REQUIRE_POINTER(archive);
+    *archive = nullptr;
+    FZ_REQUIRE_POINTER(archive_bytes);
+    *archive_bytes = 0;
+    FZ_REQUIRE_POINTER(pipeline);
+    FZ_REQUIRE(values != nullptr || n_bytes == 0, ErrorCode::kInvalidArgument, "{}: values is NULL",
+               who);
+    c_api::requireEncoder(*pipeline, who);
+    c_api::requireResultMemory(*pipeline, who);
+    const cudaStream_t work = c_api::streamOf(stream);
+    c_api::compressAnd(*pipeline, values, n_bytes, work, [&](const fz::CompressedView& frame) {
+      void* memory = c_api::allocateResult(*pipeline, frame.n_bytes);
+      try {
+        c_api::copyAndWait(pipeline->pipeline.getMemoryPool(), memory, frame.data, frame.n_bytes,
+                           work);
+      } catch (...) {
+        c_api::releaseResult(*pipeline, memory, frame.n_bytes);
+        throw;
+      }
+      *archive = memory;
+      *archive_bytes = frame.n_bytes;
+    });
+  });
+}
+
+fz_status fz_decompress(fz_pipeline* pipeline,
+                        const void* archive,
+                        size_t archive_bytes,
+                        void* values,
+                        size_t capacity,
+                        size_t* n_bytes,
+                        void* stream) {
+  return guarded(__func__, [&](const char* who) {
+    FZ_REQUIRE_POINTER(n_bytes);
+    *n_bytes = 0;
+    FZ_REQUIRE_POINTER(pipeline);
+    FZ_REQUIRE_POINTER(archive);
+    FZ_REQUIRE(values != nullptr || capacity == 0, ErrorCode::kInvalidArgument,
+               "{}: values is NULL", who);
+    const fz::ByteView frame(static_cast<const std::uint8_t*>(archive), archive_bytes);
+    const cudaStream_t work = c_api::streamOf(stream);
+    const std::size_t needed = c_api::decodedBytes(*pipeline, frame, work);
+    if (needed > capacity) {
+      *n_bytes = needed;
+      FZ_REQUIRE(false, ErrorCode::kBufferTooSmall,
+                 "{}: the data have {} bytes, the caller's buffer {}", who, needed, capacity);
+    }
+    c_api::decode(*pipeline, frame, values, capacity, work);
+    *n_bytes = needed;
+  });
+}
+
+fz_status fz_decompress_alloc(fz_pipeline* pipeline,
+                              const void* archive,
+                              size_t archive_bytes,
+                              void** values,
+                              size_t* n_bytes,
+                              void* stream) {
+  return guarded(__func__, [&](const char* who) {
+    FZ_REQUIRE_POINTER(values);
+    *values = nullptr;
+    FZ_REQUIRE_POINTER(n_bytes);
+    *n_bytes = 0;
+    FZ_REQUIRE_POINTER(pipeline);
+    FZ_REQUIRE_POINTER(archive);
+    c_api::requireResultMemory(*pipeline, who);
+    const fz::ByteView frame(static_cast<const std::uint8_t*>(archive), archive_bytes);
+    const cudaStream_t work = c_api::streamOf(stream);
+    // The length is only a claim until the frame is decoded, so the pipeline decodes into memory of
+    // its own, which it takes after its checks and within its limits.
+    void* decoded = nullptr;
+    std::size_t n_decoded = 0;
+    pipeline->pipeline.decompress(frame.data(), frame.size(), &decoded, &n_decoded, work);
+    void* memory = c_api::allocateResult(*pipeline, n_decoded);
+    try {
+      c_api::copyAndWait(pipeline->pipeline.getMemoryPool(), memory, decoded, n_decoded, work);
+    } catch (...) {
+      c_api::releaseResult(*pipeline, memory, n_decoded);
+      throw;
+    }
+    *values = memory;
+    *n_bytes = n_decoded;
+  });
+}
+
+void fz_release(const fz_pipeline* pipeline, void* memory, size_t n_bytes) {
+  if (pipeline != nullptr) {
+    fz::c_api::releaseResult(*pipeline, memory, n_bytes);
+  }
+}
+
+fz_status fz_verify(fz_pipeline* pipeline,
+                    const void* archive,
+                    size_t archive_bytes,
+                    void* stream) {
+  return guarded(__func__, [&](const char* who) {
+    FZ_REQUIRE_POINTER(pipeline);
+    FZ_REQUIRE_POINTER(archive);
+    void* decoded = nullptr;
+    std::size_t n_bytes = 0;
+    pipeline->pipeline.decompress(archive, archive_bytes, &decoded, &n_bytes,
+                                  c_api::streamOf(stream));
+  });
+}
