@@ -1,0 +1,232 @@
+! The C interface of fz for Fortran (2003 and later). Names, rules and meanings are those of fz.h;
+! docs/c_api.md is the guide. Arrays of any type are passed with c_loc(array).
+module fz
+  use, intrinsic :: iso_c_binding
+  implicit none
+  public
+
+  ! Status
+  integer(c_int32_t), parameter :: FZ_OK = 0, FZ_ERROR_INVALID_ARGUMENT = 1, &
+    FZ_ERROR_INVALID_STATE = 2, FZ_ERROR_GRAPH = 3, FZ_ERROR_TYPE_MISMATCH = 4, &
+    FZ_ERROR_BAD_SIZE = 5, FZ_ERROR_BUFFER_TOO_SMALL = 6, FZ_ERROR_BOUND_VIOLATION = 7, &
+    FZ_ERROR_CORRUPT = 8, FZ_ERROR_UNSUPPORTED = 9, FZ_ERROR_LIMIT = 10, &
+    FZ_ERROR_OUT_OF_MEMORY = 11, FZ_ERROR_IO = 12, FZ_ERROR_CONFIG = 13, &
+    FZ_ERROR_NO_DEVICE = 14, FZ_ERROR_CUDA = 15, FZ_ERROR_INTERNAL = 16
+
+  integer(c_int32_t), parameter :: FZ_TYPE_UINT8 = 0, FZ_TYPE_UINT16 = 1, FZ_TYPE_UINT32 = 2, &
+    FZ_TYPE_UINT64 = 3, FZ_TYPE_INT8 = 4, FZ_TYPE_INT16 = 5, FZ_TYPE_INT32 = 6, &
+    FZ_TYPE_INT64 = 7, FZ_TYPE_FLOAT32 = 8, FZ_TYPE_FLOAT64 = 9, FZ_TYPE_UNKNOWN = 255
+  integer(c_int32_t), parameter :: FZ_BACKEND_AUTO = 0, FZ_BACKEND_CPU = 1, FZ_BACKEND_CUDA = 2
+  integer(c_int32_t), parameter :: FZ_MEMORY_HOST = 0, FZ_MEMORY_DEVICE = 1
+  integer(c_int32_t), parameter :: FZ_BOUND_DEFAULT = 0, FZ_BOUND_ABS = 1, FZ_BOUND_REL = 2, &
+    FZ_BOUND_NOA = 3
+  integer(c_int32_t), parameter :: FZ_FUSION_AUTO = 0, FZ_FUSION_OFF = 1
+
+  type, bind(C) :: fz_param
+    type(c_ptr) :: key = c_null_ptr
+    type(c_ptr) :: value = c_null_ptr
+  end type fz_param
+
+  type, bind(C) :: fz_allocator
+    type(c_funptr) :: allocate_memory = c_null_funptr
+    type(c_funptr) :: release = c_null_funptr
+    type(c_ptr) :: context = c_null_ptr
+  end type fz_allocator
+
+  ! Column-major arrays: dims is shape(array), padded with ones.
+  type, bind(C) :: fz_options
+    integer(c_size_t) :: struct_size
+    integer(c_int32_t) :: type
+    integer(c_int32_t) :: backend
+    integer(c_int32_t) :: memory
+    integer(c_int32_t) :: device
+    integer(c_int32_t) :: bound_mode
+    integer(c_int32_t) :: fusion
+    real(c_double) :: error_bound
+    integer(c_size_t) :: dims(3)
+    integer(c_size_t) :: n_threads
+    integer(c_int64_t) :: max_output_bytes
+    integer(c_int64_t) :: max_memory_bytes
+    type(c_ptr) :: params
+    integer(c_size_t) :: n_params
+    type(fz_allocator) :: allocator
+  end type fz_options
+
+  type, bind(C) :: fz_archive_info
+    integer(c_size_t) :: struct_size
+    integer(c_int32_t) :: version_major
+    integer(c_int32_t) :: version_minor
+    integer(c_int32_t) :: type
+    integer(c_int32_t) :: n_dims
+    integer(c_int64_t) :: dims(3)
+    integer(c_int64_t) :: original_bytes
+    integer(c_int64_t) :: header_bytes
+    integer(c_int64_t) :: payload_bytes
+    integer(c_int64_t) :: archive_bytes
+    integer(c_int32_t) :: has_bound
+    integer(c_int32_t) :: bound_mode
+    real(c_double) :: bound_requested
+    real(c_double) :: bound_absolute
+    integer(c_int32_t) :: is_lossless
+    integer(c_int32_t) :: has_checksums
+    integer(c_int32_t) :: n_stages
+    integer(c_int32_t) :: n_segments
+  end type fz_archive_info
+
+  interface
+    function fz_version_c() bind(C, name="fz_version") result(text)
+      import :: c_ptr
+      type(c_ptr) :: text
+    end function
+    function fz_last_error_c() bind(C, name="fz_last_error") result(text)
+      import :: c_ptr
+      type(c_ptr) :: text
+    end function
+    function fz_status_name_c(status) bind(C, name="fz_status_name") result(text)
+      import :: c_ptr, c_int32_t
+      integer(c_int32_t), value :: status
+      type(c_ptr) :: text
+    end function
+    function fz_options_init(options, struct_size) bind(C) result(status)
+      import :: c_int32_t, c_size_t, fz_options
+      type(fz_options), intent(out) :: options
+      integer(c_size_t), value :: struct_size
+      integer(c_int32_t) :: status
+    end function
+    function fz_pipeline_from_preset_c(name, options, pipeline) &
+        bind(C, name="fz_pipeline_from_preset") result(status)
+      import :: c_int32_t, c_ptr, c_char, fz_options
+      character(kind=c_char), intent(in) :: name(*)
+      type(fz_options), intent(in) :: options
+      type(c_ptr), intent(out) :: pipeline
+      integer(c_int32_t) :: status
+    end function
+    function fz_pipeline_from_toml_c(toml, options, pipeline) &
+        bind(C, name="fz_pipeline_from_toml") result(status)
+      import :: c_int32_t, c_ptr, c_char, fz_options
+      character(kind=c_char), intent(in) :: toml(*)
+      type(fz_options), intent(in) :: options
+      type(c_ptr), intent(out) :: pipeline
+      integer(c_int32_t) :: status
+    end function
+    function fz_pipeline_from_archive(archive, archive_bytes, options, pipeline) bind(C) &
+        result(status)
+      import :: c_int32_t, c_size_t, c_ptr, fz_options
+      type(c_ptr), value :: archive
+      integer(c_size_t), value :: archive_bytes
+      type(fz_options), intent(in) :: options
+      type(c_ptr), intent(out) :: pipeline
+      integer(c_int32_t) :: status
+    end function
+    function fz_pipeline_for_decoding(options, pipeline) bind(C) result(status)
+      import :: c_int32_t, c_ptr, fz_options
+      type(fz_options), intent(in) :: options
+      type(c_ptr), intent(out) :: pipeline
+      integer(c_int32_t) :: status
+    end function
+    subroutine fz_pipeline_destroy(pipeline) bind(C)
+      import :: c_ptr
+      type(c_ptr), value :: pipeline
+    end subroutine
+    function fz_compress_bound(pipeline, n_bytes, archive_bytes) bind(C) result(status)
+      import :: c_int32_t, c_size_t, c_ptr
+      type(c_ptr), value :: pipeline
+      integer(c_size_t), value :: n_bytes
+      integer(c_size_t), intent(out) :: archive_bytes
+      integer(c_int32_t) :: status
+    end function
+    function fz_compress(pipeline, values, n_bytes, archive, capacity, archive_bytes, stream) &
+        bind(C) result(status)
+      import :: c_int32_t, c_size_t, c_ptr
+      type(c_ptr), value :: pipeline, values, archive, stream
+      integer(c_size_t), value :: n_bytes, capacity
+      integer(c_size_t), intent(out) :: archive_bytes
+      integer(c_int32_t) :: status
+    end function
+    function fz_decompress(pipeline, archive, archive_bytes, values, capacity, n_bytes, stream) &
+        bind(C) result(status)
+      import :: c_int32_t, c_size_t, c_ptr
+      type(c_ptr), value :: pipeline, archive, values, stream
+      integer(c_size_t), value :: archive_bytes, capacity
+      integer(c_size_t), intent(out) :: n_bytes
+      integer(c_int32_t) :: status
+    end function
+    function fz_verify(pipeline, archive, archive_bytes, stream) bind(C) result(status)
+      import :: c_int32_t, c_size_t, c_ptr
+      type(c_ptr), value :: pipeline, archive, stream
+      integer(c_size_t), value :: archive_bytes
+      integer(c_int32_t) :: status
+    end function
+    function fz_archive_inspect(archive, archive_bytes, inspection) bind(C) result(status)
+      import :: c_int32_t, c_size_t, c_ptr
+      type(c_ptr), value :: archive
+      integer(c_size_t), value :: archive_bytes
+      type(c_ptr), intent(out) :: inspection
+      integer(c_int32_t) :: status
+    end function
+    ! info%struct_size = c_sizeof(info) before the call.
+    function fz_archive_get(inspection, info) bind(C) result(status)
+      import :: c_int32_t, c_ptr, fz_archive_info
+      type(c_ptr), value :: inspection
+      type(fz_archive_info), intent(inout) :: info
+      integer(c_int32_t) :: status
+    end function
+    subroutine fz_archive_destroy(inspection) bind(C)
+      import :: c_ptr
+      type(c_ptr), value :: inspection
+    end subroutine
+  end interface
+
+contains
+
+  function fz_pipeline_from_preset(name, options, pipeline) result(status)
+    character(*), intent(in) :: name
+    type(fz_options), intent(in) :: options
+    type(c_ptr), intent(out) :: pipeline
+    integer(c_int32_t) :: status
+    status = fz_pipeline_from_preset_c(trim(name)//c_null_char, options, pipeline)
+  end function fz_pipeline_from_preset
+
+  function fz_pipeline_from_toml(toml, options, pipeline) result(status)
+    character(*), intent(in) :: toml
+    type(fz_options), intent(in) :: options
+    type(c_ptr), intent(out) :: pipeline
+    integer(c_int32_t) :: status
+    status = fz_pipeline_from_toml_c(toml//c_null_char, options, pipeline)
+  end function fz_pipeline_from_toml
+
+  function fz_version() result(text)
+    character(:), allocatable :: text
+    text = fz_text(fz_version_c())
+  end function fz_version
+
+  function fz_last_error() result(text)
+    character(:), allocatable :: text
+    text = fz_text(fz_last_error_c())
+  end function fz_last_error
+
+  function fz_status_name(status) result(text)
+    integer(c_int32_t), intent(in) :: status
+    character(:), allocatable :: text
+    text = fz_text(fz_status_name_c(status))
+  end function fz_status_name
+
+  ! A copy of a text that the library gave, up to its zero byte.
+  function fz_text(pointer) result(text)
+    type(c_ptr), intent(in) :: pointer
+    character(:), allocatable :: text
+    character(kind=c_char), pointer :: bytes(:)
+    integer :: n, i
+    integer, parameter :: most = 1048576
+    call c_f_pointer(pointer, bytes, [most])
+    n = 0
+    do while (bytes(n + 1) /= c_null_char)
+      n = n + 1
+    end do
+    allocate (character(n) :: text)
+    do i = 1, n
+      text(i:i) = bytes(i)
+    end do
+  end function fz_text
+
+end module fz

@@ -194,7 +194,8 @@ FZ_API fz_status fz_pipeline_from_toml(const char* toml,
                                        const fz_options* options,
                                        fz_pipeline** pipeline);
 /* The pipeline that wrote an archive (host memory): its stages, settings, type, bound and, when
- * the archive has two or three dimensions, dims. Only the header is read, and not kept. */
+ * the archive has two or three dimensions, dims. Only the header is read, and not kept. What no
+ * decoder needs is not in it and takes its default: today that is encode_mode of Huffman. */
 FZ_API fz_status fz_pipeline_from_archive(const void* archive,
                                           size_t archive_bytes,
                                           const fz_options* options,

@@ -1,0 +1,355 @@
+// Compressing, decoding and verifying.
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "c_api/c_api_support.h"
+#include "fz/host_api.h"
+
+namespace fz::test {
+namespace {
+
+const Field& sampleField() {
+  static const Field kField = smoothField(DataType::FLOAT32, {40, 20, 1});
+  return kField;
+}
+
+TEST(CCompress, TooSmallABufferSaysWhatIsNeededAndStaysAsItWas) {
+  const PipelineHandle pipeline = fromPreset("cuszp2", cpuOptions());
+  const Bytes& values = sampleField().bytes;
+  const Bytes wanted = compressed(pipeline.get(), values);
+  for (const std::size_t capacity : {std::size_t{0}, std::size_t{1}, wanted.size() - 1}) {
+    Bytes archive(capacity + 8, 0x5a);
+    std::size_t n_bytes = 0;
+    expectError(fz_compress(pipeline.get(), values.data(), values.size(), archive.data(), capacity,
+                            &n_bytes, nullptr),
+                FZ_ERROR_BUFFER_TOO_SMALL, "fz_compress: the archive has");
+    EXPECT_EQ(n_bytes, wanted.size());
+    EXPECT_EQ(archive, Bytes(capacity + 8, 0x5a));
+  }
+  Bytes archive(wanted.size());
+  std::size_t n_bytes = 0;
+  ASSERT_EQ(fz_compress(pipeline.get(), values.data(), values.size(), archive.data(),
+                        archive.size(), &n_bytes, nullptr),
+            FZ_OK);
+  EXPECT_EQ(archive, wanted);
+}
+
+TEST(CDecompress, TooSmallABufferSaysWhatIsNeededAndStaysAsItWas) {
+  const PipelineHandle pipeline = decoder(cpuOptions());
+  const Bytes archive = sampleArchive();
+  const std::size_t n_wanted = sampleField().bytes.size();
+  for (const std::size_t capacity : {std::size_t{0}, std::size_t{1}, n_wanted - 1}) {
+    Bytes values(capacity + 8, 0x5a);
+    std::size_t n_bytes = 0;
+    expectError(fz_decompress(pipeline.get(), archive.data(), archive.size(), values.data(),
+                              capacity, &n_bytes, nullptr),
+                FZ_ERROR_BUFFER_TOO_SMALL, "fz_decompress: the data have");
+    EXPECT_EQ(n_bytes, n_wanted);
+    EXPECT_EQ(values, Bytes(capacity + 8, 0x5a));
+  }
+  std::size_t n_bytes = 0;
+  expectError(
+      fz_decompress(pipeline.get(), archive.data(), archive.size(), nullptr, 0, &n_bytes, nullptr),
+      FZ_ERROR_BUFFER_TOO_SMALL, "bytes");
+  EXPECT_EQ(n_bytes, n_wanted);
+}
+
+TEST(CDecompress, ALargerBufferKeepsWhatLiesBehindTheValues) {
+  const Bytes archive = sampleArchive();
+  const std::size_t n_values_bytes = sampleField().bytes.size();
+  Bytes values(n_values_bytes + 100, 0x5a);
+  std::size_t n_bytes = 0;
+  ASSERT_EQ(fz_decompress(decoder(cpuOptions()).get(), archive.data(), archive.size(),
+                          values.data(), values.size(), &n_bytes, nullptr),
+            FZ_OK);
+  EXPECT_EQ(n_bytes, n_values_bytes);
+  EXPECT_EQ(Bytes(values.begin() + static_cast<std::ptrdiff_t>(n_bytes), values.end()),
+            Bytes(100, 0x5a));
+}
+
+TEST(CCompress, NothingCompressesAndDecodesToNothing) {
+  const PipelineHandle pipeline = fromPreset("cuszp2", cpuOptions());
+  std::size_t n_bytes = 0;
+  Bytes archive(1 << 16);
+  ASSERT_EQ(
+      fz_compress(pipeline.get(), nullptr, 0, archive.data(), archive.size(), &n_bytes, nullptr),
+      FZ_OK)
+      << fz_last_error();
+  archive.resize(n_bytes);
+  n_bytes = 1;
+  ASSERT_EQ(
+      fz_decompress(pipeline.get(), archive.data(), archive.size(), nullptr, 0, &n_bytes, nullptr),
+      FZ_OK)
+      << fz_last_error();
+  EXPECT_EQ(n_bytes, 0u);
+  void* values = nullptr;
+  n_bytes = 1;
+  ASSERT_EQ(fz_decompress_alloc(pipeline.get(), archive.data(), archive.size(), &values, &n_bytes,
+                                nullptr),
+            FZ_OK);
+  EXPECT_EQ(n_bytes, 0u);
+  EXPECT_NE(values, nullptr);
+  fz_release(pipeline.get(), values, n_bytes);
+}
+
+TEST(CCompress, NullArgumentsAreErrors) {
+  const PipelineHandle handle = fromPreset("cuszp2", cpuOptions());
+  fz_pipeline* pipeline = handle.get();
+  const fz_status argument = FZ_ERROR_INVALID_ARGUMENT;
+  std::size_t n_bytes = 0;
+  void* memory = nullptr;
+  char buffer[64] = {};
+  expectError(fz_compress_bound(nullptr, 64, &n_bytes), argument, "pipeline is NULL");
+  expectError(fz_compress_bound(pipeline, 64, nullptr), argument, "archive_bytes is NULL");
+  expectError(fz_compress(nullptr, buffer, 64, buffer, 64, &n_bytes, nullptr), argument,
+              "pipeline is NULL");
+  expectError(fz_compress(pipeline, nullptr, 64, buffer, 64, &n_bytes, nullptr), argument,
+              "values is NULL");
+  expectError(fz_compress(pipeline, buffer, 64, nullptr, 64, &n_bytes, nullptr), argument,
+              "archive is NULL");
+  expectError(fz_compress(pipeline, buffer, 64, buffer, 64, nullptr, nullptr), argument,
+              "archive_bytes is NULL");
+  expectError(fz_compress_alloc(nullptr, buffer, 64, &memory, &n_bytes, nullptr), argument,
+              "pipeline is NULL");
+  expectError(fz_compress_alloc(pipeline, nullptr, 64, &memory, &n_bytes, nullptr), argument,
+              "values is NULL");
+  expectError(fz_compress_alloc(pipeline, buffer, 64, nullptr, &n_bytes, nullptr), argument,
+              "archive is NULL");
+  expectError(fz_compress_alloc(pipeline, buffer, 64, &memory, nullptr, nullptr), argument,
+              "archive_bytes is NULL");
+}
+
+TEST(CDecompress, NullArgumentsAreErrors) {
+  const PipelineHandle handle = decoder(cpuOptions());
+  fz_pipeline* pipeline = handle.get();
+  const fz_status argument = FZ_ERROR_INVALID_ARGUMENT;
+  std::size_t n_bytes = 0;
+  void* memory = nullptr;
+  char buffer[64] = {};
+  expectError(fz_decompress(nullptr, buffer, 64, buffer, 64, &n_bytes, nullptr), argument,
+              "pipeline is NULL");
+  expectError(fz_decompress(pipeline, nullptr, 64, buffer, 64, &n_bytes, nullptr), argument,
+              "archive is NULL");
+  expectError(fz_decompress(pipeline, buffer, 64, nullptr, 64, &n_bytes, nullptr), argument,
+              "values is NULL");
+  expectError(fz_decompress(pipeline, buffer, 64, buffer, 64, nullptr, nullptr), argument,
+              "n_bytes is NULL");
+  expectError(fz_decompress_alloc(nullptr, buffer, 64, &memory, &n_bytes, nullptr), argument,
+              "pipeline is NULL");
+  expectError(fz_decompress_alloc(pipeline, nullptr, 64, &memory, &n_bytes, nullptr), argument,
+              "archive is NULL");
+  expectError(fz_decompress_alloc(pipeline, buffer, 64, nullptr, &n_bytes, nullptr), argument,
+              "values is NULL");
+  expectError(fz_decompress_alloc(pipeline, buffer, 64, &memory, nullptr, nullptr), argument,
+              "n_bytes is NULL");
+  expectError(fz_verify(nullptr, buffer, 64, nullptr), argument, "pipeline is NULL");
+  expectError(fz_verify(pipeline, nullptr, 64, nullptr), argument, "archive is NULL");
+  fz_release(nullptr, nullptr, 0);
+  fz_release(pipeline, nullptr, 10);
+}
+
+TEST(CCompress, FailuresLeaveThePipelineUsable) {
+  fz_options options = cpuOptions();
+  options.dims[0] = 40;
+  options.dims[1] = 20;
+  options.dims[2] = 1;
+  const PipelineHandle pipeline = fromPreset("cuszp2", options);
+  const Bytes& values = sampleField().bytes;
+  Bytes archive(1 << 20);
+  std::size_t n_bytes = 1;
+  expectError(fz_compress(pipeline.get(), values.data(), values.size() - 4, archive.data(),
+                          archive.size(), &n_bytes, nullptr),
+              FZ_ERROR_BAD_SIZE, "");
+  EXPECT_EQ(n_bytes, 0u);
+  EXPECT_EQ(inspect(compressed(pipeline.get(), values)).original_bytes, values.size());
+}
+
+TEST(CDecompress, EveryTruncationAndFlippedBitIsNoticed) {
+  const Bytes archive = sampleArchive("fzgpu");
+  const PipelineHandle pipeline = decoder(cpuOptions());
+  Bytes values(sampleField().bytes.size());
+  const auto refused = [&](const Bytes& bytes, std::size_t n_archive_bytes) {
+    std::size_t n_bytes = 1;
+    const fz_status status = fz_decompress(pipeline.get(), bytes.data(), n_archive_bytes,
+                                           values.data(), values.size(), &n_bytes, nullptr);
+    // A flipped length can ask for a larger buffer; everything else must not store a length.
+    return status != FZ_OK && (n_bytes == 0 || status == FZ_ERROR_BUFFER_TOO_SMALL);
+  };
+  for (std::size_t n = 0; n < archive.size(); ++n) {
+    const Bytes cut(archive.begin(), archive.begin() + static_cast<std::ptrdiff_t>(n));
+    EXPECT_TRUE(refused(cut.empty() ? Bytes(1) : cut, n)) << n;
+  }
+  Bytes damaged = archive;
+  for (std::size_t i = 0; i < archive.size(); ++i) {
+    damaged[i] ^= static_cast<std::uint8_t>(1u << (i % 8));
+    EXPECT_TRUE(refused(damaged, damaged.size())) << i;
+    EXPECT_NE(fz_verify(pipeline.get(), damaged.data(), damaged.size(), nullptr), FZ_OK) << i;
+    damaged[i] = archive[i];
+  }
+  EXPECT_EQ(fz_verify(pipeline.get(), archive.data(), archive.size(), nullptr), FZ_OK);
+  EXPECT_FALSE(refused(archive, archive.size()));
+}
+
+TEST(CDecompress, LimitsAreKept) {
+  const Bytes archive = sampleArchive();
+  Bytes values(sampleField().bytes.size());
+  std::size_t n_bytes = 0;
+  void* memory = nullptr;
+  fz_options options = cpuOptions();
+  options.max_output_bytes = values.size() - 1;
+  const PipelineHandle small_output = decoder(options);
+  // Also where the buffer is too small: nobody should take memory beyond his own limit.
+  for (const std::size_t capacity : {values.size(), std::size_t{0}}) {
+    expectError(fz_decompress(small_output.get(), archive.data(), archive.size(), values.data(),
+                              capacity, &n_bytes, nullptr),
+                FZ_ERROR_LIMIT, "limit");
+    EXPECT_EQ(n_bytes, 0u);
+  }
+  expectError(fz_decompress_alloc(small_output.get(), archive.data(), archive.size(), &memory,
+                                  &n_bytes, nullptr),
+              FZ_ERROR_LIMIT, "limit");
+  expectError(fz_verify(small_output.get(), archive.data(), archive.size(), nullptr),
+              FZ_ERROR_LIMIT, "limit");
+  options.max_output_bytes = values.size();
+  decompressed(decoder(options).get(), archive, values.size());
+
+  const Bytes staged = sampleArchive("cusz");
+  options.max_output_bytes = 0;
+  options.max_memory_bytes = 1;
+  expectError(fz_decompress(decoder(options).get(), staged.data(), staged.size(), values.data(),
+                            values.size(), &n_bytes, nullptr),
+              FZ_ERROR_LIMIT, "");
+}
+
+/// Hands out memory and keeps account of it; refuses after a number of calls.
+struct Account {
+  std::size_t n_allocations = 0;
+  std::size_t n_live_bytes = 0;
+  std::size_t n_allowed = SIZE_MAX;
+
+  static void* allocate(std::size_t n_bytes, std::size_t alignment, void* context) {
+    auto* account = static_cast<Account*>(context);
+    if (account->n_allocations >= account->n_allowed) {
+      return nullptr;
+    }
+    ++account->n_allocations;
+    account->n_live_bytes += n_bytes;
+    return std::aligned_alloc(alignment, (n_bytes + alignment - 1) / alignment * alignment);
+  }
+  static void release(void* memory, std::size_t n_bytes, void* context) {
+    static_cast<Account*>(context)->n_live_bytes -= n_bytes;
+    std::free(memory);
+  }
+  fz_allocator hooks() { return {&allocate, &release, this}; }
+};
+
+TEST(CAllocator, GivesWorkingMemoryAndResultsAndGetsAllBack) {
+  Account account;
+  fz_options options = cpuOptions();
+  options.allocator = account.hooks();
+  const Bytes& values = sampleField().bytes;
+  {
+    const PipelineHandle pipeline = fromPreset("cusz", options);
+    void* archive = nullptr;
+    std::size_t n_archive_bytes = 0;
+    ASSERT_EQ(fz_compress_alloc(pipeline.get(), values.data(), values.size(), &archive,
+                                &n_archive_bytes, nullptr),
+              FZ_OK)
+        << fz_last_error();
+    const auto* bytes = static_cast<const std::uint8_t*>(archive);
+    EXPECT_EQ(Bytes(bytes, bytes + n_archive_bytes), sampleArchive("cusz"));
+    EXPECT_GE(account.n_allocations, 2u);
+    void* decoded = nullptr;
+    std::size_t n_bytes = 0;
+    ASSERT_EQ(
+        fz_decompress_alloc(pipeline.get(), archive, n_archive_bytes, &decoded, &n_bytes, nullptr),
+        FZ_OK)
+        << fz_last_error();
+    ASSERT_EQ(n_bytes, values.size());
+    const std::size_t n_before = account.n_live_bytes;
+    fz_release(pipeline.get(), decoded, n_bytes);
+    EXPECT_EQ(n_before - account.n_live_bytes, n_bytes);
+    fz_release(pipeline.get(), archive, n_archive_bytes);
+    EXPECT_GT(account.n_live_bytes, 0u);  // the pipeline's own
+  }
+  EXPECT_EQ(account.n_live_bytes, 0u);
+}
+
+TEST(CAllocator, WithoutMemoryEveryCallFailsCleanlyAndWorksLater) {
+  const Bytes& values = sampleField().bytes;
+  const Bytes wanted = sampleArchive("cusz");
+  bool was_refused = true;
+  for (std::size_t n_allowed = 0; was_refused && n_allowed < 100; ++n_allowed) {
+    Account account;
+    account.n_allowed = n_allowed;
+    fz_options options = cpuOptions();
+    options.allocator = account.hooks();
+    {
+      fz_pipeline* made = nullptr;
+      ASSERT_EQ(fz_pipeline_from_preset("cusz", &options, &made), FZ_OK) << fz_last_error();
+      const PipelineHandle pipeline(made);
+      void* memory = nullptr;
+      std::size_t n_bytes = 0;
+      const fz_status status = fz_compress_alloc(pipeline.get(), values.data(), values.size(),
+                                                 &memory, &n_bytes, nullptr);
+      was_refused = status != FZ_OK;
+      if (was_refused) {
+        EXPECT_EQ(status, FZ_ERROR_OUT_OF_MEMORY) << n_allowed << ": " << fz_last_error();
+        EXPECT_EQ(memory, nullptr);
+        account.n_allowed = SIZE_MAX;
+        EXPECT_EQ(compressed(pipeline.get(), values), wanted);
+      }
+      fz_release(pipeline.get(), memory, n_bytes);
+    }
+    EXPECT_EQ(account.n_live_bytes, 0u) << n_allowed;
+  }
+  EXPECT_FALSE(was_refused);
+}
+
+TEST(CAllocator, WithoutOneTheLibraryHandsOverItsOwnMemory) {
+  const PipelineHandle pipeline = fromPreset("pfpl", cpuOptions());
+  const Bytes& values = sampleField().bytes;
+  void* archive = nullptr;
+  std::size_t n_archive_bytes = 0;
+  ASSERT_EQ(fz_compress_alloc(pipeline.get(), values.data(), values.size(), &archive,
+                              &n_archive_bytes, nullptr),
+            FZ_OK);
+  // The archive is the caller's: later calls and the end of other pipelines do not touch it.
+  compressed(pipeline.get(), Bytes(values.size()));
+  const auto* bytes = static_cast<const std::uint8_t*>(archive);
+  EXPECT_EQ(Bytes(bytes, bytes + n_archive_bytes), sampleArchive("pfpl"));
+  fz_release(pipeline.get(), archive, n_archive_bytes);
+}
+
+TEST(CThreads, HandlesInManyThreadsGiveTheSameBytes) {
+  const Bytes& values = sampleField().bytes;
+  const Bytes wanted = sampleArchive();
+  std::atomic<int> n_wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      fz_options options = cpuOptions();
+      options.n_threads = 2;
+      for (int round = 0; round < 10; ++round) {
+        const PipelineHandle pipeline = fromPreset("cuszp2", options);
+        const Bytes archive = compressed(pipeline.get(), values);
+        n_wrong += archive != wanted ? 1 : 0;
+        // Every thread also fails, and reads its own message.
+        fz_pipeline* made = nullptr;
+        const std::string name = "nosuch" + std::to_string(t);
+        n_wrong += fz_pipeline_from_preset(name.c_str(), &options, &made) == FZ_OK ? 1 : 0;
+        n_wrong += std::strstr(fz_last_error(), name.c_str()) == nullptr ? 1 : 0;
+        n_wrong += fz_verify(pipeline.get(), archive.data(), archive.size(), nullptr) != FZ_OK;
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(n_wrong, 0);
+}
+
+}  // namespace
+}  // namespace fz::test

@@ -1,0 +1,101 @@
+! The module against the header, and the calls that the example leaves out.
+program fortran_test
+  use, intrinsic :: iso_c_binding
+  use fz
+  implicit none
+  interface
+    function layout_param() bind(C) result(n)
+      import :: c_size_t
+      integer(c_size_t) :: n
+    end function
+    function layout_allocator() bind(C) result(n)
+      import :: c_size_t
+      integer(c_size_t) :: n
+    end function
+    function layout_options() bind(C) result(n)
+      import :: c_size_t
+      integer(c_size_t) :: n
+    end function
+    function layout_archive_info() bind(C) result(n)
+      import :: c_size_t
+      integer(c_size_t) :: n
+    end function
+    subroutine layout_fill(options, info) bind(C)
+      import :: fz_options, fz_archive_info
+      type(fz_options), intent(out) :: options
+      type(fz_archive_info), intent(out) :: info
+    end subroutine
+  end interface
+  integer, parameter :: n = 1000
+  real(c_double), target :: values(n), decoded(n)
+  integer(c_int8_t), target :: archive(100000), again(100000)
+  character(*), parameter :: toml = '[[stage]]'//new_line('a')//'name = "q"'//new_line('a')// &
+    'type = "Quantizer"'//new_line('a')//'input_type = "float64"'//new_line('a')// &
+    'code_type = "uint32"'//new_line('a')//'error_bound = 0.5'//new_line('a')// &
+    'error_bound_mode = "ABS"'//new_line('a')
+  type(fz_param) :: param
+  type(fz_allocator) :: allocator
+  type(fz_options) :: options
+  type(fz_archive_info) :: info
+  type(c_ptr) :: pipeline
+  integer(c_size_t) :: n_bytes, archive_bytes, again_bytes
+  integer(c_int32_t) :: status
+  integer :: i
+
+  call expect(c_sizeof(param) == layout_param(), 'fz_param')
+  call expect(c_sizeof(allocator) == layout_allocator(), 'fz_allocator')
+  call expect(c_sizeof(options) == layout_options(), 'fz_options')
+  call expect(c_sizeof(info) == layout_archive_info(), 'fz_archive_info')
+  call layout_fill(options, info)
+  call expect(all([int(options%struct_size), options%type, options%backend, options%memory, &
+    options%device, options%bound_mode, options%fusion, int(options%error_bound), &
+    int(options%dims), int(options%n_threads), int(options%max_output_bytes), &
+    int(options%max_memory_bytes), int(options%n_params)] == [(i, i=1, 15)]), 'fields of options')
+  call expect(all([int(info%struct_size), info%version_major, info%version_minor, info%type, &
+    info%n_dims, int(info%dims), int(info%original_bytes), int(info%header_bytes), &
+    int(info%payload_bytes), int(info%archive_bytes), info%has_bound, info%bound_mode, &
+    int(info%bound_requested), int(info%bound_absolute), info%is_lossless, info%has_checksums, &
+    info%n_stages, info%n_segments] == [(i, i=1, 20)]), 'fields of info')
+
+  values = [(0.25d0*i, i=1, n)]
+  n_bytes = c_sizeof(values)
+  call expect(fz_options_init(options, c_sizeof(options)) == FZ_OK, 'options')
+  call expect(options%type == FZ_TYPE_UNKNOWN .and. options%device == -1, 'defaults')
+  options%backend = FZ_BACKEND_CPU
+  call expect(fz_pipeline_from_toml(toml, options, pipeline) == FZ_OK, 'toml')
+  call expect(fz_compress(pipeline, c_loc(values), n_bytes, c_loc(archive), c_sizeof(archive), &
+    archive_bytes, c_null_ptr) == FZ_OK, 'compress')
+  call fz_pipeline_destroy(pipeline)
+
+  call expect(fz_pipeline_from_archive(c_loc(archive), archive_bytes, options, pipeline) == FZ_OK, &
+    'archive')
+  call expect(fz_compress(pipeline, c_loc(values), n_bytes, c_loc(again), c_sizeof(again), &
+    again_bytes, c_null_ptr) == FZ_OK, 'compress again')
+  call expect(again_bytes == archive_bytes, 'length again')
+  call expect(all(again(1:archive_bytes) == archive(1:archive_bytes)), 'bytes again')
+  call fz_pipeline_destroy(pipeline)
+
+  call expect(fz_pipeline_for_decoding(options, pipeline) == FZ_OK, 'decoder')
+  call expect(fz_verify(pipeline, c_loc(archive), archive_bytes, c_null_ptr) == FZ_OK, 'verify')
+  call expect(fz_decompress(pipeline, c_loc(archive), archive_bytes, c_loc(decoded), n_bytes, &
+    n_bytes, c_null_ptr) == FZ_OK, 'decompress')
+  call expect(all(abs(values - decoded) <= 0.5d0), 'bound')
+  call fz_pipeline_destroy(pipeline)
+
+  status = fz_pipeline_from_preset('nosuch', options, pipeline)
+  call expect(status == FZ_ERROR_INVALID_ARGUMENT, 'status of an unknown preset')
+  call expect(fz_status_name(status) == 'invalid argument', 'name of a status')
+  call expect(index(fz_last_error(), "no preset 'nosuch'") > 0, 'message')
+
+contains
+
+  subroutine expect(holds, what)
+    logical, intent(in) :: holds
+    character(*), intent(in) :: what
+    if (.not. holds) then
+      print '(4a)', 'not so: ', what, ' ', fz_last_error()
+      error stop
+    end if
+  end subroutine expect
+
+end program fortran_test

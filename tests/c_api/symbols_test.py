@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""What libfz_c.so shows and calls: the functions of fz.h under their version, and nothing that ends
+the process.
+
+Usage: symbols_test.py LIBRARY HEADER VERSION_SCRIPT
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+VERSION = "FZ_0.1"
+ENDS_OR_PRINTS = {"exit", "_exit", "_Exit", "quick_exit", "abort", "printf", "puts", "putchar"}
+
+
+def output(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def symbols(library: str, which: str) -> set[str]:
+    """The last column of nm: name, name@version or name@@version."""
+    lines = output("nm", "--dynamic", which, library).splitlines()
+    return {line.split()[-1] for line in lines}
+
+
+def main() -> None:
+    library, header, script = sys.argv[1:]
+    declared = set(re.findall(r"^FZ_API [^;(]*?(\w+)\(", Path(header).read_text(), re.M))
+    assert len(declared) > 30, declared
+    exported = symbols(library, "--defined-only") - {VERSION}
+    wanted = {f"{name}@@{VERSION}" for name in declared}
+    assert exported == wanted, exported ^ wanted
+    listed = set(re.findall(r"^\s+(fz_\w+);", Path(script).read_text(), re.M))
+    assert listed == declared, listed ^ declared
+
+    called = {name.split("@")[0] for name in symbols(library, "--undefined-only")}
+    assert not called & ENDS_OR_PRINTS, called & ENDS_OR_PRINTS
+
+    dynamic = output("objdump", "-p", library)
+    assert re.search(r"SONAME\s+libfz_c\.so\.0$", dynamic, re.M), dynamic
+    print(f"{len(exported)} functions, all of {VERSION}")
+
+
+main()
