@@ -14,7 +14,7 @@ file(RENAME ${WORK_DIR}/first ${WORK_DIR}/moved)
 set(prefix ${WORK_DIR}/moved)
 
 # What is installed must not know where it was built or first installed.
-file(GLOB_RECURSE texts ${prefix}/*.cmake ${prefix}/*.pc ${prefix}/*.h)
+file(GLOB_RECURSE texts ${prefix}/*.cmake ${prefix}/*.pc ${prefix}/*.h ${prefix}/*.f90)
 foreach(text IN LISTS texts)
   file(READ ${text} content)
   foreach(place ${BUILD_DIR} ${WORK_DIR}/first ${CONSUMER_DIR})
@@ -43,3 +43,27 @@ foreach(module fz fzgpumodules)
       -Wl,-rpath,${prefix}/${LIBDIR})
   run(${program})
 endforeach()
+
+if(NOT C_API OR NOT CC)
+  return()
+endif()
+set(dir ${WORK_DIR}/c)
+run(${CMAKE_COMMAND} -S ${C_CONSUMER_DIR} -B ${dir} -G ${GENERATOR} -D CMAKE_C_COMPILER=${CC}
+    -D CMAKE_PREFIX_PATH=${prefix} -D EXAMPLES_DIR=${EXAMPLES_DIR})
+run(${CMAKE_COMMAND} --build ${dir})
+run(${dir}/c_consumer)
+
+execute_process(COMMAND ${PKG_CONFIG} --cflags --libs fz-c
+                OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
+separate_arguments(flags UNIX_COMMAND "${flags}")
+set(run_path -Wl,-rpath,${prefix}/${LIBDIR})
+run(${CC} -std=c99 ${EXAMPLES_DIR}/c_api.c -o ${WORK_DIR}/c_pkg_config ${flags} -lm ${run_path})
+run(${WORK_DIR}/c_pkg_config)
+if(FC)
+  run(${dir}/fortran_consumer)
+  execute_process(COMMAND ${PKG_CONFIG} --variable=fortran_module fz-c OUTPUT_VARIABLE module
+                  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  run(${FC} -J ${WORK_DIR} ${module} ${EXAMPLES_DIR}/fortran_api.f90
+      -o ${WORK_DIR}/fortran_pkg_config ${flags} ${run_path})
+  run(${WORK_DIR}/fortran_pkg_config)
+endif()
