@@ -17,7 +17,7 @@ DEMO_OUT ?=
 BUILD := build/$(PRESET)
 CCACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
-SOURCES = $(shell git ls-files '*.h' '*.cc' '*.cpp' '*.cu' '*.cuh')
+SOURCES = $(shell git ls-files '*.h' '*.c' '*.cc' '*.cpp' '*.cu' '*.cuh')
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo test asan bench install format lint clean
