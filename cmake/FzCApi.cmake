@@ -28,6 +28,9 @@ target_include_directories(fz_c INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR
                                           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(fz_c PRIVATE $<BUILD_INTERFACE:fz>)
 target_link_options(fz_c PRIVATE LINKER:--version-script=${version_script})
+if(BUILD_SHARED_LIBS)  # then it needs libfz.so, which is installed beside it
+  set_target_properties(fz_c PROPERTIES INSTALL_RPATH "$ORIGIN")
+endif()
 if(NOT FZ_SANITIZE)  # whose functions come with the program
   target_link_options(fz_c PRIVATE LINKER:--no-undefined)
 endif()
