@@ -1,0 +1,336 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "report/colour_map.h"
+#include "report/figures.h"
+#include "report/plot.h"
+#include "report/png.h"
+#include "report/text.h"
+
+namespace fz::report {
+
+namespace {
+
+constexpr std::array<const char*, 3> kAxisNames = {"x", "y", "z"};
+constexpr std::uint8_t kBeyondIndex = kMapColours;
+constexpr std::uint8_t kNothingIndex = kMapColours + 1;
+constexpr Rgb kBeyondColour = {255, 0, 255};
+
+/// What one picture of a slice shows.
+struct Panel {
+  std::string title;        ///< HTML
+  std::string description;  ///< plain text
+  const std::vector<double>* values = nullptr;
+  const std::vector<Rgb>* map = nullptr;
+  Axis scale;                 ///< of the colours
+  double unit = 1.0;          ///< a pixel's value times this is on the scale
+  bool marks_beyond = false;  ///< values outside the scale break the bound
+};
+
+std::string dataUri(const Slice& slice, const Panel& panel) {
+  IndexedImage image{slice.width, slice.height, {}, *panel.map, kNothingIndex};
+  image.palette.push_back(kBeyondColour);
+  image.palette.push_back({255, 255, 255});
+  image.pixels.reserve(slice.width * slice.height);
+  for (std::size_t row = slice.height; row-- > 0;) {
+    for (std::size_t column = 0; column < slice.width; ++column) {
+      const std::size_t i = row * slice.width + column;
+      const double value = (*panel.values)[i];
+      if (slice.content[i] != Content::kValue) {
+        image.pixels.push_back(kNothingIndex);
+      } else if (panel.marks_beyond && std::fabs(value) > kBeyond) {
+        image.pixels.push_back(kBeyondIndex);
+      } else {
+        const double part = std::clamp(panel.scale.position(value * panel.unit), 0.0, 1.0);
+        image.pixels.push_back(
+            static_cast<std::uint8_t>(std::lround(part * static_cast<double>(kMapColours - 1))));
+      }
+    }
+  }
+  return "data:image/png;base64," + base64(encodePng(image));
+}
+
+/// The colours of a map as stops of a gradient.
+std::string gradient(const std::vector<Rgb>& map, const std::string& id) {
+  constexpr std::size_t kStops = 32;
+  std::string svg = fmt::format("<linearGradient id=\"{}\">", id);
+  for (std::size_t i = 0; i <= kStops; ++i) {
+    svg +=
+        fmt::format("<stop offset=\"{:.5f}\" stop-color=\"{}\"/>", static_cast<double>(i) / kStops,
+                    hexColour(map[i * (map.size() - 1) / kStops]));
+  }
+  return svg + "</linearGradient>";
+}
+
+/// Geometry of a picture with its axes and its colour bar, in units of the SVG.
+constexpr double kPanelWidth = 360;
+constexpr double kLeft = 40;
+constexpr double kRight = 14;
+constexpr double kTop = 6;
+constexpr double kBarHeight = 10;
+
+std::string panelAxes(const Slice& slice, double image_width, double image_height) {
+  std::string svg;
+  const double bottom = kTop + image_height;
+  const auto indexAxis = [&](std::size_t k) {
+    return Axis{-0.5, static_cast<double>(slice.extents[k]) - 0.5, false, ""};
+  };
+  for (const Tick& tick : ticksOf(indexAxis(0), 5, true).ticks) {
+    const double x = kLeft + indexAxis(0).position(tick.value) * image_width;
+    svg += fmt::format(
+        "<path class=\"tick\" d=\"M{0:.2f} {1:.2f}v4\"/><text x=\"{0:.2f}\" y=\"{2:.2f}\" "
+        "text-anchor=\"middle\">{3}</text>",
+        x, bottom, bottom + 15, tick.text);
+  }
+  const int n_wanted = image_height > 120 ? 5 : 2;
+  for (const Tick& tick : ticksOf(indexAxis(1), n_wanted, true).ticks) {
+    const double y = bottom - indexAxis(1).position(tick.value) * image_height;
+    svg += fmt::format(
+        "<path class=\"tick\" d=\"M{0:.2f} {1:.2f}h-4\"/><text x=\"{2:.2f}\" y=\"{3:.2f}\" "
+        "text-anchor=\"end\">{4}</text>",
+        kLeft, y, kLeft - 6, y + 4, tick.text);
+  }
+  const auto label = [&](std::size_t k) {
+    const std::string factor = ticksOf(indexAxis(k), 5, true).factor;
+    return std::string(kAxisNames[slice.axes[k]]) +
+           (factor.empty() ? "" : " (&#215;&#8239;" + factor + ")");
+  };
+  svg +=
+      fmt::format("<text class=\"axis\" x=\"{:.2f}\" y=\"{:.2f}\" text-anchor=\"middle\">{}</text>",
+                  kLeft + image_width / 2, bottom + 29, label(0));
+  return svg + fmt::format(
+                   "<text class=\"axis\" transform=\"rotate(-90 9 {0:.2f})\" x=\"9\" "
+                   "y=\"{0:.2f}\" text-anchor=\"middle\">{1}</text>",
+                   kTop + image_height / 2, label(1));
+}
+
+std::string colourBar(const Panel& panel, const std::string& id, double y, double width) {
+  std::string svg = gradient(*panel.map, id) +
+                    fmt::format(
+                        "<rect class=\"outline\" x=\"{}\" y=\"{:.2f}\" width=\"{:.2f}\" "
+                        "height=\"{}\" fill=\"url(#{})\"/>",
+                        kLeft, y, width, kBarHeight, id);
+  const Ticks ticks = ticksOf(panel.scale, 4);
+  for (const Tick& tick : ticks.ticks) {
+    const double x = kLeft + panel.scale.position(tick.value) * width;
+    svg += fmt::format(
+        "<path class=\"tick\" d=\"M{0:.2f} {1:.2f}v4\"/><text x=\"{0:.2f}\" y=\"{2:.2f}\" "
+        "text-anchor=\"middle\">{3}</text>",
+        x, y + kBarHeight, y + kBarHeight + 15, tick.text);
+  }
+  return svg + fmt::format(
+                   "<text class=\"axis\" x=\"{:.2f}\" y=\"{:.2f}\" text-anchor=\"middle\">{}{}"
+                   "</text>",
+                   kLeft + width / 2, y + kBarHeight + 30, panel.scale.label,
+                   ticks.factor.empty() ? "" : " (&#215;&#8239;" + ticks.factor + ")");
+}
+
+std::string drawPanel(const Slice& slice, const Panel& panel, const std::string& id) {
+  const double width = kPanelWidth - kLeft - kRight;
+  const double aspect =
+      static_cast<double>(slice.extents[1]) / static_cast<double>(slice.extents[0]);
+  const double height = width * std::clamp(aspect, 0.3, 1.25);
+  const double bar_y = kTop + height + 38;
+  return fmt::format(
+      "<figure><figcaption>{0}</figcaption><svg class=\"plot\" viewBox=\"0 0 {1} {2:.0f}\" "
+      "role=\"img\" aria-label=\"{3}\"><defs><pattern id=\"{4}h\" width=\"6\" height=\"6\" "
+      "patternUnits=\"userSpaceOnUse\"><rect class=\"nothing\" width=\"6\" height=\"6\"/><path "
+      "class=\"hatch\" d=\"M0 6L6 0M-1 1L1 -1M5 7L7 5\"/></pattern></defs><rect x=\"{5}\" "
+      "y=\"{6}\" width=\"{7:.2f}\" height=\"{8:.2f}\" fill=\"url(#{4}h)\"/><image x=\"{5}\" "
+      "y=\"{6}\" width=\"{7:.2f}\" height=\"{8:.2f}\" preserveAspectRatio=\"none\" "
+      "href=\"{9}\"/><rect class=\"outline\" fill=\"none\" x=\"{5}\" y=\"{6}\" "
+      "width=\"{7:.2f}\" height=\"{8:.2f}\"/>{10}{11}</svg></figure>",
+      panel.title, kPanelWidth, bar_y + kBarHeight + 36, escapeHtml(panel.description), id, kLeft,
+      kTop, width, height, dataUri(slice, panel), panelAxes(slice, width, height),
+      colourBar(panel, id + "c", bar_y, width));
+}
+
+std::string sliceName(const Slice& slice) {
+  return slice.is_whole
+             ? std::string()
+             : fmt::format(" at {} = {}", kAxisNames[slice.fixed_axis], slice.fixed_index);
+}
+
+Panel errorPanel(const Slice& slice, const ErrorScale& scale) {
+  Panel panel;
+  panel.title = "Error";
+  panel.values = &slice.error;
+  panel.map = &divergingMap();
+  panel.marks_beyond = true;
+  const bool is_absolute = scale.isAbsolute() && scale.bound() > 0.0;
+  panel.unit = is_absolute ? scale.bound() : 1.0;
+  panel.scale = {-panel.unit, panel.unit, false,
+                 is_absolute        ? "x &#8722; x&#8242;, from &#8722;bound to bound"
+                 : scale.hasBound() ? "(x &#8722; x&#8242;) / (bound of x)"
+                                    : "lossless: every error is 0"};
+  panel.description =
+      fmt::format("Map of the error{}, from minus the bound to the bound", sliceName(slice));
+  return panel;
+}
+
+std::string sliceNotes(const Slice& slice, const Figures& figures, const ColourRange& range) {
+  std::string text;
+  if (slice.is_whole) {
+    text = "The whole field";
+  } else {
+    text = fmt::format("The plane {} = {}", kAxisNames[slice.fixed_axis], slice.fixed_index);
+  }
+  text += ", the first row at the bottom. Original and reconstruction share one colour scale";
+  text += range.is_cut ? ", which leaves out the outermost half percent of values on either side."
+                       : ".";
+  if (slice.values_per_pixel != std::array<std::size_t, 2>{1, 1}) {
+    text += fmt::format(
+        " A pixel stands for {} &#215; {} values: for their mean and, in the map of the error, for "
+        "the largest error.",
+        slice.values_per_pixel[0], slice.values_per_pixel[1]);
+  }
+  const Summary& summary = figures.summary;
+  if (summary.n_valid < summary.n_values) {
+    text += " Hatched: no number (NaN, infinite" +
+            (summary.fill ? fmt::format(", or the fill value {}", roundNumber(*summary.fill))
+                          : std::string()) +
+            ").";
+  }
+  if (figures.histograms.n_above + figures.histograms.n_below > 0) {
+    text += " Magenta: beyond the bound.";
+  }
+  return text;
+}
+
+std::string drawSlice(const Input& input, const Figures& figures) {
+  const Slice& slice = *figures.slice;
+  const ColourRange range = colourRange(slice);
+  const ErrorScale scale(input.check.rule);
+  Panel original{"Original x",
+                 fmt::format("Map of the original{}", sliceName(slice)),
+                 &slice.original,
+                 &sequentialMap(),
+                 widened(range.low, range.high, "value"),
+                 1.0,
+                 false};
+  Panel decoded = original;
+  decoded.title = "Reconstruction x&#8242;";
+  decoded.description = fmt::format("Map of the reconstruction{}", sliceName(slice));
+  decoded.values = &slice.decoded;
+  return "<div class=\"three\">" + drawPanel(slice, original, "po") +
+         drawPanel(slice, decoded, "pd") + drawPanel(slice, errorPanel(slice, scale), "pe") +
+         "</div><p class=\"small\">" + sliceNotes(slice, figures, range) + "</p>";
+}
+
+using Column = Series::Column;
+
+/// The area between the smallest and the largest of each column, or a line where they are one.
+void drawBand(Plot& plot,
+              const Series& series,
+              double Column::*low,
+              double Column::*high,
+              const std::string& css) {
+  const bool is_line = series.columns.size() == series.end - series.begin;
+  Points upper;
+  Points lower;
+  const auto flush = [&] {
+    if (!is_line && !upper.empty()) {
+      Points outline = upper;
+      outline.insert(outline.end(), lower.rbegin(), lower.rend());
+      plot.area(outline, css + " band");
+    }
+    plot.line(upper, css);
+    if (!is_line) {
+      plot.line(lower, css);
+    }
+    upper.clear();
+    lower.clear();
+  };
+  for (const Column& column : series.columns) {
+    if (column.n_valid == 0) {
+      flush();
+      continue;
+    }
+    const auto at = static_cast<double>(column.begin);
+    upper.push_back({at, std::clamp(column.*high, -1e300, 1e300)});
+    lower.push_back({at, std::clamp(column.*low, -1e300, 1e300)});
+  }
+  flush();
+  if (series.columns.size() == 1 && series.columns[0].n_valid > 0) {
+    plot.marker(static_cast<double>(series.columns[0].begin), series.columns[0].*low,
+                css + " solid", "");
+  }
+}
+
+Plot seriesPlot(const Series& series, Axis y) {
+  Axis x = widened(static_cast<double>(series.begin), static_cast<double>(series.end - 1), "index");
+  Plot plot(std::move(x), std::move(y));
+  plot.setIntegerX();
+  return plot;
+}
+
+Axis valueAxis(const Series& series) {
+  double low = HUGE_VAL;
+  double high = -HUGE_VAL;
+  for (const Column& column : series.columns) {
+    if (column.n_valid > 0) {
+      low = std::min({low, column.original_low, column.decoded_low});
+      high = std::max({high, column.original_high, column.decoded_high});
+    }
+  }
+  return low <= high ? widened(low, high, "value") : widened(0.0, 0.0, "value");
+}
+
+std::string drawValues(const Series& series, const char* title, const char* description) {
+  Plot plot = seriesPlot(series, valueAxis(series));
+  drawBand(plot, series, &Column::original_low, &Column::original_high, "l1");
+  drawBand(plot, series, &Column::decoded_low, &Column::decoded_high, "l2");
+  return fmt::format("<figure><figcaption>{}</figcaption>{}{}</figure>", title,
+                     plot.svg(description),
+                     legend({{"l1", "original x"}, {"l2", "reconstruction x&#8242;"}}));
+}
+
+std::string drawSeries(const Input& input, const Figures& figures) {
+  const Series& series = *figures.series;
+  const ErrorScale scale(input.check.rule);
+  std::string html = "<div class=\"three\">" +
+                     drawValues(series, "Values", "Original and reconstruction over the index");
+  if (figures.detail) {
+    html += drawValues(*figures.detail, "Detail from the middle",
+                       "A short part of original and reconstruction");
+  }
+  double largest = 1.0;
+  for (const Column& column : series.columns) {
+    const double size = std::max(std::fabs(column.error_low), std::fabs(column.error_high));
+    largest = std::isfinite(size) ? std::max(largest, size) : largest;
+  }
+  Plot plot = seriesPlot(series, {-1.15 * largest, 1.15 * largest, false,
+                                  scale.hasBound() ? "error / bound" : "error"});
+  drawBand(plot, series, &Column::error_low, &Column::error_high, "l4");
+  if (scale.hasBound()) {
+    plot.horizontalLine(1.0, "bound", "bound");
+    plot.horizontalLine(-1.0, "bound", "");
+  }
+  html += "<figure><figcaption>Error</figcaption>" +
+          plot.svg("Error over the index, in units of the bound") + "</figure></div>";
+  if (series.columns.size() < series.end - series.begin) {
+    html += fmt::format(
+        "<p class=\"small\">The {} values are drawn in {} columns, each from the smallest to the "
+        "largest value in it, so that no error is hidden.</p>",
+        groupedNumber(series.end - series.begin), series.columns.size());
+  }
+  return html;
+}
+
+}  // namespace
+
+std::string drawField(const Input& input, const Figures& figures) {
+  if (figures.slice) {
+    return drawSlice(input, figures);
+  }
+  if (figures.series && figures.summary.n_valid > 0) {
+    return drawSeries(input, figures);
+  }
+  return figures.summary.n_values == 0
+             ? "<p>The field is empty: there is nothing to draw.</p>"
+             : "<p>The field holds no finite values: there is nothing to draw.</p>";
+}
+
+}  // namespace fz::report
