@@ -112,7 +112,7 @@ std::string colourBar(const Panel& panel, const std::string& id, double y, doubl
                         "<rect class=\"outline\" x=\"{}\" y=\"{:.2f}\" width=\"{:.2f}\" "
                         "height=\"{}\" fill=\"url(#{})\"/>",
                         kLeft, y, width, kBarHeight, id);
-  const Ticks ticks = ticksOf(panel.scale, 4);
+  const Ticks ticks = ticksOf(panel.scale, 6);
   for (const Tick& tick : ticks.ticks) {
     const double x = kLeft + panel.scale.position(tick.value) * width;
     svg += fmt::format(
@@ -170,6 +170,17 @@ Panel errorPanel(const Slice& slice, const ErrorScale& scale) {
   return panel;
 }
 
+std::string missingNote(const Summary& summary) {
+  std::string kinds;
+  const auto add = [&](std::size_t n, const std::string& kind) {
+    kinds += n == 0 ? "" : (kinds.empty() ? "" : ", ") + kind;
+  };
+  add(summary.n_nan, "NaN");
+  add(summary.n_infinity, "infinite");
+  add(summary.n_fill, "the fill value " + roundNumber(summary.fill.value_or(0.0)));
+  return kinds.empty() ? "" : " Hatched: no number (" + kinds + ").";
+}
+
 std::string sliceNotes(const Slice& slice, const Figures& figures, const ColourRange& range) {
   std::string text;
   if (slice.is_whole) {
@@ -186,13 +197,7 @@ std::string sliceNotes(const Slice& slice, const Figures& figures, const ColourR
         "the largest error.",
         slice.values_per_pixel[0], slice.values_per_pixel[1]);
   }
-  const Summary& summary = figures.summary;
-  if (summary.n_valid < summary.n_values) {
-    text += " Hatched: no number (NaN, infinite" +
-            (summary.fill ? fmt::format(", or the fill value {}", roundNumber(*summary.fill))
-                          : std::string()) +
-            ").";
-  }
+  text += missingNote(figures.summary);
   if (figures.histograms.n_above + figures.histograms.n_below > 0) {
     text += " Magenta: beyond the bound.";
   }
@@ -231,14 +236,11 @@ void drawBand(Plot& plot,
   Points upper;
   Points lower;
   const auto flush = [&] {
-    if (!is_line && !upper.empty()) {
-      Points outline = upper;
-      outline.insert(outline.end(), lower.rbegin(), lower.rend());
-      plot.area(outline, css + " band");
-    }
-    plot.line(upper, css);
-    if (!is_line) {
-      plot.line(lower, css);
+    if (is_line) {
+      plot.line(upper, css);
+    } else if (!upper.empty()) {
+      upper.insert(upper.end(), lower.rbegin(), lower.rend());
+      plot.area(upper, css + " band");
     }
     upper.clear();
     lower.clear();

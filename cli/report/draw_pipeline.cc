@@ -15,7 +15,7 @@ constexpr double kNodeHeight = 40;
 constexpr double kColumnGap = 20;
 constexpr double kRowGap = 34;
 constexpr double kMargin = 8;
-constexpr double kSegmentWidth = 116;
+constexpr double kSegmentWidth = 124;
 
 /// Where everything stands: levels downwards, the stages of a level side by side, segments in a
 /// last row, those of early stages to the right of all stages so that no line crosses a box.
@@ -82,8 +82,8 @@ std::string drawBox(const Box& box,
       "height=\"{4}\" rx=\"6\"/><text class=\"head\" x=\"{5:.1f}\" y=\"{7:.1f}\" "
       "text-anchor=\"middle\">{8}</text><text x=\"{5:.1f}\" y=\"{9:.1f}\" "
       "text-anchor=\"middle\">{10}</text></g>",
-      box.css, box.x - box.width / 2, box.y, box.width, kNodeHeight, box.x, title, box.y + 17, head,
-      box.y + 32, line);
+      box.css, box.x - box.width / 2, box.y, box.width, kNodeHeight, box.x, title,
+      box.y + (line.empty() ? 25 : 17), head, box.y + 32, line);
 }
 
 std::string drawEdge(double from_x, double from_y, double to_x, double to_y) {

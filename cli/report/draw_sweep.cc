@@ -28,7 +28,9 @@ std::string drawCurve(const Input& input, const Sweep& sweep) {
       std::minmax_element(drawn.begin(), drawn.end(),
                           [](const SweepPoint& a, const SweepPoint& b) { return a.psnr < b.psnr; });
   const double room = std::max(1.0, 0.08 * (high->psnr - low->psnr));
-  Plot plot({0.0, drawn.back().bits_per_value * 1.08, false, "bits per value"},
+  const double width = std::max(drawn.back().bits_per_value - drawn.front().bits_per_value, 0.1);
+  Plot plot({std::max(0.0, drawn.front().bits_per_value - 0.2 * width),
+             drawn.back().bits_per_value + 0.1 * width, false, "bits per value"},
             {low->psnr - room, high->psnr + room, false, "PSNR in dB"});
   Points points;
   for (const SweepPoint& point : drawn) {
@@ -40,9 +42,14 @@ std::string drawCurve(const Input& input, const Sweep& sweep) {
     plot.marker(point.bits_per_value, point.psnr, is_own ? "own" : "dot",
                 fmt::format("bound {}, ratio {:.2f}, PSNR {:.2f} dB", point.requested, point.ratio,
                             point.psnr));
-    plot.add(fmt::format("<text class=\"note\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>",
-                         plot.x(point.bits_per_value) + 7, plot.y(point.psnr) + 12,
-                         roundNumber(point.requested, 3) + (is_own ? " (this archive)" : "")));
+    // Next to the point, on the side where there is room.
+    const bool is_right = plot.x(point.bits_per_value) > 0.65 * plot.size().width;
+    plot.add(
+        fmt::format("<text class=\"note\" text-anchor=\"{}\" x=\"{:.1f}\" "
+                    "y=\"{:.1f}\">{}</text>",
+                    is_right ? "end" : "start", plot.x(point.bits_per_value) + (is_right ? -8 : 8),
+                    plot.y(point.psnr) + (is_right ? -4 : 12),
+                    roundNumber(point.requested, 3) + (is_own ? " (this archive)" : "")));
   }
   return plot.svg("Rate-distortion curve: PSNR over bits per value, one point for each bound");
 }
@@ -63,7 +70,7 @@ std::string sweepTable(const Input& input, const Sweep& sweep) {
     html += fmt::format(
         "<td>{:.3f}</td><td>{:.4f}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.3f}</td><td>{:.3f}"
         "</td></tr>",
-        point.ratio, point.bits_per_value, roundNumber(point.psnr, 6), exactNumber(point.max_error),
+        point.ratio, point.bits_per_value, roundNumber(point.psnr, 5), roundNumber(point.max_error),
         point.n_violations, point.compress_gbs, point.decompress_gbs);
   }
   return html + "</tbody></table></div>";
@@ -82,7 +89,7 @@ std::string drawSweep(const Input& input, const Figures& figures) {
                         groupedNumber(sweep.n_values));
   }
   return fmt::format(
-      "<section><h2>Rate and distortion</h2><div class=\"two\"><figure><figcaption>Bits and "
+      "<section><h2>Rate and distortion</h2><div class=\"split\"><figure><figcaption>Bits and "
       "quality over the bound</figcaption>{}</figure><div>{}<p class=\"small\">{}</p></div></div>"
       "</section>",
       drawCurve(input, sweep), sweepTable(input, sweep), note);

@@ -37,6 +37,7 @@ Json fieldJson(const Input& input, const Figures& figures) {
           {"infinite", s.n_infinity},
           {"fill_value", orNull(s.fill)},
           {"fill", s.n_fill},
+          {"psnr_without_fill", s.valid_psnr},
           {"original", momentsJson(s.original)},
           {"reconstruction", momentsJson(s.decoded)}};
 }

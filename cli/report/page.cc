@@ -63,10 +63,11 @@ std::string tiles(const Input& input, const Figures& figures) {
                is_absolute ? fmt::format("{:.1f} % of the bound",
                                          100.0 * (check.stats.max_error / check.rule.value))
                            : boundHtml(input.info));
-  html += tile("PSNR",
-               std::isfinite(check.stats.psnr) ? fmt::format("{:.1f} dB", check.stats.psnr)
-                                               : roundNumber(check.stats.psnr),
-               fmt::format("NRMSE {}", roundNumber(check.stats.nrmse, 3)));
+  const bool has_fill = figures.summary.fill.has_value();
+  const double psnr = has_fill ? figures.summary.valid_psnr : check.stats.psnr;
+  html += tile("PSNR", std::isfinite(psnr) ? fmt::format("{:.1f} dB", psnr) : roundNumber(psnr),
+               has_fill ? "without the fill value"
+                        : fmt::format("NRMSE {}", roundNumber(check.stats.nrmse, 3)));
   const auto speed = [&](const CallFigures& call) {
     return call.whole_ms > 0.0
                ? roundNumber(

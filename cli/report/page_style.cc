@@ -35,11 +35,14 @@ ul.small{padding-left:1.2rem}
 .three,.two{display:grid;gap:1.6rem 1.8rem}
 .three{grid-template-columns:repeat(auto-fit,minmax(min(100%,19rem),1fr))}
 .two{grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr))}
-.three>*,.two>*{min-width:0}
+.split{display:grid;gap:1.6rem 1.8rem;grid-template-columns:minmax(0,1fr)}
+@media (min-width:60rem){.split{grid-template-columns:minmax(0,2fr) minmax(0,3fr)}}
+.three>*,.two>*,.split>*{min-width:0}
 figure{margin:0;min-width:0}
 figcaption{font-weight:600;margin-bottom:.35rem}
 .two figure+figure{margin-top:1.4rem}
 svg.plot{display:block;width:100%;max-width:34rem;height:auto}
+.split svg.plot{max-width:28rem}
 svg.graph{display:block;width:100%;height:auto}
 svg text{fill:var(--muted);font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;font-variant-numeric:tabular-nums}
 svg text.axis{fill:var(--fg)}
@@ -56,9 +59,10 @@ image{image-rendering:pixelated}
 .l2{stroke:var(--c2);stroke-dasharray:6 3}
 .l3{stroke:var(--c3);stroke-dasharray:2 2.5}
 .l4{stroke:var(--c4);stroke-width:1.2}
-.band{stroke:none;fill-opacity:.3}
+.band{stroke-width:.8;fill-opacity:.3}
 .l1.band,.l1.solid{fill:var(--c1)}
-.l2.band,.l2.solid{fill:var(--c2)}
+.l2.band{fill:none}
+.l2.solid{fill:var(--c2)}
 .l4.band,.l4.solid{fill:var(--c4)}
 .b1{fill:var(--c1);fill-opacity:.45}
 .b4{fill:var(--c4);fill-opacity:.75}
@@ -83,7 +87,8 @@ th,td{padding:.28rem .6rem .28rem 0;vertical-align:top}
 .scroll{overflow-x:auto;max-width:100%}
 .data td{text-align:right;white-space:nowrap}
 .data thead th{text-align:right;vertical-align:bottom;color:var(--muted)}
-.data thead th:first-child,.data td.words{text-align:left}
+.data thead th:first-child,.data .words{text-align:left}
+.data.full{width:100%}
 .data td[colspan]{white-space:normal;text-align:left}
 .bars{width:100%}
 .bars th{font-size:.88rem;width:36%;overflow-wrap:anywhere;line-height:1.25}

@@ -217,7 +217,7 @@ std::string Plot::grid() const {
       (size_.left + size_.width - size_.right) / 2, bottom + 33, label(x_axis_, across));
   const double middle = (size_.top + bottom) / 2;
   return svg + fmt::format(
-                   "<text class=\"axis\" transform=\"rotate(-90 12 {0:.2f})\" x=\"12\" "
+                   "<text class=\"axis\" transform=\"rotate(-90 10 {0:.2f})\" x=\"10\" "
                    "y=\"{0:.2f}\" text-anchor=\"middle\">{1}</text>",
                    middle, label(y_axis_, upwards));
 }

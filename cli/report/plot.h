@@ -37,9 +37,9 @@ Axis widened(double low, double high, std::string label);
 
 /// Where things are drawn, in units of the picture.
 struct PlotSize {
-  double width = 420;
-  double height = 260;
-  double left = 56;
+  double width = 380;
+  double height = 250;
+  double left = 58;
   double right = 14;
   double top = 12;
   double bottom = 44;

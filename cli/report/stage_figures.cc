@@ -127,6 +127,21 @@ void takeDecodeGroups(const std::vector<StageTimingResult>& passes, StageFigures
   }
 }
 
+/// A pipeline's own names of its stages, as configurations give them, become those of the types.
+void nameByType(Pipeline& pipeline, PipelinePerfResult& perf) {
+  for (StageTimingResult& pass : perf.stages) {
+    std::string name;
+    for (const std::string& part : partsOf(pass.name)) {
+      const auto& order = pipeline.getDAG()->getOrder();
+      const auto found = std::find_if(order.begin(), order.end(),
+                                      [&](const DAGNode* node) { return node->name == part; });
+      name +=
+          (name.empty() ? "" : " + ") + (found != order.end() ? (*found)->stage->getName() : part);
+    }
+    pass.name = name;
+  }
+}
+
 PipelinePerfResult runForwards(const Input& input, bool staged, StageFigures& figures) {
   Pipeline pipeline;
   if (staged) {
@@ -146,7 +161,9 @@ PipelinePerfResult runForwards(const Input& input, bool staged, StageFigures& fi
       figures.groups.push_back(std::move(stages));
     }
   }
-  return pipeline.getLastPerfResult();
+  PipelinePerfResult perf = pipeline.getLastPerfResult();
+  nameByType(pipeline, perf);
+  return perf;
 }
 
 PipelinePerfResult runBackwards(const Input& input, bool staged, StageFigures& figures) {

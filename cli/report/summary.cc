@@ -100,6 +100,20 @@ Moments momentsOf(const FieldView& field, const FieldView& original, const Summa
   return moments;
 }
 
+double validPsnr(const FieldView& original, const FieldView& decoded, const Summary& summary) {
+  const double range = summary.original.max - summary.original.min;
+  long double squares = 0;
+  for (std::size_t i = 0; i < original.count() && range > 0.0; ++i) {
+    const double x = original.at(i);
+    if (contentOf(x, summary.fill) == Content::kValue) {
+      const double part = (x - decoded.at(i)) / range;
+      squares += part * part;
+    }
+  }
+  const auto mean = static_cast<double>(squares / static_cast<long double>(summary.n_valid));
+  return -10.0 * std::log10(mean);
+}
+
 }  // namespace
 
 Summary summarize(const FieldView& original, const FieldView& decoded) {
@@ -124,6 +138,7 @@ Summary summarize(const FieldView& original, const FieldView& decoded) {
   }
   summary.original = momentsOf(original, original, summary);
   summary.decoded = momentsOf(decoded, original, summary);
+  summary.valid_psnr = summary.n_valid > 0 ? validPsnr(original, decoded, summary) : 0.0;
   return summary;
 }
 

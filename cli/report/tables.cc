@@ -62,6 +62,7 @@ std::string fieldFacts(const Input& input, const Figures& figures) {
   kept("infinite", input.check.infinity);
   kept("negative zeros", input.check.negative_zero);
   if (s.fill) {
+    facts.add("PSNR in dB without fill", s.valid_psnr);
     facts.add("taken for a fill value",
               fmt::format("{}, {} times", exactNumber(*s.fill), s.n_fill));
   }
@@ -102,8 +103,9 @@ std::string errorFacts(const Input& input) {
 
 std::string stageTable(const Figures& figures) {
   std::string html =
-      "<div class=\"scroll\"><table class=\"data\"><caption>Stages</caption><thead><tr><th "
-      "scope=\"col\">stage<th scope=\"col\">types<th scope=\"col\">settings<th "
+      "<div class=\"scroll\"><table class=\"data full\"><caption>Stages</caption><thead><tr><th "
+      "scope=\"col\">stage<th class=\"words\" scope=\"col\">types<th class=\"words\" "
+      "scope=\"col\">settings<th "
       "scope=\"col\">bytes in<th scope=\"col\">bytes out<th scope=\"col\">compress, ms<th "
       "scope=\"col\">decompress, ms</tr></thead><tbody>";
   const auto bytes = [](const std::optional<std::uint64_t>& n) {
