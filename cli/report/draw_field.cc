@@ -93,9 +93,7 @@ std::string panelAxes(const Slice& slice, double image_width, double image_heigh
         kLeft, y, kLeft - 6, y + 4, tick.text);
   }
   const auto label = [&](std::size_t k) {
-    const std::string factor = ticksOf(indexAxis(k), 5, true).factor;
-    return std::string(kAxisNames[slice.axes[k]]) +
-           (factor.empty() ? "" : " (&#215;&#8239;" + factor + ")");
+    return kAxisNames[slice.axes[k]] + ticksOf(indexAxis(k), 5, true).suffix;
   };
   svg +=
       fmt::format("<text class=\"axis\" x=\"{:.2f}\" y=\"{:.2f}\" text-anchor=\"middle\">{}</text>",
@@ -123,8 +121,7 @@ std::string colourBar(const Panel& panel, const std::string& id, double y, doubl
   return svg + fmt::format(
                    "<text class=\"axis\" x=\"{:.2f}\" y=\"{:.2f}\" text-anchor=\"middle\">{}{}"
                    "</text>",
-                   kLeft + width / 2, y + kBarHeight + 30, panel.scale.label,
-                   ticks.factor.empty() ? "" : " (&#215;&#8239;" + ticks.factor + ")");
+                   kLeft + width / 2, y + kBarHeight + 30, panel.scale.label, ticks.suffix);
 }
 
 std::string drawPanel(const Slice& slice, const Panel& panel, const std::string& id) {
@@ -251,8 +248,8 @@ void drawBand(Plot& plot,
       continue;
     }
     const auto at = static_cast<double>(column.begin);
-    upper.push_back({at, std::clamp(column.*high, -1e300, 1e300)});
-    lower.push_back({at, std::clamp(column.*low, -1e300, 1e300)});
+    upper.push_back({at, std::clamp(column.*high, plot.yAxis().low, plot.yAxis().high)});
+    lower.push_back({at, std::clamp(column.*low, plot.yAxis().low, plot.yAxis().high)});
   }
   flush();
   if (series.columns.size() == 1 && series.columns[0].n_valid > 0) {

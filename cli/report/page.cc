@@ -34,9 +34,13 @@ std::string verdict(const Input& input) {
   const CheckReport& check = input.check;
   if (check.passed()) {
     return fmt::format(
-        "<p class=\"verdict ok\"><span aria-hidden=\"true\">&#10003;</span> Every one of the {} "
-        "values meets <span class=\"rule\">{}</span></p>",
-        groupedNumber(check.n_values), escapeHtml(ruleText(check.rule)));
+        "<p class=\"verdict ok\"><span aria-hidden=\"true\">&#10003;</span> {} <span "
+        "class=\"rule\">{}</span></p>",
+        check.n_values == 0 ? "There are no values that could break"
+        : check.n_values == 1
+            ? "The one value meets"
+            : "Every one of the " + groupedNumber(check.n_values) + " values meets",
+        escapeHtml(ruleText(check.rule)));
   }
   return fmt::format(
       "<p class=\"verdict no\"><span aria-hidden=\"true\">&#10007;</span> {} of {} values break "
@@ -48,7 +52,8 @@ std::string verdict(const Input& input) {
 std::string tiles(const Input& input, const Figures& figures) {
   const CheckReport& check = input.check;
   std::string html = "<dl class=\"tiles\">";
-  html += tile("ratio", fmt::format("{:.2f}", input.info.ratio()),
+  const double ratio = input.info.ratio();
+  html += tile("ratio", ratio >= 1.0 ? fmt::format("{:.2f}", ratio) : roundNumber(ratio, 3),
                fmt::format("{} to {}", roundBytes(input.original.bytes.size()),
                            roundBytes(input.frame.size())));
   if (figures.summary.n_values > 0) {
@@ -63,11 +68,14 @@ std::string tiles(const Input& input, const Figures& figures) {
                is_absolute ? fmt::format("{:.1f} % of the bound",
                                          100.0 * (check.stats.max_error / check.rule.value))
                            : boundHtml(input.info));
-  const bool has_fill = figures.summary.fill.has_value();
-  const double psnr = has_fill ? figures.summary.valid_psnr : check.stats.psnr;
-  html += tile("PSNR", std::isfinite(psnr) ? fmt::format("{:.1f} dB", psnr) : roundNumber(psnr),
-               has_fill ? "without the fill value"
-                        : fmt::format("NRMSE {}", roundNumber(check.stats.nrmse, 3)));
+  const double psnr = figures.summary.valid_psnr;
+  html += tile("PSNR",
+               std::isnan(psnr)      ? "&#8211;"
+               : std::isfinite(psnr) ? fmt::format("{:.1f} dB", psnr)
+                                     : roundNumber(psnr),
+               std::isnan(psnr)       ? "the values have no range"
+               : figures.summary.fill ? "without the fill value"
+                                      : "of the range of finite values");
   const auto speed = [&](const CallFigures& call) {
     return call.whole_ms > 0.0
                ? roundNumber(
@@ -111,7 +119,10 @@ std::string makePage(const Input& input) {
   std::string page = head(input) + "<body>\n<main>\n<header>";
   page += fmt::format("<h1>{}</h1><p class=\"lead\">{}, {}{}, bound {}</p>",
                       nameHtml(input.original_name), dataTypeToString(input.original.type), shape,
-                      axisCount(input.original.dims) > 1 ? "" : " values", boundHtml(input.info));
+                      axisCount(input.original.dims) > 1 ? ""
+                      : input.original.count() == 1      ? " value"
+                                                         : " values",
+                      boundHtml(input.info));
   page += verdict(input) + tiles(input, figures) + "</header>\n";
   page += "<section><h2>Before and after</h2>" + drawField(input, figures) + "</section>\n";
   const std::string distributions = drawHistograms(input, figures) + drawSpectrum(figures);

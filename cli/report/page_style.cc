@@ -30,7 +30,7 @@ ul.small{padding-left:1.2rem}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,9.6rem),1fr));gap:.7rem;margin:1rem 0 0}
 .tile{background:var(--soft);border-radius:8px;padding:.7rem .9rem;min-width:0}
 .tile dt{color:var(--muted);font-size:.85rem}
-.tile dd{margin:0;font-size:1.35rem;font-weight:650;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
+.tile dd{margin:0;font-size:1.25rem;font-weight:650;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
 .tile small{display:block;font-size:.8rem;font-weight:400;color:var(--muted)}
 .three,.two{display:grid;gap:1.6rem 1.8rem}
 .three{grid-template-columns:repeat(auto-fit,minmax(min(100%,19rem),1fr))}

@@ -20,6 +20,13 @@ double scaledDown(double value, int exponent) {
   return value / std::pow(10.0, exponent);
 }
 
+/// value * 10^exponent.
+double scaledUp(double value, int exponent) {
+  constexpr int kSafe = 300;
+  return exponent < -kSafe ? value * std::pow(10.0, exponent + kSafe) * 1e-300
+                           : value * std::pow(10.0, exponent);
+}
+
 int exponentOf(double value) {
   return static_cast<int>(std::floor(std::log10(value)));
 }
@@ -87,26 +94,31 @@ Ticks ticksOf(const Axis& axis, int n_wanted, bool only_integers) {
     return logTicks(axis, n_wanted);
   }
   Ticks result;
-  // From here on in units of the power of ten that the labels leave out.
-  const int magnitude = exponentOf(std::max(std::fabs(axis.low), std::fabs(axis.high)));
+  // Values that share their first digits are shown by what they have beyond the lowest.
+  const double largest = std::max(std::fabs(axis.low), std::fabs(axis.high));
+  const bool has_base = !only_integers && axis.high / 2 - axis.low / 2 < largest * 1e-5;
+  const double base = has_base ? axis.low : 0.0;
+  const double low = axis.low - base;
+  const double high = axis.high - base;
+  const int magnitude = exponentOf(std::max(std::fabs(low), std::fabs(high)));
   const bool has_factor = magnitude > 4 || (magnitude < -2 && !only_integers);
   const int exponent = has_factor ? magnitude : 0;
-  const double low = scaledDown(axis.low, exponent);
-  const double high = scaledDown(axis.high, exponent);
-  double step = roundStep(std::max((high - low) / n_wanted, 1e-15));
+  // From here on in units of the power of ten that the labels leave out.
+  const double first = scaledDown(low, exponent);
+  const double last = scaledDown(high, exponent);
+  double step = roundStep((last - first) / n_wanted);
   step = only_integers ? std::max(scaledDown(1.0, exponent), step) : step;
   const int n_decimals = std::clamp(-exponentOf(step * 1.0001), 0, 9);
-  for (double k = std::ceil(low / step - 1e-6); k * step <= high + step * 1e-6; ++k) {
+  for (double k = std::ceil(first / step - 1e-6); k * step <= last + step * 1e-6; ++k) {
     const double value = k * step;
-    const double back = exponent < -300 ? value * std::pow(10.0, exponent + 300) * 1e-300
-                                        : value * std::pow(10.0, exponent);
-    result.ticks.push_back({back, withMinus(fmt::format("{:.{}f}", value + 0.0, n_decimals))});
-    if (result.ticks.size() > 20) {
-      break;  // a range below the resolution of double
-    }
+    result.ticks.push_back({base + scaledUp(value, exponent),
+                            withMinus(fmt::format("{:.{}f}", value + 0.0, n_decimals))});
+  }
+  if (has_base) {
+    result.suffix += " &#8722; " + withMinus(exactNumber(base));
   }
   if (has_factor) {
-    result.factor = powerOfTen(exponent);
+    result.suffix += " (&#215;&#8239;" + powerOfTen(exponent) + ")";
   }
   return result;
 }
@@ -209,17 +221,14 @@ std::string Plot::grid() const {
         size_.left, y(tick.value), size_.width - size_.right, size_.left - 5, y(tick.value) + 4,
         tick.text);
   }
-  const auto label = [](const Axis& axis, const Ticks& ticks) {
-    return axis.label + (ticks.factor.empty() ? "" : " (&#215;&#8239;" + ticks.factor + ")");
-  };
   svg += fmt::format(
       "<text class=\"axis\" x=\"{:.2f}\" y=\"{:.2f}\" text-anchor=\"middle\">{}</text>",
-      (size_.left + size_.width - size_.right) / 2, bottom + 33, label(x_axis_, across));
+      (size_.left + size_.width - size_.right) / 2, bottom + 33, x_axis_.label + across.suffix);
   const double middle = (size_.top + bottom) / 2;
   return svg + fmt::format(
                    "<text class=\"axis\" transform=\"rotate(-90 10 {0:.2f})\" x=\"10\" "
                    "y=\"{0:.2f}\" text-anchor=\"middle\">{1}</text>",
-                   middle, label(y_axis_, upwards));
+                   middle, y_axis_.label + upwards.suffix);
 }
 
 std::string Plot::svg(const std::string& description) const {

@@ -25,8 +25,9 @@ struct Tick {
 
 struct Ticks {
   std::vector<Tick> ticks;
-  /// What all texts are to be multiplied with, as HTML; empty: nothing.
-  std::string factor;
+  /// What belongs behind the axis label, as HTML: the factor that all texts leave out, and what was
+  /// taken off where values differ in late digits only. Empty: nothing.
+  std::string suffix;
 };
 
 /// Round numbers, about `n_wanted`. `only_integers` for axes that count positions.
@@ -55,6 +56,7 @@ class Plot {
   double x(double value) const;
   double y(double value) const;
   const PlotSize& size() const { return size_; }
+  const Axis& yAxis() const { return y_axis_; }
 
   void line(const Points& points, const std::string& css);
   /// A closed area.

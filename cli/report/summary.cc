@@ -101,17 +101,18 @@ Moments momentsOf(const FieldView& field, const FieldView& original, const Summa
 }
 
 double validPsnr(const FieldView& original, const FieldView& decoded, const Summary& summary) {
-  const double range = summary.original.max - summary.original.min;
+  // Halves, since the range of large values may overflow.
+  const double range = summary.original.max / 2 - summary.original.min / 2;
   long double squares = 0;
   for (std::size_t i = 0; i < original.count() && range > 0.0; ++i) {
     const double x = original.at(i);
     if (contentOf(x, summary.fill) == Content::kValue) {
-      const double part = (x - decoded.at(i)) / range;
+      const double part = (x / 2 - decoded.at(i) / 2) / range;
       squares += part * part;
     }
   }
   const auto mean = static_cast<double>(squares / static_cast<long double>(summary.n_valid));
-  return -10.0 * std::log10(mean);
+  return range > 0.0 ? -10.0 * std::log10(mean) : std::nan("");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct Summary {
   std::size_t n_fill = 0;
   /// A number that stands far outside the rest and often: taken for "no data here".
   std::optional<double> fill;
-  /// In dB, of valid positions only; where there is a fill value the other one has it in its range.
+  /// In dB, over the valid positions and their range; NaN where they are all the same.
   double valid_psnr = 0.0;
   Moments original;
   Moments decoded;

@@ -14,7 +14,7 @@ struct SweepPoint {
   double absolute = 0.0;  ///< 0 for pointwise bounds
   double ratio = 0.0;
   double bits_per_value = 0.0;
-  double psnr = 0.0;
+  double psnr = 0.0;  ///< as Summary::valid_psnr
   double max_error = 0.0;
   std::size_t n_violations = 0;
   double compress_gbs = 0.0;

@@ -62,7 +62,6 @@ std::string fieldFacts(const Input& input, const Figures& figures) {
   kept("infinite", input.check.infinity);
   kept("negative zeros", input.check.negative_zero);
   if (s.fill) {
-    facts.add("PSNR in dB without fill", s.valid_psnr);
     facts.add("taken for a fill value",
               fmt::format("{}, {} times", exactNumber(*s.fill), s.n_fill));
   }
@@ -78,7 +77,7 @@ std::string fieldFacts(const Input& input, const Figures& figures) {
   return facts.html();
 }
 
-std::string errorFacts(const Input& input) {
+std::string errorFacts(const Input& input, const Figures& figures) {
   Facts facts("Error");
   const CheckReport& check = input.check;
   if (input.info.bound) {
@@ -96,7 +95,10 @@ std::string errorFacts(const Input& input) {
                                          check.stats.max_error_index));
   facts.add("mean squared error", check.stats.mse);
   facts.add("NRMSE", check.stats.nrmse);
-  facts.add("PSNR in dB", check.stats.psnr);
+  facts.add("PSNR in dB, over all finite values", check.stats.psnr);
+  if (figures.summary.n_valid > 0) {
+    facts.add("PSNR in dB, without fill values", figures.summary.valid_psnr);
+  }
   facts.add("value range", check.stats.value_range);
   return facts.html();
 }
@@ -174,7 +176,7 @@ std::string seriesTables(const Figures& figures) {
 }  // namespace
 
 std::string drawTables(const Input& input, const Figures& figures) {
-  return "<div class=\"two\"><div>" + archiveFacts(input, figures) + errorFacts(input) +
+  return "<div class=\"two\"><div>" + archiveFacts(input, figures) + errorFacts(input, figures) +
          "</div><div>" + fieldFacts(input, figures) + "</div></div>" + stageTable(figures) +
          seriesTables(figures);
 }
