@@ -11,11 +11,17 @@ std::string drawBars(const std::vector<BarRow>& rows) {
     largest = std::max(largest, row.value);
   }
   std::string html = "<table class=\"bars\">";
+  std::string last_name;
   for (const BarRow& row : rows) {
+    // The second bar of a name has it for readers of the screen only.
+    const bool is_same = row.name == last_name;
+    last_name = row.name;
     html += fmt::format(
-        "<tr><th scope=\"row\">{}{}</th><td class=\"track\"><div class=\"fill {}\" "
+        "<tr{}><th scope=\"row\">{}{}</th><td class=\"track\"><div class=\"fill {}\" "
         "style=\"width:{:.2f}%\"></div></td><td>{}</td></tr>",
-        row.name, row.detail.empty() ? "" : " <small>" + row.detail + "</small>", row.css,
+        is_same ? " class=\"same\"" : "",
+        is_same ? "<span class=\"unseen\">" + row.name + "</span>" : row.name,
+        row.detail.empty() ? "" : " <small>" + row.detail + "</small>", row.css,
         largest > 0.0 ? 100.0 * row.value / largest : 0.0, row.text);
   }
   return html + "</table>";

@@ -14,7 +14,8 @@ struct BarRow {
   std::string css;   ///< fill1 (plain) or fill2 (striped)
 };
 
-/// The longest takes the whole width. A table, so that it reads well without the bars.
+/// The longest takes the whole width; of rows that follow each other the name is shown once. A
+/// table, so that it reads well without the bars.
 std::string drawBars(const std::vector<BarRow>& rows);
 
 }  // namespace fz::report

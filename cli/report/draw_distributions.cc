@@ -88,6 +88,15 @@ Points curveOf(const Spectrum& spectrum, const std::vector<double>& power, doubl
   return points;
 }
 
+/// Whole decades where there are few, so that two of them have a label.
+Axis powerAxis(double low, double high) {
+  if (high < 100.0 * low) {
+    return {std::pow(10.0, std::floor(std::log10(low))),
+            std::pow(10.0, std::floor(std::log10(high)) + 1), true, "power"};
+  }
+  return {low / 2, high * 2, true, "power"};
+}
+
 std::string spectrumNotes(const Figures& figures) {
   const Spectrum& s = figures.spectrum;
   std::string text;
@@ -137,7 +146,7 @@ std::string drawSpectrum(const Figures& figures) {
   // Below this lies rounding, not signal.
   low = std::max(low, high * 1e-24);
   Plot plot({spectrum.frequency.front(), spectrum.frequency.back(), true, "cycles per sample"},
-            {low / 2, high * 2, true, "power"});
+            powerAxis(low, high));
   plot.line(curveOf(spectrum, spectrum.original, low), "l1");
   plot.line(curveOf(spectrum, spectrum.decoded, low), "l2");
   plot.line(curveOf(spectrum, spectrum.error, low), "l3");

@@ -66,8 +66,8 @@ std::string gradient(const std::vector<Rgb>& map, const std::string& id) {
 
 /// Geometry of a picture with its axes and its colour bar, in units of the SVG.
 constexpr double kPanelWidth = 360;
-constexpr double kLeft = 40;
-constexpr double kRight = 14;
+constexpr double kLeft = 44;
+constexpr double kRight = 22;
 constexpr double kTop = 6;
 constexpr double kBarHeight = 10;
 
@@ -99,7 +99,7 @@ std::string panelAxes(const Slice& slice, double image_width, double image_heigh
       fmt::format("<text class=\"axis\" x=\"{:.2f}\" y=\"{:.2f}\" text-anchor=\"middle\">{}</text>",
                   kLeft + image_width / 2, bottom + 29, label(0));
   return svg + fmt::format(
-                   "<text class=\"axis\" transform=\"rotate(-90 9 {0:.2f})\" x=\"9\" "
+                   "<text class=\"axis\" transform=\"rotate(-90 12 {0:.2f})\" x=\"12\" "
                    "y=\"{0:.2f}\" text-anchor=\"middle\">{1}</text>",
                    kTop + image_height / 2, label(1));
 }

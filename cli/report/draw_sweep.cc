@@ -100,7 +100,7 @@ std::string drawPresets(const Input& input) {
     return "";
   }
   std::string html =
-      "<section><h2>All presets on this field</h2><div class=\"scroll\"><table class=\"data\"><thead>"
+      "<section><h2>All presets on this field</h2><div class=\"scroll\"><table class=\"data full\"><thead>"
       "<tr><th scope=\"col\">preset<th scope=\"col\">ratio<th scope=\"col\">bound<th "
       "scope=\"col\">largest error<th scope=\"col\">PSNR, dB<th scope=\"col\">beyond bound<th "
       "scope=\"col\">compress, GB/s<th scope=\"col\">decompress, GB/s</tr></thead><tbody>";

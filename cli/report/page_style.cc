@@ -40,7 +40,7 @@ ul.small{padding-left:1.2rem}
 .three>*,.two>*,.split>*{min-width:0}
 figure{margin:0;min-width:0}
 figcaption{font-weight:600;margin-bottom:.35rem}
-.two figure+figure{margin-top:1.4rem}
+.two>div>figure+figure{margin-top:1.4rem}
 svg.plot{display:block;width:100%;max-width:34rem;height:auto}
 .split svg.plot{max-width:28rem}
 svg.graph{display:block;width:100%;height:auto}
@@ -91,8 +91,10 @@ th,td{padding:.28rem .6rem .28rem 0;vertical-align:top}
 .data.full{width:100%}
 .data td[colspan]{white-space:normal;text-align:left}
 .bars{width:100%}
-.bars th{font-size:.88rem;width:36%;overflow-wrap:anywhere;line-height:1.25}
-.bars small{display:block;color:var(--muted)}
+.bars th{font-size:.88rem;width:40%;overflow-wrap:anywhere;line-height:1.25}
+.bars small{color:var(--muted)}
+.bars .same th{text-align:right}
+.unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 .bars td:last-child{white-space:nowrap;text-align:right;width:5.6rem;padding-right:0}
 .track{vertical-align:middle}
 .fill{height:.85rem;min-width:1px;border-radius:2px;-webkit-print-color-adjust:exact;print-color-adjust:exact}

@@ -226,7 +226,7 @@ std::string Plot::grid() const {
       (size_.left + size_.width - size_.right) / 2, bottom + 33, x_axis_.label + across.suffix);
   const double middle = (size_.top + bottom) / 2;
   return svg + fmt::format(
-                   "<text class=\"axis\" transform=\"rotate(-90 10 {0:.2f})\" x=\"10\" "
+                   "<text class=\"axis\" transform=\"rotate(-90 13 {0:.2f})\" x=\"13\" "
                    "y=\"{0:.2f}\" text-anchor=\"middle\">{1}</text>",
                    middle, y_axis_.label + upwards.suffix);
 }

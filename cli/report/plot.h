@@ -40,8 +40,8 @@ Axis widened(double low, double high, std::string label);
 struct PlotSize {
   double width = 380;
   double height = 250;
-  double left = 58;
-  double right = 14;
+  double left = 60;
+  double right = 22;
   double top = 12;
   double bottom = 44;
 };
