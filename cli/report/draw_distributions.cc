@@ -58,7 +58,9 @@ std::string drawValueHistogram(const Histograms& histograms) {
 
 std::string drawErrorHistogram(const Input& input, const Histograms& histograms) {
   const ErrorScale scale(input.check.rule);
-  const Axis counts = countAxis(histograms.error);
+  Histogram all = histograms.error;
+  all.counts.insert(all.counts.end(), {histograms.n_below, histograms.n_above});
+  const Axis counts = countAxis(all);
   constexpr double kReach = 1.18;  // room to see that nothing lies beyond the bound
   Plot plot({-kReach, kReach, false, scale.hasBound() ? "error / bound" : "error"}, counts);
   for (std::size_t i = 0; i < histograms.error.counts.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 
@@ -10,6 +11,21 @@
 #include "fz/span.h"
 
 namespace fz::report {
+
+/// Values of one type as doubles; the memory need not be aligned.
+template <class T>
+class FieldReader {
+ public:
+  explicit FieldReader(ByteView bytes) : data_(bytes.data()) {}
+  double operator[](std::size_t i) const {
+    T value;
+    std::memcpy(&value, data_ + i * sizeof(T), sizeof(T));
+    return static_cast<double>(value);
+  }
+
+ private:
+  const std::uint8_t* data_;
+};
 
 /// An array in memory, read value by value. Types other than f32 and f64 are read as bytes.
 struct FieldView {
@@ -29,11 +45,21 @@ struct FieldView {
  private:
   template <class T>
   double load(std::size_t i) const {
-    T value;
-    std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
-    return static_cast<double>(value);
+    return FieldReader<T>(bytes)[i];
   }
 };
+
+/// Calls `use` with readers of both fields, which are of one type: loops inside know it.
+template <class F>
+void readBoth(const FieldView& first, const FieldView& second, F&& use) {
+  if (first.type == DataType::FLOAT32) {
+    use(FieldReader<float>(first.bytes), FieldReader<float>(second.bytes));
+  } else if (first.type == DataType::FLOAT64) {
+    use(FieldReader<double>(first.bytes), FieldReader<double>(second.bytes));
+  } else {
+    use(FieldReader<std::uint8_t>(first.bytes), FieldReader<std::uint8_t>(second.bytes));
+  }
+}
 
 /// What stands at a position of the original. Pictures, histograms and spectra take values only.
 enum class Content : unsigned char { kValue, kNan, kInfinity, kFill };

@@ -42,26 +42,29 @@ Histograms countValues(const FieldView& original,
   result.original = emptyHistogram(summary.original.min, summary.original.max, kValueBins);
   result.decoded = result.original;
   result.error = emptyHistogram(-1.0, 1.0, kErrorBins);
-  for (std::size_t i = 0; i < original.count(); ++i) {
-    const double x = original.at(i);
-    const double y = decoded.at(i);
-    if (contentOf(x, summary.fill) != Content::kValue) {
-      continue;
+  const std::size_t n = original.count();
+  readBoth(original, decoded, [&](const auto& before, const auto& after) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const double x = before[i];
+      const double y = after[i];
+      if (contentOf(x, summary.fill) != Content::kValue) {
+        continue;
+      }
+      add(result.original, x);
+      if (!std::isfinite(y)) {
+        continue;
+      }
+      add(result.decoded, y);
+      const double error = scale(x, y);
+      if (error > kBeyond) {
+        ++result.n_above;
+      } else if (error < -kBeyond) {
+        ++result.n_below;
+      } else {
+        add(result.error, error);
+      }
     }
-    add(result.original, x);
-    if (!std::isfinite(y)) {
-      continue;
-    }
-    add(result.decoded, y);
-    const double error = scale(x, y);
-    if (error > kBeyond) {
-      ++result.n_above;
-    } else if (error < -kBeyond) {
-      ++result.n_below;
-    } else {
-      add(result.error, error);
-    }
-  }
+  });
   return result;
 }
 

@@ -42,77 +42,141 @@ bool isFill(const Extreme& top, const Extreme& bottom, std::size_t n_values) {
          (top.outer / 2 - top.next / 2) / kFillDistance > range;
 }
 
-std::optional<double> findFill(const FieldView& field) {
+/// Sums in parts, so that the last digits of small terms are not lost in a large sum.
+class Sum {
+ public:
+  void add(double term) {
+    part_ += term;
+    if (++n_ % kPart == 0) {
+      flush();
+    }
+  }
+  long double total() {
+    flush();
+    return total_;
+  }
+
+ private:
+  static constexpr std::size_t kPart = 1024;
+  void flush() {
+    total_ += part_;
+    part_ = 0.0;
+  }
+  double part_ = 0.0;
+  long double total_ = 0.0L;
+  std::size_t n_ = 0;
+};
+
+/// Deviations from the middle of the range, scaled so that neither they nor their squares overflow
+/// or vanish.
+class MomentSums {
+ public:
+  MomentSums(double low, double high) : low_(low), high_(high), middle_(low / 2 + high / 2) {
+    constexpr int kSafe = 1000;  // the power of two itself has to be a double
+    std::frexp(high / 2 - low / 2, &exponent_);
+    exponent_ = std::clamp(exponent_, -kSafe, kSafe);
+    scale_ = std::ldexp(1.0, -exponent_);
+  }
+  void add(double value) {
+    const double away = (value / 2 - middle_ / 2) * scale_;
+    sum_.add(away);
+    squares_.add(away * away);
+  }
+  Moments moments(std::size_t n_values) {
+    const auto n = static_cast<long double>(n_values);
+    const long double mean = sum_.total() / n;
+    const long double variance = std::max(0.0L, squares_.total() / n - mean * mean);
+    return {low_, high_, 2 * (middle_ / 2 + std::ldexp(static_cast<double>(mean), exponent_)),
+            2 * std::ldexp(static_cast<double>(std::sqrt(variance)), exponent_)};
+  }
+
+ private:
+  double low_;
+  double high_;
+  double middle_;
+  double scale_ = 1.0;
+  int exponent_ = 0;
+  Sum sum_;
+  Sum squares_;
+};
+
+/// Fill value, and how many values of each kind there are.
+template <class Reader>
+void countContent(const Reader& original, std::size_t n, Summary& summary) {
   Extreme top;
   Extreme bottom;
-  for (std::size_t i = 0; i < field.count(); ++i) {
-    const double value = field.at(i);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double value = original[i];
     if (std::isfinite(value)) {
       top.add(value);
       bottom.add(-value);
+      ++summary.n_valid;
+    } else if (std::isnan(value)) {
+      ++summary.n_nan;
+    } else {
+      ++summary.n_infinity;
     }
   }
-  if (isFill(top, bottom, field.count())) {
-    return top.outer;
+  if (isFill(top, bottom, n)) {
+    summary.fill = top.outer;
+    summary.n_fill = top.n_outer;
+  } else if (isFill(bottom, top, n)) {
+    summary.fill = -bottom.outer;
+    summary.n_fill = bottom.n_outer;
   }
-  if (isFill(bottom, top, field.count())) {
-    return -bottom.outer;
-  }
-  return std::nullopt;
+  summary.n_valid -= summary.n_fill;
 }
 
-/// Moments of `field` where `original` has a value. Sums are of scaled values, so that the largest
-/// and the smallest doubles neither overflow nor vanish.
-Moments momentsOf(const FieldView& field, const FieldView& original, const Summary& summary) {
-  Moments moments;
-  if (summary.n_valid == 0) {
-    return moments;
-  }
-  const auto forEach = [&](auto&& use) {
-    for (std::size_t i = 0; i < field.count(); ++i) {
-      const double value = field.at(i);
-      if (contentOf(original.at(i), summary.fill) == Content::kValue && std::isfinite(value)) {
-        use(value);
-      }
+/// Calls `use` with both values of every position that has some.
+template <class Reader, class F>
+void forEachValid(const Reader& original,
+                  const Reader& decoded,
+                  const Summary& summary,
+                  const F& use) {
+  // NaN is equal to nothing, so without a fill value the comparison never holds.
+  const double fill = summary.fill.value_or(std::nan(""));
+  for (std::size_t i = 0; i < summary.n_values; ++i) {
+    const double x = original[i];
+    const double y = decoded[i];
+    if (std::isfinite(x) && x != fill && std::isfinite(y)) {
+      use(x, y);
     }
-  };
-  double low = kInfinity;
-  double high = -kInfinity;
-  forEach([&](double value) {
-    low = std::min(low, value);
-    high = std::max(high, value);
-  });
-  int exponent = 0;
-  std::frexp(std::max(std::fabs(low), std::fabs(high)), &exponent);
-  const auto n = static_cast<long double>(summary.n_valid);
-  long double sum = 0;
-  forEach([&](double value) { sum += std::ldexp(value, -exponent); });
-  const auto mean = static_cast<double>(sum / n);
-  long double squares = 0;
-  forEach([&](double value) {
-    const double away = std::ldexp(value, -exponent) - mean;
-    squares += away * away;
-  });
-  moments.min = low;
-  moments.max = high;
-  moments.mean = std::ldexp(mean, exponent);
-  moments.deviation = std::ldexp(static_cast<double>(std::sqrt(squares / n)), exponent);
-  return moments;
+  }
 }
 
-double validPsnr(const FieldView& original, const FieldView& decoded, const Summary& summary) {
+template <class Reader>
+void measure(const Reader& original, const Reader& decoded, Summary& summary) {
+  Moments& before = summary.original;
+  Moments& after = summary.decoded;
+  before.min = after.min = kInfinity;
+  before.max = after.max = -kInfinity;
+  std::size_t n = 0;
+  forEachValid(original, decoded, summary, [&](double x, double y) {
+    before.min = std::min(before.min, x);
+    before.max = std::max(before.max, x);
+    after.min = std::min(after.min, y);
+    after.max = std::max(after.max, y);
+    ++n;
+  });
+  if (n == 0) {
+    before = after = {};
+    return;
+  }
+  MomentSums sums_before(before.min, before.max);
+  MomentSums sums_after(after.min, after.max);
   // Halves, since the range of large values may overflow.
-  const double range = summary.original.max / 2 - summary.original.min / 2;
-  long double squares = 0;
-  for (std::size_t i = 0; i < original.count() && range > 0.0; ++i) {
-    const double x = original.at(i);
-    if (contentOf(x, summary.fill) == Content::kValue) {
-      const double part = (x / 2 - decoded.at(i) / 2) / range;
-      squares += part * part;
-    }
-  }
-  const auto mean = static_cast<double>(squares / static_cast<long double>(summary.n_valid));
-  return range > 0.0 ? -10.0 * std::log10(mean) : std::nan("");
+  const double range = before.max / 2 - before.min / 2;
+  Sum squares;
+  forEachValid(original, decoded, summary, [&](double x, double y) {
+    sums_before.add(x);
+    sums_after.add(y);
+    const double part = (x / 2 - y / 2) / range;
+    squares.add(part * part);
+  });
+  before = sums_before.moments(n);
+  after = sums_after.moments(n);
+  const auto mean = static_cast<double>(squares.total() / static_cast<long double>(n));
+  summary.valid_psnr = range > 0.0 ? -10.0 * std::log10(mean) : std::nan("");
 }
 
 }  // namespace
@@ -120,26 +184,10 @@ double validPsnr(const FieldView& original, const FieldView& decoded, const Summ
 Summary summarize(const FieldView& original, const FieldView& decoded) {
   Summary summary;
   summary.n_values = original.count();
-  summary.fill = findFill(original);
-  for (std::size_t i = 0; i < original.count(); ++i) {
-    switch (contentOf(original.at(i), summary.fill)) {
-      case Content::kValue:
-        ++summary.n_valid;
-        break;
-      case Content::kNan:
-        ++summary.n_nan;
-        break;
-      case Content::kInfinity:
-        ++summary.n_infinity;
-        break;
-      case Content::kFill:
-        ++summary.n_fill;
-        break;
-    }
-  }
-  summary.original = momentsOf(original, original, summary);
-  summary.decoded = momentsOf(decoded, original, summary);
-  summary.valid_psnr = summary.n_valid > 0 ? validPsnr(original, decoded, summary) : 0.0;
+  readBoth(original, decoded, [&](const auto& x, const auto& y) {
+    countContent(x, summary.n_values, summary);
+    measure(x, y, summary);
+  });
   return summary;
 }
 
