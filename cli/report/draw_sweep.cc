@@ -58,17 +58,17 @@ std::string sweepTable(const Input& input, const Sweep& sweep) {
   std::string html =
       "<div class=\"scroll\"><table class=\"data\"><thead><tr><th scope=\"col\">bound<th "
       "scope=\"col\">ratio<th scope=\"col\">bits/value<th scope=\"col\">PSNR, dB<th "
-      "scope=\"col\">largest error<th scope=\"col\">beyond bound<th scope=\"col\">compress, "
-      "GB/s<th scope=\"col\">decompress, GB/s</tr></thead><tbody>";
+      "scope=\"col\">largest error<th scope=\"col\">beyond bound<th scope=\"col\">GB/s, compress / "
+      "decompress</tr></thead><tbody>";
   for (const SweepPoint& point : sweep.points) {
     html += fmt::format("<tr><th scope=\"row\">{}:{}</th>", boundKind(input.info.bound->mode),
                         point.requested);
     if (!point.refused.empty()) {
-      html += fmt::format("<td colspan=\"7\">refused: {}</td></tr>", escapeHtml(point.refused));
+      html += fmt::format("<td colspan=\"6\">refused: {}</td></tr>", escapeHtml(point.refused));
       continue;
     }
     html += fmt::format(
-        "<td>{:.3f}</td><td>{:.4f}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.3f}</td><td>{:.3f}"
+        "<td>{:.3f}</td><td>{:.4f}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2f} / {:.2f}"
         "</td></tr>",
         point.ratio, point.bits_per_value, roundNumber(point.psnr, 5), roundNumber(point.max_error),
         point.n_violations, point.compress_gbs, point.decompress_gbs);

@@ -92,8 +92,7 @@ th,td{padding:.28rem .6rem .28rem 0;vertical-align:top}
 .data td[colspan]{white-space:normal;text-align:left}
 .bars{width:100%}
 .bars th{font-size:.88rem;width:40%;overflow-wrap:anywhere;line-height:1.25}
-.bars small{color:var(--muted)}
-.bars .same th{text-align:right}
+.bars small{color:var(--muted);float:right;margin-left:.4rem}
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 .bars td:last-child{white-space:nowrap;text-align:right;width:5.6rem;padding-right:0}
 .track{vertical-align:middle}
