@@ -186,7 +186,7 @@ std::string drawGraph(const Input& input, const StageFigures& figures) {
          drawGroups(figures, layout) +
          drawBox({layout.node_x[0], kMargin, kNodeWidth, "store"},
                  fmt::format("field, {}", dataTypeToString(input.original.type)),
-                 roundBytes(input.original.bytes.size()), "The original") +
+                 roundBytes(figures.field_bytes), "The original") +
          drawStageBoxes(figures, layout) + drawSegments(figures, layout) + "</svg>" +
          (figures.groups.empty()
               ? ""
@@ -207,7 +207,7 @@ std::string callText(const char* what, const CallFigures& call, std::size_t n_by
                      roundNumber(gbs, 3), passes);
 }
 
-std::string drawTimes(const Input& input, const StageFigures& figures) {
+std::string drawTimes(const StageFigures& figures) {
   std::vector<BarRow> rows;
   for (const StageRow& stage : figures.stages) {
     const auto add = [&](const char* direction, const std::optional<double>& ms, const char* css) {
@@ -225,24 +225,23 @@ std::string drawTimes(const Input& input, const StageFigures& figures) {
                          "As the pipeline normally runs, whole calls:</p><ul class=\"small\">",
                          escapeHtml(figures.backend), escapeHtml(figures.threads));
   if (figures.compress) {
-    html += callText("compress", *figures.compress, input.original.bytes.size());
+    html += callText("compress", *figures.compress, figures.field_bytes);
   }
-  return html + callText("decompress", figures.decompress, input.original.bytes.size()) +
-         "</ul></figure>";
+  return html + callText("decompress", figures.decompress, figures.field_bytes) + "</ul></figure>";
 }
 
-std::string drawBytes(const Input& input, const StageFigures& figures) {
+std::string drawBytes(const StageFigures& figures) {
   std::vector<BarRow> rows;
   const auto add = [&](const std::string& name, const char* detail, std::uint64_t n_bytes) {
     rows.push_back({name, detail, static_cast<double>(n_bytes), roundBytes(n_bytes), "fill1"});
   };
-  add("field", "", input.original.bytes.size());
+  add("field", "", figures.field_bytes);
   for (const StageRow& stage : figures.stages) {
     if (stage.output_bytes) {
       add(escapeHtml(stage.name), "all outputs", *stage.output_bytes);
     }
   }
-  add("archive", "with header", input.frame.size());
+  add("archive", "with header", figures.archive_bytes);
   return "<figure><figcaption>Bytes after each stage</figcaption>" + drawBars(rows) + "</figure>";
 }
 
@@ -252,8 +251,13 @@ std::string drawPipeline(const Input& input, const Figures& figures) {
   if (figures.stages.stages.empty()) {
     return "";
   }
+  const bool is_part = figures.stages.n_values != figures.summary.n_values;
   return "<div class=\"two\">" + drawGraph(input, figures.stages) + "<div>" +
-         drawTimes(input, figures.stages) + drawBytes(input, figures.stages) + "</div></div>";
+         drawTimes(figures.stages) + drawBytes(figures.stages) + "</div></div>" +
+         (is_part ? fmt::format("<p class=\"small\">All of this section is of {} values from the "
+                                "middle of the field.</p>",
+                                groupedNumber(figures.stages.n_values))
+                  : "");
 }
 
 }  // namespace fz::report

@@ -122,6 +122,7 @@ std::string figuresJson(const Input& input, const Figures& figures) {
                        {"reconstruction", s.decoded},
                        {"error", s.error}}},
                      {"stages", stagesJson(figures)},
+                     {"stages_values", figures.stages.n_values},
                      {"sweep", sweepJson(figures.sweep)}};
   // Names of files are bytes, not always UTF-8.
   const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);

@@ -78,8 +78,8 @@ std::string tiles(const Input& input, const Figures& figures) {
                                       : "of the range of finite values");
   const auto speed = [&](const CallFigures& call) {
     return call.whole_ms > 0.0
-               ? roundNumber(
-                     static_cast<double>(input.original.bytes.size()) / call.whole_ms * 1e-6, 3)
+               ? roundNumber(static_cast<double>(figures.stages.field_bytes) / call.whole_ms * 1e-6,
+                             3)
                : std::string("&#8211;");
   };
   const StageFigures& stages = figures.stages;

@@ -8,6 +8,7 @@
 #include "api/host_run.h"
 #include "format/frame_header.h"
 #include "fz/params.h"
+#include "report/part.h"
 
 namespace fz::report {
 
@@ -189,8 +190,24 @@ CallFigures callOf(const PipelinePerfResult& perf) {
 
 }  // namespace
 
-StageFigures measureStages(const Input& input) {
+StageFigures measureStages(const Input& whole) {
+  Input input = whole;
+  Frame part_frame;
+  // Stage by stage everything between stages is in memory, which a large field may not leave room
+  // for. Only whoever made the archive can make one of a part.
+  if (whole.options && whole.info.bound) {
+    input.original = middlePart(whole.original);
+  }
+  if (input.original.bytes.size() != whole.original.bytes.size()) {
+    input.options = optionsForPart(whole, input.original, whole.info.bound->requested);
+    part_frame = compress(input.original.type, input.original.bytes, *input.options);
+    input.frame = part_frame.bytes();
+    input.info = inspect(part_frame);
+  }
   StageFigures figures;
+  figures.n_values = input.original.count();
+  figures.field_bytes = input.original.bytes.size();
+  figures.archive_bytes = input.frame.size();
   readGraph(readHeader(input.frame, input.frame.size()), input.info, figures);
   const PipelinePerfResult decoded = runBackwards(input, false, figures);
   figures.decompress = callOf(decoded);

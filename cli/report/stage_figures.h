@@ -40,6 +40,10 @@ struct CallFigures {
 struct StageFigures {
   std::string backend;
   std::string threads;
+  // Of what was run: all of the field, or the middle part of a large one.
+  std::size_t n_values = 0;
+  std::size_t field_bytes = 0;
+  std::size_t archive_bytes = 0;
   std::vector<StageRow> stages;
   std::vector<SegmentRow> segments;
   std::vector<std::vector<std::size_t>> groups;  ///< stages that run as one pass

@@ -8,59 +8,28 @@
 #include <string_view>
 
 #include "failure.h"
+#include "report/part.h"
 #include "report/summary.h"
 
 namespace fz::report {
 
 namespace {
 
-/// Larger fields are swept over their middle part, to keep time and memory in bounds.
-constexpr std::size_t kMaxValues = std::size_t{1} << 25;
 constexpr std::size_t kMaxBounds = 32;
 
 using Clock = std::chrono::steady_clock;
-
-/// Whole planes or rows from the middle of the slowest axis.
-FieldView middlePart(const FieldView& field) {
-  if (field.count() <= kMaxValues) {
-    return field;
-  }
-  FieldView part = field;
-  std::size_t axis = 2;
-  while (axis > 0 && field.dims[axis] == 1) {
-    --axis;
-  }
-  const std::size_t n_slab = field.count() / field.dims[axis];
-  part.dims[axis] = std::clamp<std::size_t>(kMaxValues / n_slab, 1, field.dims[axis]);
-  const std::size_t first = (field.dims[axis] - part.dims[axis]) / 2;
-  part.bytes = field.bytes.subspan(first * n_slab * field.valueBytes(),
-                                   part.dims[axis] * n_slab * field.valueBytes());
-  return part;
-}
 
 double gigabytesPerSecond(std::size_t n_bytes, Clock::time_point start) {
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return seconds > 0.0 ? static_cast<double>(n_bytes) / seconds * 1e-9 : 0.0;
 }
 
-SweepPoint runBound(const Input& input, const FieldView& part, double bound, double absolute) {
+SweepPoint runBound(const Input& input, const FieldView& part, double bound) {
   SweepPoint point;
   point.requested = bound;
-  CompressOptions options = *input.options;
-  options.dims = part.dims;
-  // The bound of the sweep replaces one that a setting gave.
-  std::erase_if(options.params, [](const auto& setting) {
-    const std::string key = setting.first.substr(setting.first.rfind('.') + 1);
-    return key == "error_bound" || key == "error_bound_mode";
-  });
-  const bool is_part = part.bytes.size() != input.original.bytes.size();
-  // A part has a range of its own; the bound of the whole field counts.
-  const bool use_absolute = is_part && input.info.bound->mode == ErrorBoundMode::NOA;
-  options.mode = use_absolute ? ErrorBoundMode::ABS : input.info.bound->mode;
-  options.error_bound = use_absolute ? absolute : bound;
   try {
     const auto start = Clock::now();
-    const Frame frame = compress(part.type, part.bytes, options);
+    const Frame frame = compress(part.type, part.bytes, optionsForPart(input, part, bound));
     point.compress_gbs = gigabytesPerSecond(part.bytes.size(), start);
     const auto middle = Clock::now();
     const Array decoded = decompress(frame, input.decode);
@@ -122,8 +91,7 @@ Sweep runSweep(const Input& input) {
   sweep.n_values = part.count();
   sweep.is_part = part.count() != input.original.count();
   for (const double bound : input.sweep_bounds) {
-    const double absolute = input.info.bound->absolute * (bound / input.info.bound->requested);
-    sweep.points.push_back(runBound(input, part, bound, absolute));
+    sweep.points.push_back(runBound(input, part, bound));
   }
   return sweep;
 }

@@ -105,7 +105,7 @@ std::string errorFacts(const Input& input, const Figures& figures) {
 
 std::string stageTable(const Figures& figures) {
   std::string html =
-      "<div class=\"scroll\"><table class=\"data full\"><caption>Stages</caption><thead><tr><th "
+      "<div class=\"scroll\"><table class=\"data full\"><caption>Stages, each by itself</caption><thead><tr><th "
       "scope=\"col\">stage<th class=\"words\" scope=\"col\">types<th class=\"words\" "
       "scope=\"col\">settings<th "
       "scope=\"col\">bytes in<th scope=\"col\">bytes out<th scope=\"col\">compress, ms<th "

@@ -164,6 +164,21 @@ class NumbersTest(ReportCase):
             self.assertGreaterEqual(stage["decompress_ms"], 0)
         self.assertEqual([s["name"] for s in stages], ["Quantizer", "Difference", "Bitshuffle", "RZE"])
 
+    def test_large_fields_are_counted_whole_and_measured_in_part(self):
+        # Zeros, so that the file takes no room on the disk.
+        with open(self.folder / "zeros.f32", "wb") as file:
+            file.truncate(4 * 4096 * 8448)
+        words = ("-p", "cuszp3", "-b", "abs:0.5", "-d", "4096x8448", "--sweep=0.5", "--report", "page.html")
+        self.fz("compress", "-q", *words, "zeros.f32")
+        page = support.Page(self.folder / "page.html")
+        self.assertEqual(page.figures["field"]["values"], 4096 * 8448)
+        self.assertEqual(page.figures["field"]["finite_without_fill"], 4096 * 8448)
+        self.assertEqual(sum(page.figures["error_histogram"]["in_bounds"]["counts"]), 4096 * 8448)
+        self.assertEqual(page.figures["stages_values"], 4096 * 8192)
+        self.assertEqual(page.figures["stages"][0]["bytes_in"], 4 * 4096 * 8192)
+        self.assertEqual(page.figures["sweep"]["values"], 4096 * 8192)
+        self.assertEqual(page.text.count("values from the middle of the field"), 2)
+
     def test_sweep_bounds_are_kept_and_rates_rise(self):
         data, _, page = self.page("cube.f32", "--sweep")
         points = page.figures["sweep"]["points"]
