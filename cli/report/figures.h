@@ -31,6 +31,8 @@ Figures collectFigures(const Input& input);
 
 // Parts of the page, as HTML.
 std::string drawField(const Input& input, const Figures& figures);
+/// The part of it for fields of one axis.
+std::string drawSeries(const Input& input, const Figures& figures);
 std::string drawHistograms(const Input& input, const Figures& figures);
 std::string drawSpectrum(const Figures& figures);
 std::string drawSweep(const Input& input, const Figures& figures);

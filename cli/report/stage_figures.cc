@@ -143,16 +143,24 @@ void nameByType(Pipeline& pipeline, PipelinePerfResult& perf) {
   }
 }
 
-PipelinePerfResult runForwards(const Input& input, bool staged, StageFigures& figures) {
-  Pipeline pipeline;
+/// Sets a pipeline up to be measured and runs it, twice where that is cheap.
+template <class F>
+void runMeasured(Pipeline& pipeline, const Input& input, bool staged, const F& run) {
   if (staged) {
     pipeline.setFusion(Fusion::Off);
   }
   pipeline.enableProfiling(true);
   const int n_runs = input.original.bytes.size() <= kRunTwiceBytes ? 2 : 1;
   for (int i = 0; i < n_runs; ++i) {
-    compressOn(pipeline, input.original.type, input.original.bytes, *input.options);
+    run();
   }
+}
+
+PipelinePerfResult runForwards(const Input& input, bool staged, StageFigures& figures) {
+  Pipeline pipeline;
+  runMeasured(pipeline, input, staged, [&] {
+    compressOn(pipeline, input.original.type, input.original.bytes, *input.options);
+  });
   if (!staged) {
     for (const FusedGroup& group : pipeline.getDAG()->getGroups()) {
       std::vector<std::size_t> stages;
@@ -169,14 +177,7 @@ PipelinePerfResult runForwards(const Input& input, bool staged, StageFigures& fi
 
 PipelinePerfResult runBackwards(const Input& input, bool staged, StageFigures& figures) {
   Pipeline pipeline;
-  if (staged) {
-    pipeline.setFusion(Fusion::Off);
-  }
-  pipeline.enableProfiling(true);
-  const int n_runs = input.original.bytes.size() <= kRunTwiceBytes ? 2 : 1;
-  for (int i = 0; i < n_runs; ++i) {
-    decompressOn(pipeline, input.frame, input.decode);
-  }
+  runMeasured(pipeline, input, staged, [&] { decompressOn(pipeline, input.frame, input.decode); });
   figures.backend = backendName(pipeline.getBackend());
   const std::size_t n_threads = pipeline.getThreads();
   figures.threads = fmt::format(
