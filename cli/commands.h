@@ -12,6 +12,10 @@ class App;
 
 namespace fz::cli {
 
+/// The tool fz as a function: arguments without the name of the program, exit code. Failures are
+/// printed, none is thrown.
+int runTool(const std::vector<std::string>& words);
+
 /// A sub-command: its options, and what it does once they are parsed.
 struct Command {
   CLI::App* app = nullptr;

@@ -16,6 +16,7 @@ class MemoryPool;
 struct DecodePlan;
 class Stage;
 struct ExecContext;
+struct RunProgress;
 namespace cuda {
 class CallTimer;
 }
@@ -53,6 +54,8 @@ class FrameDecoder {
   void setFrameCopyBytes(std::size_t n_bytes) { frame_copy_bytes_ = n_bytes; }
   /// The payload's checksum as a device found it; the CPU computes its own.
   void setPayloadCrc(std::uint32_t crc) { payload_crc_ = crc; }
+  /// Counts stages as they are done; may be null.
+  void setProgress(RunProgress* progress) { progress_ = progress; }
   /// Told when a device has the last work of a decode; may be null.
   void setCallTimer(cuda::CallTimer* timer) { call_timer_ = timer; }
   bool isFor(MemoryStrategy strategy) const { return strategy_ == strategy; }
@@ -72,6 +75,7 @@ class FrameDecoder {
   std::uint32_t payload_crc_ = 0;
   std::size_t frame_copy_bytes_ = 0;
   cuda::CallTimer* call_timer_ = nullptr;
+  RunProgress* progress_ = nullptr;
   std::vector<std::uint16_t> key_;  // of the frame at hand
 };
 
