@@ -29,8 +29,11 @@ Command addDecompress(CLI::App& root);
 Command addTest(CLI::App& root);
 Command addInfo(CLI::App& root);
 Command addVerify(CLI::App& root);
+Command addBench(CLI::App& root);
+Command addConvert(CLI::App& root);
 Command addStages(CLI::App& root);
 Command addPresets(CLI::App& root);
+Command addGenerate(CLI::App& root);
 
 /// Runs `work` on every file; a failure is printed and the others go on. Gives the code of the
 /// first failure.

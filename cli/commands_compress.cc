@@ -191,7 +191,8 @@ void sayField(const CompressJob& job, const Field& field) {
   }
   if (job.common.verbose && !job.pipeline.stages.empty()) {
     fmt::print(stderr, "  --stages builds:\n{}",
-               describeStages(buildStages(job.pipeline.stages, field.type)));
+               describeStages(buildStages(job.pipeline.stages, field.type),
+                              job.pipeline.bound.has_value()));
   }
 }
 

@@ -47,7 +47,7 @@ class Id {
 };
 
 [[noreturn]] void failRead(const Hdf5Name& name, const std::string& why) {
-  throw Failure(ExitCode::kIo, fmt::format("{}:{}: {}", name.file, name.dataset, why));
+  throw Failure(ExitCode::kIo, fmt::format("'{}': {}", name.dataset, why));
 }
 
 std::vector<std::string> datasetsOf(hid_t file) {
@@ -89,7 +89,7 @@ OpenDataset openDataset(const Hdf5Name& name) {
   if (!file.isValid()) {
     std::error_code ignored;
     failRead(name, fs::exists(name.file, ignored) ? "not a readable HDF5 file; check it with h5dump"
-                                                  : "no such file; check the path");
+                                                  : "there is no file " + name.file + "; check the path");
   }
   Id dataset(H5Dopen2(file.get(), name.dataset.c_str(), H5P_DEFAULT), &H5Dclose);
   if (!dataset.isValid()) {
@@ -109,9 +109,9 @@ DataType typeOf(const Hdf5Name& name, hid_t type) {
   if (H5Tget_class(type) != H5T_FLOAT || (n_bytes != 4 && n_bytes != 8)) {
     const bool is_int = H5Tget_class(type) == H5T_INTEGER;
     throw Failure(ExitCode::kUsage,
-                  fmt::format("{}:{}: holds {}, fz takes 4- and 8-byte floating point; convert it "
+                  fmt::format("'{}' holds {}, fz takes 4- and 8-byte floating point; convert it "
                               "first",
-                              name.file, name.dataset,
+                              name.dataset,
                               is_int ? fmt::format("{}-byte integers", n_bytes)
                                      : std::string("values of another kind")));
   }
@@ -283,9 +283,9 @@ void writeHdf5(const Hdf5Name& name,
                                                name.file, name.dataset));
     }
   };
-  AtomicFile target(name.file);
+  AtomicFile target(name.file, true);
   {
-    const Id file(H5Fcreate(target.openPath().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+    const Id file(H5Fcreate(target.temporaryPath().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
                   &H5Fclose);
     require(file.isValid());
     writeDataset(file.get(), name, type, shape, bytes, require);

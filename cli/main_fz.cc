@@ -131,8 +131,9 @@ ExitCode run(const std::vector<std::string>& words) {
   app.get_formatter()->column_width(32);
   const std::vector<Command> commands = {
       fz::cli::addCompress(app), fz::cli::addDecompress(app), fz::cli::addTest(app),
-      fz::cli::addInfo(app),     fz::cli::addVerify(app),     fz::cli::addStages(app),
-      fz::cli::addPresets(app),
+      fz::cli::addInfo(app),     fz::cli::addVerify(app),     fz::cli::addBench(app),
+      fz::cli::addConvert(app),  fz::cli::addStages(app),     fz::cli::addPresets(app),
+      fz::cli::addGenerate(app),
   };
   if (words.empty()) {
     fmt::print(stderr, "{}", app.help());

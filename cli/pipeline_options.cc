@@ -69,6 +69,10 @@ void addPipeline(CLI::App& app, PipelineArguments& arguments) {
          "-p,--preset", arguments.preset,
          fmt::format("see 'fz presets'; {} if no pipeline is named", CompressOptions().preset))
       ->type_name("NAME");
+  addOwnPipeline(app, arguments);
+}
+
+void addOwnPipeline(CLI::App& app, PipelineArguments& arguments) {
   app.add_option("-c,--config", arguments.config, "a pipeline of your own from a file")
       ->type_name("TOML");
   app.add_option("--stages", arguments.stages,

@@ -23,6 +23,8 @@ struct PipelineArguments {
 };
 
 void addPipeline(CLI::App& app, PipelineArguments& arguments);
+/// Without -b and -p.
+void addOwnPipeline(CLI::App& app, PipelineArguments& arguments);
 
 /// What they come to.
 struct PipelineChoice {

@@ -83,6 +83,16 @@ class Chain {
     return words;
   }
 
+  /// A part of a key is as good a guess as a misspelt one: radius for quant_radius.
+  static std::string hintFor(const StageDescriptor& stage, const std::string& word) {
+    const std::vector<std::string> words = wordsOf(stage);
+    const auto whole = std::find_if(words.begin(), words.end(), [&](const std::string& key) {
+      return word.size() > 2 && key.find(word) != std::string::npos;
+    });
+    return whole != words.end() ? fmt::format("; did you mean '{}'?", *whole)
+                                : didYouMean(word, words);
+  }
+
   /// The setting that a bare word stands for.
   std::optional<StageArgument> meaningOf(const StageDescriptor& stage,
                                          const StageArgument& word) const {
@@ -132,9 +142,9 @@ class Chain {
         continue;
       }
       if (stage.params().find(argument.key) == nullptr) {
-        const std::string hint = didYouMean(argument.key, wordsOf(stage));
-        fail(argument.place, fmt::format("{} has no setting '{}'{}; its settings: {}", stage.name,
-                                         argument.key, hint, keysOf(stage)));
+        fail(argument.place,
+             fmt::format("{} has no setting '{}'{}; its settings: {}", stage.name, argument.key,
+                         hintFor(stage, argument.key), keysOf(stage)));
       }
       wanted.settings.push_back(argument);
     }
@@ -151,9 +161,9 @@ class Chain {
     }
     const std::optional<StageArgument> meaning = meaningOf(stage, argument);
     if (!meaning) {
-      const std::string hint = didYouMean(argument.value, wordsOf(stage));
-      fail(argument.place, fmt::format("'{}' is no switch and no choice of {}{}; its settings: {}",
-                                       argument.value, stage.name, hint, keysOf(stage)));
+      fail(argument.place,
+           fmt::format("'{}' is no switch and no choice of {}{}; its settings: {}", argument.value,
+                       stage.name, hintFor(stage, argument.value), keysOf(stage)));
     }
     wanted.settings.push_back(*meaning);
   }
@@ -333,7 +343,7 @@ std::string stagesToToml(const std::vector<BuiltStage>& stages) {
   return toml;
 }
 
-std::string describeStages(const std::vector<BuiltStage>& stages) {
+std::string describeStages(const std::vector<BuiltStage>& stages, bool has_bound) {
   std::string text;
   for (const BuiltStage& row : stages) {
     std::string types;
@@ -344,6 +354,9 @@ std::string describeStages(const std::vector<BuiltStage>& stages) {
     for (const auto& [key, value] : row.settings) {
       const bool is_chosen =
           std::find(row.chosen.begin(), row.chosen.end(), key) != row.chosen.end();
+      if (is_chosen && has_bound && key.starts_with("error_bound")) {
+        continue;
+      }
       settings += fmt::format("{}{} = {}{}", settings.empty() ? ": " : ", ", key, value,
                               is_chosen ? " (chosen)" : "");
     }

@@ -55,8 +55,8 @@ struct BuiltStage {
 std::vector<BuiltStage> buildStages(std::string_view text, DataType input_type);
 /// The configuration file that says the same.
 std::string stagesToToml(const std::vector<BuiltStage>& stages);
-/// One line per stage, for -v.
-std::string describeStages(const std::vector<BuiltStage>& stages);
+/// One line per stage, for -v. With `has_bound` the bound is left out, which -b gives.
+std::string describeStages(const std::vector<BuiltStage>& stages, bool has_bound);
 
 /// By name or alias; case, dashes and underscores do not count. Null when there is none.
 const StageDescriptor* findStageLoosely(std::string_view word);

@@ -23,6 +23,8 @@ class BackendMemory {
   /// From and to host memory, from the start; at most size() bytes, else Error(kBufferTooSmall).
   void upload(ByteView bytes);
   void download(MutableByteView bytes) const;
+  /// From memory of the backend that somebody else owns, such as a frame in a pipeline.
+  static void fetch(Backend backend, const void* from, MutableByteView to);
   /// As many bytes as both have, inside the backend.
   void copyFrom(const BackendMemory& other);
 

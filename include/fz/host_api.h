@@ -21,6 +21,7 @@
 /// Arrays in host memory in, owned frames and arrays out: no raw ownership, any backend.
 namespace fz {
 
+class Pipeline;
 struct RunProgress;
 
 struct CompressOptions {
@@ -149,6 +150,10 @@ Frame compress(std::span<const float> values, const CompressOptions& options = {
 Frame compress(std::span<const double> values, const CompressOptions& options = {});
 /// The same for raw bytes of a given type.
 Frame compress(DataType type, ByteView bytes, const CompressOptions& options = {});
+
+/// Builds in a new pipeline what compress() with these options runs, for callers who want to keep
+/// it. Throws as compress() does.
+void configure(Pipeline& pipeline, DataType type, const CompressOptions& options);
 
 /// Memory that compress() of that many bytes is expected to take besides its input, without looking
 /// at data; see Pipeline::estimateMemory. Throws as compress() does for wrong options.

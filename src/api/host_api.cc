@@ -53,14 +53,6 @@ void loadPipeline(Pipeline& pipeline, DataType type, const CompressOptions& opti
   pipeline.loadConfigText(std::string(preset->toml), options.preset, overrides);
 }
 
-void setUp(Pipeline& pipeline, DataType type, const CompressOptions& options) {
-  pipeline.setBackend(options.backend);
-  pipeline.setThreads(options.threads);
-  pipeline.setMemoryLimit(options.max_memory_bytes);
-  pipeline.setProgress(options.progress);
-  loadPipeline(pipeline, type, options);
-}
-
 void setUp(Pipeline& pipeline, const FrameInfo& info, const DecompressOptions& options) {
   FZ_REQUIRE(options.limits.max_output_bytes == 0 ||
                  info.original_bytes <= options.limits.max_output_bytes,
@@ -130,10 +122,18 @@ double FrameInfo::ratio() const {
   return static_cast<double>(original_bytes) / static_cast<double>(frameBytes());
 }
 
+void configure(Pipeline& pipeline, DataType type, const CompressOptions& options) {
+  pipeline.setBackend(options.backend);
+  pipeline.setThreads(options.threads);
+  pipeline.setMemoryLimit(options.max_memory_bytes);
+  pipeline.setProgress(options.progress);
+  loadPipeline(pipeline, type, options);
+}
+
 Frame compress(DataType type, ByteView bytes, const CompressOptions& options) {
   const auto owner = std::make_shared<Pipeline>();
   Pipeline& pipeline = *owner;
-  setUp(pipeline, type, options);
+  configure(pipeline, type, options);
 #if FZ_HAVE_CUDA
   if (pipeline.getBackend() == Backend::CUDA) {
     const DeviceCopy input(pipeline.getMemoryPool(), bytes);
@@ -151,7 +151,7 @@ Frame compress(DataType type, ByteView bytes, const CompressOptions& options) {
 
 std::size_t estimateMemory(DataType type, std::size_t n_bytes, const CompressOptions& options) {
   Pipeline pipeline;
-  setUp(pipeline, type, options);
+  configure(pipeline, type, options);
   return pipeline.estimateMemory(n_bytes);
 }
 

@@ -119,10 +119,12 @@ std::vector<std::uint8_t> readFile(const std::string& path) {
   throwIo(what, path_);
 }
 
-AtomicFile::AtomicFile(const std::string& path) : path_(path) {
+AtomicFile::AtomicFile(const std::string& path, [[maybe_unused]] bool needs_name) : path_(path) {
 #ifdef O_TMPFILE
   // Without a name there is nothing to leave behind, even when the process is killed.
-  fd_ = ::open(folderOf(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kNewFileMode);
+  if (!needs_name) {
+    fd_ = ::open(folderOf(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kNewFileMode);
+  }
   if (fd_ >= 0) {
     return;
   }
@@ -188,13 +190,9 @@ MutableByteView AtomicFile::map(std::size_t n_bytes) {
   return {static_cast<std::uint8_t*>(memory) + at, n_bytes};
 }
 
-std::string AtomicFile::openPath() const {
-  return fmt::format("/proc/self/fd/{}", fd_);
-}
-
 /// Gives a file without a name one of its own.
 bool AtomicFile::nameIt() {
-  const std::string self = openPath();
+  const std::string self = fmt::format("/proc/self/fd/{}", fd_);
   for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
     const std::string name = nameBeside(path_);
     if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {

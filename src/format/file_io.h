@@ -23,15 +23,16 @@ void writeFileAtomically(const std::string& path, ByteView bytes);
 class AtomicFile {
  public:
   /// Throws Error(kIo), as all calls do; nothing is left behind then.
-  explicit AtomicFile(const std::string& path);
+  explicit AtomicFile(const std::string& path, bool needs_name = false);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   /// Without commit() the file is gone.
   ~AtomicFile();
 
   void write(ByteView bytes);
-  /// A path under which another library can open the file and write it.
-  std::string openPath() const;
+  /// The name before commit(), under which another library can write the file; empty unless
+  /// `needs_name`.
+  const std::string& temporaryPath() const { return temporary_; }
   /// The last n_bytes of the file, after what was written, as memory that needs no copy and no
   /// room besides the system's cache. Valid until commit() or the next map(), which may ask for
   /// more.

@@ -72,6 +72,10 @@ void BackendMemory::download(MutableByteView bytes) const {
   copyBytes(backend_, bytes.data(), memory_, bytes.size());
 }
 
+void BackendMemory::fetch(Backend backend, const void* from, MutableByteView to) {
+  copyBytes(backend, to.data(), from, to.size());
+}
+
 void BackendMemory::copyFrom(const BackendMemory& other) {
   copyBytes(backend_, memory_, other.memory_, std::min(n_bytes_, other.n_bytes_));
 }

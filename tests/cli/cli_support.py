@@ -12,6 +12,8 @@ import tempfile
 import unittest
 
 BINARY = ""
+FZGMOD = ""
+MAKE_HDF5 = ""  # empty: built without HDF5
 
 OK, USAGE, IO, CORRUPT, BOUND, MEMORY, NO_DEVICE = range(7)
 
@@ -59,6 +61,15 @@ class CliCase(unittest.TestCase):
             self.assertEqual(done.returncode, code, (words, done.stderr.decode(errors="replace")))
         else:
             self.assertEqual(done.returncode, code, words)
+        return done
+
+    def tool(self, *words, code=0, **kwargs):
+        """Runs fzgmod-cli and checks its exit code."""
+        done = subprocess.run(
+            [os.path.abspath(FZGMOD), *map(str, words)], cwd=self.folder, check=False, timeout=120,
+            capture_output=True, **kwargs
+        )
+        self.assertEqual(done.returncode, code, (words, done.stderr.decode(errors="replace")))
         return done
 
     def fails(self, code, *words, says="", **kwargs):
