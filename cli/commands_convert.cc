@@ -1,6 +1,8 @@
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
+#include <limits>
 #include <memory>
 
 #include "bound_check.h"
@@ -99,6 +101,14 @@ Field decodeField(const ConvertArguments& arguments, Progress& progress, FrameIn
   }
 }
 
+/// The smallest double that is not below the real sum.
+double roundedUpSum(double a, double b) {
+  const double sum = a + b;
+  const double b_part = sum - a;
+  const double rest = (a - (sum - b_part)) + (b - b_part);
+  return rest > 0.0 ? std::nextafter(sum, std::numeric_limits<double>::infinity()) : sum;
+}
+
 /// What both bounds come to against the first original.
 std::string sumText(const FrameInfo& old_info, const FrameInfo& new_info) {
   const std::optional<BoundRule> first = ruleOfFrame(old_info);
@@ -114,7 +124,7 @@ std::string sumText(const FrameInfo& old_info, const FrameInfo& new_info) {
   }
   if (first->kind == BoundRule::Kind::kAbsolute && second->kind == BoundRule::Kind::kAbsolute) {
     return fmt::format("against the original: |x - x''| <= {} + {} = {}", first->value,
-                       second->value, first->value + second->value);
+                       second->value, roundedUpSum(first->value, second->value));
   }
   if (first->kind == BoundRule::Kind::kPointwise && second->kind == BoundRule::Kind::kPointwise) {
     return fmt::format("against the original: |x - x''| <= ({} + {} + {} * {}) * |x|", first->value,

@@ -20,9 +20,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::vector<std::uint8_t> readStream(std::FILE* stream,
-                                     const std::string& name,
-                                     Progress* progress) {
+/// To the end of a pipe or a device, as the bytes come.
+std::vector<std::uint8_t> readStream(int descriptor, const std::string& name, Progress* progress) {
   constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
   if (progress != nullptr) {
     progress->beginBytes("reading", 0);
@@ -33,17 +32,20 @@ std::vector<std::uint8_t> readStream(std::FILE* stream,
     if (bytes.size() - n_read < kChunkBytes) {
       bytes.resize(std::max(bytes.size() * 2, n_read + kChunkBytes));
     }
-    const std::size_t n = std::fread(bytes.data() + n_read, 1, kChunkBytes, stream);
-    n_read += n;
-    if (progress != nullptr) {
-      progress->add(n);
+    const ssize_t n = ::read(descriptor, bytes.data() + n_read, kChunkBytes);
+    if (n < 0 && errno == EINTR) {
+      continue;
+    }
+    if (n < 0) {
+      throw Failure(ExitCode::kIo, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
     }
     if (n == 0) {
       break;
     }
-  }
-  if (std::ferror(stream) != 0) {
-    throw Failure(ExitCode::kIo, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
+    n_read += static_cast<std::size_t>(n);
+    if (progress != nullptr) {
+      progress->add(static_cast<std::uint64_t>(n));
+    }
   }
   bytes.resize(n_read);
   return bytes;
@@ -163,7 +165,7 @@ InputBytes readBytes(const std::string& path, Progress* progress) {
       throw Failure(ExitCode::kUsage,
                     "standard input is a terminal; name a file or redirect one with '<'");
     }
-    return InputBytes(readStream(stdin, inputName(path), progress));
+    return InputBytes(readStream(STDIN_FILENO, inputName(path), progress));
   }
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
@@ -179,7 +181,7 @@ InputBytes readBytes(const std::string& path, Progress* progress) {
                                              std::strerror(errno)));
   }
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> closer(stream, &std::fclose);
-  return InputBytes(readStream(stream, path, progress));
+  return InputBytes(readStream(::fileno(stream), path, progress));
 }
 
 Field readField(const std::string& path, const FieldRequest& request, Progress* progress) {

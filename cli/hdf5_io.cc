@@ -88,8 +88,9 @@ OpenDataset openDataset(const Hdf5Name& name) {
   Id file = openFile(name.file);
   if (!file.isValid()) {
     std::error_code ignored;
-    failRead(name, fs::exists(name.file, ignored) ? "not a readable HDF5 file; check it with h5dump"
-                                                  : "there is no file " + name.file + "; check the path");
+    failRead(name, fs::exists(name.file, ignored)
+                       ? "not a readable HDF5 file; check it with h5dump"
+                       : "there is no file " + name.file + "; check the path");
   }
   Id dataset(H5Dopen2(file.get(), name.dataset.c_str(), H5P_DEFAULT), &H5Dclose);
   if (!dataset.isValid()) {
@@ -285,8 +286,9 @@ void writeHdf5(const Hdf5Name& name,
   };
   AtomicFile target(name.file, true);
   {
-    const Id file(H5Fcreate(target.temporaryPath().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
-                  &H5Fclose);
+    const Id file(
+        H5Fcreate(target.temporaryPath().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+        &H5Fclose);
     require(file.isValid());
     writeDataset(file.get(), name, type, shape, bytes, require);
     require(H5Fflush(file.get(), H5F_SCOPE_GLOBAL) >= 0);

@@ -235,6 +235,10 @@ class Chain {
         placed.added.emplace_back(key, value);
       }
     };
+    if (const Param* linear = wanted.stage().params().find("linear_mode");
+        linear != nullptr && std::get<bool>(linear->get(*placed.made))) {
+      choose("linear_policy", "Guarantee");  // as in the presets: a finer step rather than an error
+    }
     choose("error_bound_mode", "NOA");
     choose("error_bound", "0.001");
     if (isKnown(incoming)) {

@@ -50,8 +50,9 @@ struct BuiltStage {
 };
 
 /// Checks the arguments, chooses the element types so that each stage takes what the one before
-/// gives, and what follows from that: element_width of shufflers, bklen of Huffman, the bound
-/// range:1e-3 where none is given. Throws Failure(kUsage) with the place.
+/// gives, and what follows from that: element_width of shufflers, bklen of Huffman, the policy
+/// Guarantee of linear quantisers, the bound range:1e-3 where none is given. Throws Failure(kUsage)
+/// with the place.
 std::vector<BuiltStage> buildStages(std::string_view text, DataType input_type);
 /// The configuration file that says the same.
 std::string stagesToToml(const std::vector<BuiltStage>& stages);

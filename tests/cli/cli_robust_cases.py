@@ -26,6 +26,8 @@ def data_limit(n_bytes):
 
 
 class MemoryTest(CliCase):
+    IN_MEMORY = False
+
     def sparse(self, name, n_bytes):
         with open(self.folder / name, "wb") as file:
             file.truncate(n_bytes)
@@ -38,7 +40,10 @@ class MemoryTest(CliCase):
             MEMORY, "compress", "-p", "cuszp", "-b", "abs:1e-3", "--max-memory", "1G", "big.f32",
             says=["4294967296 bytes", "--max-memory allows 1.07 GB", "split"],
         )
-        self.sparse("huge.f32", 1 << 44)
+        try:
+            self.sparse("huge.f32", 1 << 42)
+        except OSError as error:
+            raise unittest.SkipTest(f"no sparse file of 4 TiB here: {error}")
         self.fails(MEMORY, "compress", "-p", "cuszp", "-b", "abs:1", "huge.f32", says=["this machine has", "--max-memory"])
         self.assertLess(time.monotonic() - start, 5)
         self.assertEqual(self.names(), ["big.f32", "huge.f32"])
@@ -145,6 +150,8 @@ class ProgressTest(CliCase):
 
 
 class KillTest(CliCase):
+    IN_MEMORY = False
+
     def test_a_kill_leaves_no_half_file(self):
         """Killed at many moments: the final name has the old file or the whole new one."""
         self.put("a.f32", wave(300000))
@@ -188,7 +195,6 @@ class KillTest(CliCase):
     def test_a_file_that_shrinks_is_an_error_and_no_crash(self):
         with open(self.folder / "a.f32", "wb") as file:
             file.truncate(256 * MIB)
-        os.mkfifo(self.folder / "gate")
         words = [os.path.abspath(cli_support.BINARY), "compress", "-fq", "-p", "cuszp", "-b", "abs:1", "-o", "out.fzm", "a.f32"]
         process = subprocess.Popen(words, cwd=self.folder, stderr=subprocess.PIPE)
         time.sleep(0.03)

@@ -23,6 +23,7 @@ class StagesTest(CliCase):
         stages = self.built("quantizer(linear)->lorenzo(block_size=32)->adaptive_bitpack", "-b", "abs:1e-2", "--verify")
         self.assertEqual(list(stages), ["Quantizer", "Lorenzo", "AdaptiveBitpack"])
         self.assertTrue(stages["Quantizer"]["params"]["linear_mode"])
+        self.assertEqual(stages["Quantizer"]["params"]["linear_policy"], "Guarantee")
         self.assertEqual(stages["Lorenzo"]["params"]["block_size"], 32)
         self.assertEqual(stages["Lorenzo"]["types"], ["int32"])
 
@@ -41,7 +42,9 @@ class StagesTest(CliCase):
         stages = self.built("LorenzoQuant(quant_radius=512, zigzag, abs)->Huffman(fine)")
         self.assertEqual(stages["LorenzoQuant"]["params"]["error_bound_mode"], "ABS")
         self.assertTrue(stages["LorenzoQuant"]["params"]["zigzag_codes"])
-        self.assertEqual(stages["Huffman"]["params"]["encode_mode"], "Fine")
+        # The archive does not need encode_mode, so only the tool can tell.
+        text = self.fz("compress", "-fv", "--stages", "lq(zigzag)->huffman(fine)", "a.f32").stderr.decode()
+        self.assertIn('huffman = Huffman uint16: encode_mode = "Fine"', text)
         stages = self.built("quantizer(code_type=uint16)->rle(uint16)")
         self.assertEqual(stages["RLE"]["types"], ["uint16"])
 

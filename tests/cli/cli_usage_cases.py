@@ -209,7 +209,7 @@ class GenerateTest(CliCase):
             page = self.fz("generate", what).stdout
             done = subprocess.run(["groff", "-man", "-ww", "-Tascii"], input=page, capture_output=True, check=True)
             self.assertEqual(done.stderr, b"")
-            self.assertIn(b"SYNOPSIS", re.sub(rb"\x1b\[[0-9]*m", b"", done.stdout))
+            self.assertIn(b"SYNOPSIS", re.sub(rb"\x1b\[[0-9]*m|.\x08", b"", done.stdout))
 
     def test_other_words_are_refused(self):
         self.fails(USAGE, "generate", "fish", says="bash, zsh, man")
