@@ -204,6 +204,10 @@ void compressFile(const CompressJob& job, const std::string& input) {
   }
   const std::string output = outputPath(job.common, input, ownName(input));
   checkOutput(output, input, job.common.force);
+  if (const std::optional<Hdf5Name> dataset = hdf5Name(input)) {
+    checkMemory({hdf5DatasetBytes(*dataset), "holding the dataset"},
+                job.common.limits.max_memory_bytes);
+  }
   Progress progress(progressMode(job.common), inputName(input));
   const Field field = readField(input, job.request, &progress);
   progress.pause();

@@ -46,7 +46,7 @@ struct Hdf5Dataset {
 /// Throws Failure: kIo for a file or dataset that cannot be read, kUsage for types that fz does not
 /// take and for builds without HDF5.
 Hdf5Dataset readHdf5(const Hdf5Name& name, Progress* progress);
-/// Values and the bytes that they take, without reading them.
+/// Bytes that the values take in memory, without reading them. Throws as readHdf5() does.
 std::uint64_t hdf5DatasetBytes(const Hdf5Name& name);
 /// Writes a new file with this one dataset, complete under its name or not at all. Groups are made
 /// as needed. Existing files are never changed. Throws Failure.

@@ -121,8 +121,9 @@ std::vector<std::uint8_t> readFile(const std::string& path) {
 
 AtomicFile::AtomicFile(const std::string& path, [[maybe_unused]] bool needs_name) : path_(path) {
 #ifdef O_TMPFILE
-  // Without a name there is nothing to leave behind, even when the process is killed.
-  if (!needs_name) {
+  // Without a name there is nothing to leave behind, even when the process is killed. Naming the
+  // file later goes through /proc, which a bare chroot lacks.
+  if (!needs_name && ::access("/proc/self/fd", X_OK) == 0) {
     fd_ = ::open(folderOf(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kNewFileMode);
   }
   if (fd_ >= 0) {

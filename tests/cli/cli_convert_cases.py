@@ -3,12 +3,11 @@
 import array
 import json
 import os
-
 import subprocess
 import unittest
 
 import cli_support
-from cli_support import BOUND, CORRUPT, IO, USAGE, CliCase, max_error, npy, wave
+from cli_support import BOUND, CORRUPT, IO, MEMORY, USAGE, CliCase, max_error, npy, wave
 
 __all__ = ["ConvertArrayTest", "ConvertArchiveTest", "Hdf5Test", "WithoutHdf5Test"]
 
@@ -107,6 +106,9 @@ class Hdf5Test(CliCase):
         self.assertIn("d.h5.deep.er.f64be.fzm", self.names())
         self.fz("verify", "d.h5.deep.er.f64be.fzm", "d.h5:/deep/er/f64be")
         self.fails(BOUND, "verify", "d.h5.deep.er.f64be.fzm", "d.h5:/f32le", says="holds float32")
+
+    def test_datasets_that_do_not_fit_are_not_read(self):
+        self.fails(MEMORY, "compress", "--max-memory", "100", "d.h5:/f64le", says=["holding the dataset", "960 B"])
 
     def test_fill_values_are_mentioned(self):
         message = self.fz("compress", "-o", "x.fzm", "d.h5:/f32be").stderr.decode()

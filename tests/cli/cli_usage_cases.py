@@ -65,6 +65,9 @@ class ListTest(CliCase):
         self.assertIn("bklen = ", one)
         self.assertNotIn("LorenzoQuant", one)
         self.assertIn("ports: output\n", one)
+        self.assertRegex(one, r"(?m)^backends: cpu(, cuda)?$")
+        self.assertRegex(one, r"(?m)^graph-safe: compress (yes|no), decompress (yes|no)$")
+        self.assertIn("fusable with these defaults: yes (map)", self.fz("stages", "Zigzag").stdout.decode())
         quantizer = self.fz("stages", "Quantizer").stdout.decode()
         self.assertIn("ports: codes, outlier_vals, outlier_idxs\n", quantizer)
         self.assertIn("(input_type, code_type; in a file without them float32/uint32)", quantizer)
@@ -82,6 +85,10 @@ class ListTest(CliCase):
         self.assertEqual(quantizer["default_types"], ["float32", "uint32"])
         modes = [(p["default"], p["config_default"]) for p in quantizer["params"] if p["key"] == "error_bound_mode"]
         self.assertEqual(modes, [("ABS", "REL")])
+        self.assertEqual((stages["Zigzag"]["fusable"], stages["Zigzag"]["fusion_part"]), (True, "map"))
+        self.assertFalse(stages["Huffman"]["fusable"])
+        self.assertIn("cpu", stages["Huffman"]["backends"])
+        self.assertIn("compress", stages["Huffman"]["graph_safe"])
         one = json.loads(self.fz("stages", "--json", "Huffman").stdout)
         self.assertEqual([stage["name"] for stage in one], ["Huffman"])
 
