@@ -23,7 +23,6 @@ class StagesTest(CliCase):
         stages = self.built("quantizer(linear)->lorenzo(block_size=32)->adaptive_bitpack", "-b", "abs:1e-2", "--verify")
         self.assertEqual(list(stages), ["Quantizer", "Lorenzo", "AdaptiveBitpack"])
         self.assertTrue(stages["Quantizer"]["params"]["linear_mode"])
-        self.assertEqual(stages["Quantizer"]["params"]["linear_policy"], "Guarantee")
         self.assertEqual(stages["Lorenzo"]["params"]["block_size"], 32)
         self.assertEqual(stages["Lorenzo"]["types"], ["int32"])
 
@@ -66,6 +65,13 @@ class StagesTest(CliCase):
         self.assertIn("  bitshuffle = Bitshuffle: element_width = 4 (chosen)\n", text)
         text = self.fz("compress", "-fv", "-b", "abs:1", "--stages", "quant->rze", "a.f32").stderr.decode()
         self.assertIn("  quant = Quantizer float32/uint32\n", text)
+
+    def test_linear_quantisers_tighten_their_step(self):
+        self.put("a.f32", wave(3000))
+        text = self.fz("compress", "-v", "--stages", "quant(linear)->rze", "a.f32").stderr.decode()
+        self.assertIn('linear_policy = "Guarantee" (chosen)', text)
+        text = self.fz("compress", "-fv", "--stages", "quant(linear,throw,error_bound=1)->rze", "a.f32").stderr.decode()
+        self.assertIn('linear_policy = "Throw",', text)
 
     def test_settings_by_the_words_of_the_chain(self):
         stages = self.built("quantizer->bitshuffle->rze", "--set", "rze.levels=2", "--set", "quantizer.quant_radius=99")
