@@ -78,6 +78,8 @@ struct Pipeline::Impl {
   StageDims shapeOf(std::size_t n_values) const;
   void describeFrame(std::size_t n_bytes, std::size_t padded_bytes, FrameHeader& header) const;
   void* growFirstSegment(std::size_t n_bytes);
+  /// Throws Error(kLimit) when a frame of this length does not fit the memory limit any more.
+  void requireFrameFits(std::size_t n_bytes) const;
   void fillPerf(PipelinePerfResult& perf, const std::vector<StageTimingResult>& stages) const;
 
   /// Settles where this pipeline runs, before anything is allocated; `call` is what the user called.
@@ -114,6 +116,8 @@ struct Pipeline::Impl {
   std::unique_ptr<CpuExecutor> executor;
   ExecContext context;
   DecodeLimits limits;
+  std::size_t memory_limit_bytes = 0;
+  RunProgress* progress = nullptr;
   bool finalized = false;
   bool warmup_on_finalize = false;
   bool pool_managed_output = true;
