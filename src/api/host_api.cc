@@ -1,5 +1,7 @@
 #include "fz/host_api.h"
 
+#include <cstdlib>
+
 #include "core/require.h"
 #include "format/file_io.h"
 #include "format/frame_header.h"
@@ -77,6 +79,18 @@ std::vector<std::uint8_t> toHost(const void* memory, std::size_t n_bytes) {
 }
 #endif
 
+/// A decoded array that the pipeline has handed over.
+struct HostResult {
+  void* data = nullptr;
+  std::size_t n_bytes = 0;
+  void (*release)(void*) = &std::free;
+
+  HostResult() = default;
+  HostResult(const HostResult&) = delete;
+  HostResult& operator=(const HostResult&) = delete;
+  ~HostResult() { release(data); }
+};
+
 }  // namespace
 
 void Frame::writeToFile(const std::string& path) const {
@@ -130,20 +144,24 @@ Array decompress(ByteView frame, const DecompressOptions& options) {
                  info.original_bytes <= options.limits.max_output_bytes,
              ErrorCode::kLimit, "frame: decodes to {} bytes, the limit is {}", info.original_bytes,
              options.limits.max_output_bytes);
-  Pipeline pipeline;
-  pipeline.setBackend(options.backend);
-  pipeline.setThreads(options.threads);
-  pipeline.setDecodeLimits(options.limits);
-  void* data = nullptr;
-  std::size_t n_bytes = 0;
-  pipeline.decompressFrame(frame, &data, &n_bytes);
+  HostResult result;
+  {
+    Pipeline pipeline;
+    pipeline.setBackend(options.backend);
+    pipeline.setThreads(options.threads);
+    pipeline.setDecodeLimits(options.limits);
+    pipeline.setPoolManagedDecompOutput(false);
+    pipeline.decompressFrame(frame, &result.data, &result.n_bytes);
 #if FZ_HAVE_CUDA
-  if (pipeline.getBackend() == Backend::CUDA) {
-    return Array(info.type, info.dims, toHost(data, n_bytes));
-  }
+    if (pipeline.getBackend() == Backend::CUDA) {
+      result.release = [](void* memory) { static_cast<void>(cudaFree(memory)); };
+      return Array(info.type, info.dims, toHost(result.data, result.n_bytes));
+    }
 #endif
-  const auto* begin = static_cast<const std::uint8_t*>(data);
-  return Array(info.type, info.dims, std::vector<std::uint8_t>(begin, begin + n_bytes));
+  }
+  // The pipeline's work memory is gone before the result is copied, so the two do not add up.
+  const auto* begin = static_cast<const std::uint8_t*>(result.data);
+  return Array(info.type, info.dims, std::vector<std::uint8_t>(begin, begin + result.n_bytes));
 }
 
 namespace {
