@@ -47,6 +47,9 @@ void noteGiven(std::size_t n_bytes) {
 
 }  // namespace
 
+std::int64_t heldBytes() {
+  return state.held_bytes;
+}
 std::size_t peakBytes() {
   const std::int64_t n = state.peak_bytes - state.start_bytes;
   return n > 0 ? static_cast<std::size_t>(n) : 0;

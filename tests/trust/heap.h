@@ -6,6 +6,9 @@
 /// Watches the heap of this thread: how much it takes, and what happens when it gives nothing.
 namespace fz::trust::heap {
 
+/// Bytes that this thread has taken and not given back.
+std::int64_t heldBytes();
+
 /// Highest number of bytes held at a time since the last resetPeak(), less those held then.
 std::size_t peakBytes();
 void resetPeak();

@@ -11,6 +11,9 @@
 #include <unistd.h>
 #include <vector>
 
+// Only there under a leak checker.
+extern "C" __attribute__((weak)) int __lsan_do_recoverable_leak_check();
+
 namespace fz::trust {
 
 namespace {
@@ -90,8 +93,13 @@ class Pool {
   Pool(std::uint64_t n_trials,
        unsigned n_jobs,
        FunctionRef<void(std::uint64_t, Report&)> work,
-       Report& report)
-      : n_trials_(n_trials), children_(n_jobs), work_(work), report_(report) {
+       Report& report,
+       int hang_seconds)
+      : n_trials_(n_trials),
+        children_(n_jobs),
+        work_(work),
+        report_(report),
+        hang_seconds_(hang_seconds) {
     void* memory = ::mmap(nullptr, n_jobs * sizeof(Progress), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     progress_ = static_cast<Progress*>(memory);
@@ -129,6 +137,10 @@ class Pool {
       if (mine.failures().size() >= kMaxFailures) {
         break;
       }
+    }
+    if (__lsan_do_recoverable_leak_check != nullptr) {
+      progressOf(child).trial.store(n_trials_, std::memory_order_relaxed);
+      mine.check(__lsan_do_recoverable_leak_check() == 0, "memory was lost");
     }
     writeText(fd, toText(mine));
     ::close(fd);
@@ -175,7 +187,7 @@ class Pool {
     bool hung = false;
     int status = 0;
     if (::waitpid(child.pid, &status, WNOHANG) == 0) {
-      if (now - child.seen_at < std::chrono::seconds(kHangSeconds)) {
+      if (now - child.seen_at < std::chrono::seconds(hang_seconds_)) {
         return;
       }
       hung = true;
@@ -206,6 +218,7 @@ class Pool {
   std::vector<Child> children_;
   FunctionRef<void(std::uint64_t, Report&)> work_;
   Report& report_;
+  int hang_seconds_;
   Progress* progress_ = nullptr;
   std::size_t n_running_ = 0;
   std::size_t n_deaths_ = 0;
@@ -216,8 +229,9 @@ class Pool {
 void runInProcesses(std::uint64_t n_trials,
                     const Settings& settings,
                     Report& report,
-                    FunctionRef<void(std::uint64_t trial, Report& report)> work) {
-  Pool(n_trials, settings.n_jobs, work, report).run();
+                    FunctionRef<void(std::uint64_t trial, Report& report)> work,
+                    int hang_seconds) {
+  Pool(n_trials, settings.n_jobs, work, report, hang_seconds).run();
 }
 
 std::uint64_t trialSeed(std::uint64_t seed, std::uint64_t trial) {
