@@ -74,17 +74,62 @@ std::string folderOf(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
+std::string nameBeside(const std::string& path) {
+  static std::atomic<unsigned> counter{0};
+  return fmt::format("{}.{}-{}.tmp", path, ::getpid(), counter.fetch_add(1));
+}
+
+constexpr int kNameAttempts = 100;
+
 /// A new file beside `path`; the kernel applies the process's umask. -1 when none can be made.
 int createBeside(const std::string& path, std::string& name) {
-  static std::atomic<unsigned> counter{0};
-  for (int attempt = 0; attempt < 100; ++attempt) {
-    name = fmt::format("{}.{}-{}.tmp", path, ::getpid(), counter.fetch_add(1));
+  for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
+    name = nameBeside(path);
     const int fd = ::open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
     if (fd >= 0 || errno != EEXIST) {
       return fd;
     }
   }
   return -1;
+}
+
+/// A file without a name in the folder of `path`, of which nothing is left when the process is
+/// killed. -1 where the file system has no such files.
+int createUnnamed(const std::string& path) {
+  return ::open(folderOf(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+}
+
+bool giveName(int fd, const std::string& name) {
+  const std::string source = fmt::format("/proc/self/fd/{}", fd);
+  return ::linkat(AT_FDCWD, source.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
+bool giveNameBeside(int fd, const std::string& path, std::string& name) {
+  for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
+    name = nameBeside(path);
+    if (giveName(fd, name)) {
+      return true;
+    }
+    if (errno != EEXIST) {
+      break;
+    }
+  }
+  name.clear();
+  return false;
+}
+
+/// Everything on the disk, with the mode of the file that will be replaced (null: of none).
+bool fill(int fd, ByteView bytes, const struct stat* old) {
+  return writeAll(fd, bytes) && (old == nullptr || ::fchmod(fd, old->st_mode & 07777) == 0) &&
+         ::fsync(fd) == 0;
+}
+
+/// The new name itself must survive a power cut; some file systems refuse this, which is fine.
+void syncFolder(const std::string& path) {
+  const Descriptor folder(::open(folderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() >= 0) {
+    static_cast<void>(::fsync(folder.get()));
+  }
 }
 
 }  // namespace
@@ -116,32 +161,45 @@ std::vector<std::uint8_t> readFile(const std::string& path) {
 }
 
 void writeFileAtomically(const std::string& path, ByteView bytes) {
+  struct stat status = {};
+  const struct stat* old = ::stat(path.c_str(), &status) == 0 ? &status : nullptr;
   std::string temporary;
-  Descriptor file(createBeside(path, temporary));
-  if (file.get() < 0) {
-    throwIo("cannot create a file beside", path);
-  }
   const auto fail = [&](const char* what) {
     const int saved = errno;
-    ::unlink(temporary.c_str());
+    if (!temporary.empty()) {
+      ::unlink(temporary.c_str());
+    }
     errno = saved;
     throwIo(what, path);
   };
-  struct stat old = {};
-  const bool keep_mode = ::stat(path.c_str(), &old) == 0;
-  if (!writeAll(file.get(), bytes) ||
-      (keep_mode && ::fchmod(file.get(), old.st_mode & 07777) != 0) || ::fsync(file.get()) != 0 ||
-      !file.close()) {
+  Descriptor file(createUnnamed(path));
+  bool is_in_place = false;
+  bool is_complete = false;
+  if (file.get() >= 0) {
+    if (!fill(file.get(), bytes, old)) {
+      fail("cannot write");
+    }
+    // A name that is free is taken at once; one that is not needs a second name to be moved from.
+    is_in_place = old == nullptr && giveName(file.get(), path);
+    is_complete = is_in_place || giveNameBeside(file.get(), path, temporary);
+  }
+  if (!is_complete) {
+    Descriptor named(createBeside(path, temporary));
+    if (named.get() < 0) {
+      temporary.clear();
+      fail("cannot create a file beside");
+    }
+    if (!fill(named.get(), bytes, old) || !named.close()) {
+      fail("cannot write");
+    }
+  }
+  if (!file.close()) {
     fail("cannot write");
   }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+  if (!is_in_place && ::rename(temporary.c_str(), path.c_str()) != 0) {
     fail("cannot replace");
   }
-  // The new name itself must survive a power cut; some file systems refuse this, which is fine.
-  const Descriptor folder(::open(folderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() >= 0) {
-    static_cast<void>(::fsync(folder.get()));
-  }
+  syncFolder(path);
 }
 
 }  // namespace fz

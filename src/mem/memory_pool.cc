@@ -2,7 +2,6 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
-#include <new>
 #include <unordered_map>
 #include <vector>
 
@@ -158,7 +157,7 @@ struct MemoryPool::Impl {
   bool keep(void* memory, std::size_t n_bytes) noexcept {
     try {
       kept.emplace(n_bytes, memory);
-    } catch (const std::bad_alloc&) {
+    } catch (...) {  // the list cannot grow
       return false;
     }
     kept_bytes += n_bytes;
