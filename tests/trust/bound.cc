@@ -2,7 +2,6 @@
 // bits, and where that cannot be, compress() says so. The same trials hold R13: no frame exceeds
 // getMaxCompressedSize().
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -14,7 +13,8 @@
 #include "fz/error.h"
 #include "fz/host_api.h"
 #include "pipeline/compressor.h"
-#include "support/fusion_chains.h"
+#include "support/stage_case.h"
+#include "trust/combinations.h"
 #include "trust/exact.h"
 #include "trust/families.h"
 #include "trust/trust.h"
@@ -23,12 +23,7 @@
 namespace fz::trust {
 namespace {
 
-using Dims = std::array<std::size_t, 3>;
-
-constexpr Dims kShapes[] = {{0, 1, 1},    {1, 1, 1},   {2, 1, 1},  {31, 1, 1}, {257, 1, 1},
-                            {1025, 1, 1}, {33, 31, 1}, {17, 9, 7}, {1, 63, 1}, {64, 1, 33}};
 constexpr double kBounds[] = {1e-3, 1e-6, 0.5, 1e-2, 0x1p-10, 1e-1, 1e-42, 1e10, 3e38, 1e-300};
-constexpr ErrorBoundMode kModes[] = {ErrorBoundMode::ABS, ErrorBoundMode::REL, ErrorBoundMode::NOA};
 
 /// Range and largest size over the finite values.
 template <class T>
@@ -106,79 +101,41 @@ void checkResult(const std::vector<T>& values,
   report.check(n == 0, where + ": " + std::to_string(n) + " values miss the bound");
 }
 
-struct Case {
-  const test::FusionChain* chain;
-  std::size_t family;
-  Dims dims;
-  double bound;
-  ErrorBoundMode mode;
-
-  template <class T>
-  std::string text() const {
-    return chain->name + ", " + families<T>()[family].name + ", " + std::to_string(dims[0]) + "x" +
-           std::to_string(dims[1]) + "x" + std::to_string(dims[2]) +
-           (sizeof(T) == 4 ? " f32 " : " f64 ") + std::string(errorBoundModeName(mode)) + " " +
-           std::to_string(bound);
-  }
-};
-
 /// One array through one pipeline, there and back.
 template <class T>
-void runCase(const Case& c, std::uint64_t seed, Report& report) {
-  const std::vector<T> values =
-      makeFamily(families<T>()[c.family], c.dims[0] * c.dims[1] * c.dims[2], c.bound, seed);
-  const std::size_t n_bytes = values.size() * sizeof(T);
+void roundTrip(const Combination& c, Report& report) {
+  const std::vector<T> values = test::fromBytes<T>(c.bytes);
   Pipeline pipeline;
-  pipeline.setBackend(Backend::CPU);
   pipeline.setThreads(1);
-  ConfigOverrides overrides;
-  overrides.input_type = sizeof(T) == 4 ? DataType::FLOAT32 : DataType::FLOAT64;
-  overrides.dims = c.dims;
-  char bound_text[64];
-  std::snprintf(bound_text, sizeof(bound_text), "%.17g", c.bound);
-  overrides.params = {{"error_bound", bound_text},
-                      {"error_bound_mode", std::string(errorBoundModeName(c.mode))}};
-  report.add("cases");
-  try {
-    pipeline.loadConfigText(c.chain->toml, c.chain->name, overrides);
-    const std::size_t most = pipeline.getMaxCompressedSize(n_bytes);
-    const CompressedView view = pipeline.compress(values.data(), n_bytes);
-    report.check(view.n_bytes <= most, c.text<T>() + ": " + std::to_string(view.n_bytes) +
-                                           " bytes, getMaxCompressedSize() says " +
-                                           std::to_string(most));
-    const ByteView frame(static_cast<const std::uint8_t*>(view.data), view.n_bytes);
-    const FrameInfo info = inspect(frame);
-    void* out = nullptr;
-    std::size_t out_bytes = 0;
-    pipeline.decompress(nullptr, 0, &out, &out_bytes);
-    const T* begin = static_cast<const T*>(out);
-    checkResult(values, info, std::vector<T>(begin, begin + out_bytes / sizeof(T)), c.text<T>(),
-                report);
-  } catch (const Error& e) {
-    report.add(std::string("refused: ") + errorCodeName(e.code()));
-    const bool is_allowed = e.code() == ErrorCode::kBoundViolation ||
-                            e.code() == ErrorCode::kInvalidArgument ||
-                            e.code() == ErrorCode::kConfig;
-    report.check(is_allowed, c.text<T>() + ": " + e.what());
-  } catch (const InvalidArgument&) {
-    report.add("refused: invalid argument");
-  }
+  load(pipeline, c, Backend::CPU);
+  const std::size_t most = pipeline.getMaxCompressedSize(c.bytes.size());
+  const CompressedView view = pipeline.compress(c.bytes.data(), c.bytes.size());
+  report.check(view.n_bytes <= most, c.name + ": " + std::to_string(view.n_bytes) +
+                                         " bytes, getMaxCompressedSize() says " +
+                                         std::to_string(most));
+  const FrameInfo info =
+      inspect(ByteView(static_cast<const std::uint8_t*>(view.data), view.n_bytes));
+  void* out = nullptr;
+  std::size_t out_bytes = 0;
+  pipeline.decompress(nullptr, 0, &out, &out_bytes);
+  const T* begin = static_cast<const T*>(out);
+  checkResult(values, info, std::vector<T>(begin, begin + out_bytes / sizeof(T)), c.name, report);
 }
 
-void familyTrial(const std::vector<test::FusionChain>& chains,
-                 const Settings& settings,
-                 std::uint64_t trial,
-                 Report& report) {
-  std::mt19937_64 rng(trialSeed(settings.seed, trial));
-  Case c{&chains[rng() % chains.size()], 0, kShapes[rng() % std::size(kShapes)],
-         kBounds[rng() % std::size(kBounds)], kModes[rng() % std::size(kModes)]};
-  // Families in turn, so that none is left to chance.
-  c.family = trial % families<float>().size();
-  const bool is_f64 = c.chain->takes_f64 && rng() % 2 == 0;
-  if (is_f64) {
-    runCase<double>(c, rng(), report);
-  } else {
-    runCase<float>(c, rng(), report);
+void familyTrial(const Settings& settings, std::uint64_t trial, Report& report) {
+  const Combination c = combination(settings.seed, trial);
+  report.add("cases");
+  try {
+    if (c.type == DataType::FLOAT64) {
+      roundTrip<double>(c, report);
+    } else {
+      roundTrip<float>(c, report);
+    }
+  } catch (const Error& e) {
+    report.add(std::string("refused: ") + errorCodeName(e.code()));
+    report.check(isRefusal(e.code()), c.name + ": " + e.what());
+  } catch (const InvalidArgument&) {
+    report.add("refused: invalid argument");
   }
 }
 
@@ -343,12 +300,10 @@ const RegisterGoal kBoundGoal(
     "R5",
     "every value is within the bound in exact arithmetic or kept bit for bit, or compress() throws",
     [](const Settings& settings, Report& report) {
-      const std::vector<test::FusionChain> chains = test::fusionChains();
-      report.add("families", families<float>().size());
-      report.add("pipelines", chains.size());
+      report.add("families", familyCount());
+      report.add("pipelines", pipelineCount());
       constexpr std::uint64_t kOracleBlocks = 20;
-      const std::uint64_t n_patterns =
-          settings.trials(64, settings.release ? std::uint64_t{4096} : 64);
+      const std::uint64_t n_patterns = settings.trials(64, 4096);
       const std::uint64_t n_families = settings.trials(60'000, 2'000'000);
       const std::uint64_t n_all = kOracleBlocks + 2 + n_patterns + n_families;
       runInProcesses(n_all, settings, report, [&](std::uint64_t trial, Report& mine) {
@@ -362,7 +317,7 @@ const RegisterGoal kBoundGoal(
         } else if (trial < kOracleBlocks + 2 + n_patterns) {
           patternTrial(settings, trial, mine);
         } else {
-          familyTrial(chains, settings, trial - kOracleBlocks - 2 - n_patterns, mine);
+          familyTrial(settings, trial - kOracleBlocks - 2 - n_patterns, mine);
         }
       });
     });
