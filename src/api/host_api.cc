@@ -13,6 +13,7 @@
 #if FZ_HAVE_CUDA
 #include <cuda_runtime_api.h>
 
+#include "backends/cuda/cuda_memory.h"
 #include "cuda_check.h"
 #endif
 
@@ -154,7 +155,7 @@ Array decompress(ByteView frame, const DecompressOptions& options) {
     pipeline.decompressFrame(frame, &result.data, &result.n_bytes);
 #if FZ_HAVE_CUDA
     if (pipeline.getBackend() == Backend::CUDA) {
-      result.release = [](void* memory) { static_cast<void>(cudaFree(memory)); };
+      result.release = &cuda::freeForCaller;
       return Array(info.type, info.dims, toHost(result.data, result.n_bytes));
     }
 #endif

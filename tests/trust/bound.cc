@@ -15,7 +15,7 @@
 #include "pipeline/compressor.h"
 #include "support/stage_case.h"
 #include "trust/combinations.h"
-#include "trust/exact.h"
+#include "trust/exact_f64.h"
 #include "trust/families.h"
 #include "trust/trust.h"
 #include "trust/workers.h"

@@ -1,7 +1,7 @@
-#include "trust/exact.h"
-
 #include <array>
 #include <cmath>
+
+#include "trust/exact_f64.h"
 
 namespace fz::trust {
 

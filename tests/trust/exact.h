@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "shared/fp.h"
@@ -56,39 +57,8 @@ FZ_HD bool keepsRelative(float x, float y, double bound) {
   const detail::Difference<double> d(static_cast<double>(x), static_cast<double>(y));
   const double size = fp::abs(static_cast<double>(x));
   const double allowed = bound * size;
-  const double rest = __builtin_fma(bound, size, -allowed);  // exact: bound has at most 53 bits
+  const double rest = fma(bound, size, -allowed);  // exact: bound has at most 53 bits
   return d.hi < allowed || (d.hi == allowed && d.lo <= rest);
 }
-
-#ifndef __CUDACC__
-
-inline bool keepsAbsolute(double x, double y, double bound) {
-  if (fp::bits(x) == fp::bits(y)) {
-    return true;
-  }
-  if (!fp::isFinite(x) || !fp::isFinite(y)) {
-    return false;
-  }
-  const detail::Difference<__float128> d(x, y);
-  return d.hi < bound || (d.hi == bound && d.lo <= 0);
-}
-
-inline bool keepsRelative(double x, double y, double bound) {
-  if (fp::bits(x) == fp::bits(y)) {
-    return true;
-  }
-  if (!fp::isFinite(x) || !fp::isFinite(y)) {
-    return false;
-  }
-  const detail::Difference<__float128> d(x, y);
-  const __float128 allowed = static_cast<__float128>(bound) * fp::abs(x);  // 106 of 113 bits
-  return d.hi < allowed || (d.hi == allowed && d.lo <= 0);
-}
-
-/// The same by integers of 4,608 bits: slow, and beyond doubt. The bound is bound * |x| with
-/// `relative`.
-bool keepsByIntegers(double x, double y, double bound, bool relative);
-
-#endif
 
 }  // namespace fz::trust
