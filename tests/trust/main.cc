@@ -1,5 +1,6 @@
 // fz_trust GOAL... [--release] [--count N] [--seed N] [--jobs N] [--update]: runs goals and prints
 // one line of JSON for each; the exit status is not zero when a promise was broken.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -62,7 +63,7 @@ bool runGoal(const Goal& goal, const Settings& settings) {
 
 int run(int argc, char** argv) {
   Settings settings;
-  settings.n_jobs = std::thread::hardware_concurrency();
+  settings.n_jobs = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::string> wanted;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
@@ -81,7 +82,6 @@ int run(int argc, char** argv) {
       wanted.push_back(word);
     }
   }
-  settings.n_jobs = settings.n_jobs == 0 ? 1 : settings.n_jobs;
   bool all_hold = true;
   std::size_t n_run = 0;
   for (const Goal& goal : goals()) {

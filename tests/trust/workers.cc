@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <string>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -133,7 +134,11 @@ class Pool {
     Report mine;
     for (std::uint64_t i = child.first_trial; i < n_trials_; i += children_.size()) {
       progressOf(child).trial.store(i, std::memory_order_relaxed);
-      work_(i, mine);
+      try {
+        work_(i, mine);
+      } catch (const std::exception& e) {
+        mine.fail("trial " + std::to_string(i) + ": " + e.what());
+      }
       if (mine.failures().size() >= kMaxFailures) {
         break;
       }
@@ -231,6 +236,12 @@ void runInProcesses(std::uint64_t n_trials,
                     Report& report,
                     FunctionRef<void(std::uint64_t trial, Report& report)> work,
                     int hang_seconds) {
+  if (settings.n_jobs == 0) {
+    for (std::uint64_t i = 0; i < n_trials && report.failures().size() < kMaxFailures; ++i) {
+      work(i, report);
+    }
+    return;
+  }
   Pool(n_trials, settings.n_jobs, work, report, hang_seconds).run();
 }
 

@@ -11,10 +11,10 @@ namespace fz::trust {
 /// Seconds without progress after which a trial counts as hung.
 inline constexpr int kHangSeconds = 5;
 
-/// Runs work(i, report) for i in [0, n) in settings.n_jobs child processes. A trial that ends its
-/// process or hangs is a failure with its number in the text, and the rest goes on without it.
-/// What the children count and find is added to `report`; under a leak checker so is what they
-/// lost. `work` must not throw.
+/// Runs work(i, report) for i in [0, n) in settings.n_jobs child processes (0: in this one). A
+/// trial that ends its process or hangs is a failure with its number in the text, and the rest goes
+/// on without it. What the children count and find is added to `report`; under a leak checker so is
+/// what they lost. `work` must not throw.
 void runInProcesses(std::uint64_t n_trials,
                     const Settings& settings,
                     Report& report,

@@ -41,8 +41,10 @@ Outcome decodeOn(Pipeline& pipeline, const Bytes& frame, std::uint64_t limit) {
   return outcome;
 }
 
-/// One pipeline per side; a process has its own.
+/// One pipeline per side, and the frames to start from. A process makes its own: CUDA, which even
+/// a pipeline on the CPU asks about pointers, does not survive fork().
 struct Sides {
+  std::vector<Seed> seeds = mutationSeeds();
   Pipeline cpu;
   Pipeline gpu;
 
@@ -54,19 +56,15 @@ struct Sides {
   }
 };
 
-void tryMutant(Sides& sides,
-               const std::vector<Seed>& seeds,
-               const Settings& settings,
-               std::uint64_t trial,
-               Report& report) {
+void tryMutant(Sides& sides, const Settings& settings, std::uint64_t trial, Report& report) {
   std::mt19937_64 rng(trialSeed(settings.seed, trial));
-  const Mutant mutant = makeMutant(seeds, rng);
+  const Mutant mutant = makeMutant(sides.seeds, rng);
   const std::uint64_t limit = kLimits[rng() % std::size(kLimits)];
   const Outcome gpu = decodeOn(sides.gpu, mutant.bytes, limit);
   const Outcome cpu = decodeOn(sides.cpu, mutant.bytes, limit);
   const std::string where = "trial " + std::to_string(trial) + " of seed " +
-                            std::to_string(settings.seed) + " (" + seeds[mutant.seed_index].name +
-                            ")";
+                            std::to_string(settings.seed) + " (" +
+                            sides.seeds[mutant.seed_index].name + ")";
   report.add("mutants");
   report.add(gpu.error.empty() ? "decoded" : "refused");
   const cudaError_t sticky = cudaDeviceSynchronize();
@@ -84,15 +82,14 @@ const RegisterGoal kHostileDevice(
     "R12",
     "the GPU decodes or refuses mutated frames as the CPU does, without a sticky error",
     [](const Settings& settings, Report& report) {
-      const std::vector<Seed> seeds = mutationSeeds();
-      std::unique_ptr<Sides> sides;  // made in the child: CUDA does not survive fork()
+      std::unique_ptr<Sides> sides;  // made in the child
       runInProcesses(
           settings.trials(20'000, 200'000), settings, report,
           [&](std::uint64_t trial, Report& mine) {
             if (sides == nullptr) {
               sides = std::make_unique<Sides>();
             }
-            tryMutant(*sides, seeds, settings, trial, mine);
+            tryMutant(*sides, settings, trial, mine);
           },
           60);
     });
