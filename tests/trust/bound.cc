@@ -303,7 +303,8 @@ const RegisterGoal kBoundGoal(
       report.add("families", familyCount());
       report.add("pipelines", pipelineCount());
       constexpr std::uint64_t kOracleBlocks = 20;
-      const std::uint64_t n_patterns = settings.trials(64, 4096);
+      // Blocks of 2^20 values; a count that is given is one of cases.
+      const std::uint64_t n_patterns = settings.release ? 4096 : 64;
       const std::uint64_t n_families = settings.trials(60'000, 2'000'000);
       const std::uint64_t n_all = kOracleBlocks + 2 + n_patterns + n_families;
       runInProcesses(n_all, settings, report, [&](std::uint64_t trial, Report& mine) {
