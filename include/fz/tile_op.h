@@ -31,6 +31,13 @@ struct TileOp {
   std::uint32_t tile_bytes = 0;
   /// Planes and coder: bytes that a value of the stage before must have; 0: any.
   std::uint32_t value_bytes = 0;
+  /// On a GPU. Order: values that a warp must have together; rows: what a warp has must be a
+  /// multiple of them; 0: any number. Planes and coder: the bytes that a warp has.
+  std::uint32_t warp_values = 0;
+  std::uint32_t warp_bytes = 0;
+  /// On a GPU. Rows: go along lines that are longer than what a warp has. Coder: may come behind
+  /// such an op.
+  bool has_lines = false;
   /// Whatever else selects the op's code.
   std::uint64_t variant = 0;
   /// kNone: why, for people; not compared.
@@ -38,7 +45,8 @@ struct TileOp {
 
   friend bool operator==(const TileOp& a, const TileOp& b) {
     return a.role == b.role && a.unit_values == b.unit_values && a.tile_bytes == b.tile_bytes &&
-           a.value_bytes == b.value_bytes && a.variant == b.variant;
+           a.value_bytes == b.value_bytes && a.warp_values == b.warp_values &&
+           a.warp_bytes == b.warp_bytes && a.has_lines == b.has_lines && a.variant == b.variant;
   }
 };
 

@@ -260,6 +260,7 @@ class CompressionDAG {
   void dissolveGroups();
   DAGNode* nextInChain(const DAGNode& node) const;
   void splitChain(const std::vector<DAGNode*>& chain);
+  void groupChain(const std::vector<DAGNode*>& chain);
   bool tryGroup(std::vector<DAGNode*> chain);
   void dropUnsettledGroups();
   int levelOf(int stage_id) const;

@@ -38,7 +38,6 @@ CallerMemory makeInput(std::size_t n_bytes, int device) try {
 void CudaRunner::prepare(std::size_t n_bytes) {
   const cuda::NvtxRange range("fz::prepare");
   const cuda::DeviceGuard guard(p_.device);
-  cuda::dropStaleError("Pipeline::finalize");
   const auto& order = p_.dag->getOrder();
   // A stage from outside is run when the caller asks for it, not before.
   if (std::any_of(order.begin(), order.end(), [](const DAGNode* node) {

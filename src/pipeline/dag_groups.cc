@@ -17,6 +17,7 @@ namespace {
 
 /// Values of a tile when no coder says how many.
 constexpr std::uint32_t kPlainTileValues = 4096;
+constexpr std::uint32_t kPlainWarpValues = 1024;
 /// Bytes of a tile on the CPU: what stages pass to each other should stay in the first cache, and
 /// must stay in the second.
 constexpr std::size_t kCpuTileBytes = 16 * 1024;
@@ -87,6 +88,46 @@ std::string chooseCpuTile(const std::vector<DAGNode*>& chain, FusedGroup& group)
   return {};
 }
 
+/// Why an op that goes along lines and the others do not go together; empty when they do.
+std::string misfitOfLines(const std::vector<DAGNode*>& chain) {
+  const DAGNode* with_lines = nullptr;
+  const DAGNode* without = nullptr;
+  for (const DAGNode* node : chain) {
+    const TileOp& op = node->tile_op;
+    if (op.role == TileRole::kOrder || op.role == TileRole::kRows) {
+      (op.has_lines ? with_lines : without) = node;
+    } else if (op.role == TileRole::kCoder && !op.has_lines) {
+      without = node;
+    }
+  }
+  if (with_lines == nullptr || without == nullptr) {
+    return {};
+  }
+  return fmt::format("{} goes along whole lines, warps of {} work alone", with_lines->name,
+                     without->name);
+}
+
+/// Why the warps of a kernel do not have what an op needs together; empty when they do.
+std::string misfitOfWarps(const std::vector<DAGNode*>& chain, std::size_t value_bytes) {
+  std::size_t n_values = kPlainWarpValues;
+  for (const DAGNode* node : chain) {
+    if (node->tile_op.role >= TileRole::kPlanes) {
+      n_values = node->tile_op.warp_bytes / value_bytes;
+      break;
+    }
+  }
+  for (const DAGNode* node : chain) {
+    const TileOp& op = node->tile_op;
+    const bool must_equal = op.role == TileRole::kOrder;
+    if (op.warp_values != 0 &&
+        (must_equal ? n_values != op.warp_values : n_values % op.warp_values != 0)) {
+      return fmt::format("{} needs {} values in one warp, in this chain a warp has {}", node->name,
+                         op.warp_values, n_values);
+    }
+  }
+  return {};
+}
+
 /// Why the ops of a chain do not fit together; empty when they do.
 std::string misfit(const std::vector<DAGNode*>& chain, Backend backend, FusedGroup& group) {
   std::size_t value_bytes = 0;  // of the values that planes or coder get
@@ -111,6 +152,12 @@ std::string misfit(const std::vector<DAGNode*>& chain, Backend backend, FusedGro
   group.value_bytes = value_bytes;
   if (backend == Backend::CPU) {
     return chooseCpuTile(chain, group);
+  }
+  if (std::string why = misfitOfLines(chain); !why.empty()) {
+    return why;
+  }
+  if (std::string why = misfitOfWarps(chain, value_bytes); !why.empty()) {
+    return why;
   }
   const TileOp& last = chain.back()->tile_op;
   const std::size_t tile_bytes =
@@ -254,14 +301,27 @@ bool CompressionDAG::tryGroup(std::vector<DAGNode*> chain) {
   return true;
 }
 
+/// All of a chain as one group, or else the longest part of it that can be one: what is next to the
+/// coder first, since a coder that stands alone reads most.
+void CompressionDAG::groupChain(const std::vector<DAGNode*>& chain) {
+  for (std::size_t n = chain.size(); n >= 2; --n) {
+    for (std::size_t skipped = 0; skipped + n <= chain.size(); ++skipped) {
+      const auto end = chain.end() - static_cast<std::ptrdiff_t>(skipped);
+      const auto begin = end - static_cast<std::ptrdiff_t>(n);
+      if (tryGroup({begin, end})) {
+        groupChain({chain.begin(), begin});
+        groupChain({end, chain.end()});
+        return;
+      }
+    }
+  }
+}
+
 /// Groups as long as can be, from the field on.
 void CompressionDAG::splitChain(const std::vector<DAGNode*>& chain) {
   std::vector<DAGNode*> open;
   const auto close = [&] {
-    if (!tryGroup(open) && open.size() > 2 && open.back()->tile_op.role == TileRole::kCoder) {
-      open.pop_back();
-      tryGroup(open);
-    }
+    groupChain(open);
     open.clear();
   };
   bool has_order_or_rows = false;

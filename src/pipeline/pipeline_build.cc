@@ -271,7 +271,7 @@ void Pipeline::Impl::planGroups() const {
 void Pipeline::finalize() {
   Impl& p = *impl_;
   p.requireNotFinalized("finalize");
-  p.resolveBackend();
+  p.resolveBackend("Pipeline::finalize");
   FZ_REQUIRE(!p.entries.empty(), ErrorCode::kGraph, "Pipeline: no stages");
   for (Impl::Entry& entry : p.entries) {
     entry.stage->setPipelineDims(p.dims);

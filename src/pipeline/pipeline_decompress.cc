@@ -74,7 +74,7 @@ ByteView Pipeline::Impl::frameOrLast(const void* data, std::size_t n_bytes) cons
 
 /// The header goes to read_header.
 void Pipeline::Impl::openFrame(ByteView& bytes, [[maybe_unused]] cudaStream_t stream) {
-  resolveBackend();
+  resolveBackend("Pipeline::decompress");
   call_start = std::chrono::steady_clock::now();
 #if FZ_HAVE_CUDA
   if (cuda != nullptr) {

@@ -73,7 +73,7 @@ int Pipeline::getDevice() const {
   return impl_->device;
 }
 
-void Pipeline::Impl::resolveBackend() {
+void Pipeline::Impl::resolveBackend([[maybe_unused]] const char* call) {
   if (backend != Backend::Auto) {
     return;
   }
@@ -99,6 +99,8 @@ void Pipeline::Impl::resolveBackend() {
   }
 #if FZ_HAVE_CUDA
   if (chosen == Backend::CUDA) {
+    // Before anything else of the runtime is called: loading a kernel can make it forget an error.
+    cuda::dropStaleError(call);
     device = device < 0 ? cuda::currentDevice() : device;
     pool_config.backend = Backend::CUDA;
     pool_config.device_id = device;
@@ -316,7 +318,7 @@ std::size_t Pipeline::getCurrentMemoryUsage() const {
   return impl_->dag->getCurrentMemoryUsage() + impl_->frame_bytes;
 }
 MemoryPool& Pipeline::getMemoryPool() {
-  impl_->resolveBackend();
+  impl_->resolveBackend("Pipeline::getMemoryPool");
   return impl_->pool;
 }
 

@@ -113,9 +113,8 @@ TEST_F(RunTimeCompiler, TakesRowsOfAnyLength) {
   expectCompiles(stages, DataType::INT32);
 }
 
-/// Doubles that come while the warp works need more shared memory than this coder has.
-TEST_F(RunTimeCompiler, RefusesRowsThatNeedMoreSharedMemory) {
-  Logger::setCallback(nullptr);
+/// Doubles on their way need more shared memory than this coder has, so every lane reads its own.
+TEST_F(RunTimeCompiler, TakesRowsThatNeedMoreSharedMemory) {
   Stages stages;
   auto quantizer = make<QuantizerStage<double, std::uint32_t>>();
   quantizer->setLinearMode(true);
@@ -125,9 +124,7 @@ TEST_F(RunTimeCompiler, RefusesRowsThatNeedMoreSharedMemory) {
   stages.push_back(std::move(lorenzo));
   stages.push_back(make<BitshuffleStage>());
   stages.push_back(make<RZEStage>());
-  std::string why;
-  const cuda::GroupChain chain = chainOf(stages, DataType::FLOAT64, false);
-  EXPECT_TRUE(cuda::rtc::compile(cuda::rtc::sourceOf(chain), 90, why).empty());
+  expectCompiles(stages, DataType::FLOAT64);
 }
 
 TEST_F(RunTimeCompiler, ARefusedChainSaysSo) {
@@ -159,14 +156,7 @@ TEST(KernelCache, KeepsWhatItWasGivenAndNothingDamaged) {
 
 /// No chain of the library's own begins with integers. Rows of this coder are shorter than those of
 /// AdaptiveBitpack, so blocks begin inside rows, with them, and span several.
-class DeviceRunTimeKernels : public OnDevice<testing::TestWithParam<std::size_t>> {
- protected:
-  void SetUp() override {
-    setenv("FZ_NVRTC", "on", 1);
-    OnDevice::SetUp();
-  }
-  void TearDown() override { unsetenv("FZ_NVRTC"); }
-};
+class DeviceRunTimeKernels : public OnDevice<testing::TestWithParam<std::size_t>> {};
 
 TEST_P(DeviceRunTimeKernels, RunChainsThatHaveNoKernelOfTheLibrary) {
   const Field field = smoothField(DataType::FLOAT32, {70001, 1, 1});
@@ -188,7 +178,10 @@ TEST_P(DeviceRunTimeKernels, RunChainsThatHaveNoKernelOfTheLibrary) {
     pipeline.connect(coder, shuffle);
     pipeline.finalize();
     if (side == 1 && !cuda::rtc::compilerVersion().empty()) {
+      // A warp of this coder has 512 values; a longer block stays outside of the group.
+      const std::size_t n_stages = GetParam() > 512 ? 3 : 4;
       ASSERT_EQ(pipeline.getDAG()->getGroups().size(), 1u) << pipeline.explain();
+      ASSERT_EQ(pipeline.getDAG()->getGroups()[0].chain.size(), n_stages) << pipeline.explain();
     }
     frames[side] = frameOnDevice(pipeline, input, field.bytes.size());
     void* decoded = nullptr;

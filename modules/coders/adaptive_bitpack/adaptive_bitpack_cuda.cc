@@ -145,6 +145,7 @@ TileOp AdaptiveBitpackStage<T>::cudaTileOp() const {
       .role = TileRole::kCoder,
       .tile_bytes = ab::kWarpValues * sizeof(T),
       .value_bytes = sizeof(T),
+      .warp_bytes = ab::kWarpValues * sizeof(T),
       .variant = std::uint64_t{layout.block_values} << 8 | (layout.outlier_selection ? 1u : 0u)};
 }
 

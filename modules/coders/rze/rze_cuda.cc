@@ -74,7 +74,10 @@ void RZEStage::decodeCuda(const CudaRun& run) {
 }
 
 TileOp RZEStage::cudaTileOp() const {
-  return {.role = TileRole::kCoder, .tile_bytes = static_cast<std::uint32_t>(chunk_bytes_)};
+  return {.role = TileRole::kCoder,
+          .tile_bytes = static_cast<std::uint32_t>(chunk_bytes_),
+          .warp_bytes = rze::kWarpBytes,
+          .has_lines = true};
 }
 
 std::string RZEStage::tileOpType() const {

@@ -11,6 +11,16 @@ namespace fz::rze {
 template <std::uint32_t kChunkBytes>
 struct RzeOp {
   using Args = RzeArgs;
+  /// See AnyChain.
+  template <class Front>
+  static constexpr bool kFitsRows = [] {
+    if constexpr (device::kHasChunks<Front>) {
+      return Front::kFitsRows;
+    } else {
+      constexpr unsigned kCount = cuda::Vec16<typename Front::Value>::kCount;
+      return !Front::kBlockWide || group::kFitsOwnStaging<Front, device::kRowsPerWarp * kCount>;
+    }
+  }();
 
   template <class Front>
   struct Encoding {
@@ -24,6 +34,7 @@ struct RzeOp {
   template <class Front>
   struct Decoding {
     using Work = device::DecodeWork<kChunkBytes>;
+    static_assert(kWarpBytes == cuda::kWarp * 16 * device::kRowsPerWarp);
     static constexpr unsigned kThreads = Work::kThreads;
     // A front that makes values of chunks needs more registers than one that stores them.
     static constexpr unsigned kBlocks =

@@ -6,6 +6,9 @@
 
 namespace fz::rze {
 
+/// Bytes that a warp has where values are put in rows.
+inline constexpr std::uint32_t kWarpBytes = 2048;
+
 /// Args of RzeOp.
 using RzeArgs = CudaArgs;
 

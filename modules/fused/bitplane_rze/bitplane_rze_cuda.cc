@@ -57,7 +57,11 @@ void BitplaneRZEStage::decodeCuda(const CudaRun& run) {
 }
 
 TileOp BitplaneRZEStage::cudaTileOp() const {
-  return {.role = TileRole::kCoder, .tile_bytes = bp::kChunkBytes, .value_bytes = 2};
+  return {.role = TileRole::kCoder,
+          .tile_bytes = bp::kChunkBytes,
+          .value_bytes = 2,
+          .warp_bytes = bp::kChunkBytes,
+          .has_lines = true};
 }
 
 std::string BitplaneRZEStage::tileOpType() const {

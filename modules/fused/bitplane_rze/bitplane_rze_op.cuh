@@ -112,7 +112,7 @@ __device__ __forceinline__ void encodeChunks(const BitplaneArgs& args, const Fro
   std::uint32_t planes[32];
   {
     typename Front::Value symbols[2 * kPlanes];
-    group::rowsOfLines<2 * kPlanes>(front, chunk * kChunkSymbols, staged[warpId()], symbols);
+    group::rowsOf<2 * kPlanes>(front, chunk * kChunkSymbols, staged[warpId()], symbols);
 #pragma unroll
     for (unsigned i = 0; i < kPlanes; ++i) {
       planes[i] = std::uint32_t{static_cast<std::uint16_t>(symbols[2 * i])} |
@@ -249,6 +249,9 @@ __device__ __forceinline__ void decodeChunks(const BitplaneArgs& args, const Fro
 
 struct BitplaneRzeOp {
   using Args = BitplaneArgs;
+  /// See AnyChain.
+  template <class Front>
+  static constexpr bool kFitsRows = group::kFitsOwnStaging<Front, 2 * kPlanes>;
 
   template <class Front>
   struct Encoding {

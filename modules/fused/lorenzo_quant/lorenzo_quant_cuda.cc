@@ -197,7 +197,7 @@ TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const {
     if (ndim() > 1) {
       return {.why = "reads the rows above again, which takes longer than stage by stage"};
     }
-    return {.role = TileRole::kRows, .variant = 1};
+    return {.role = TileRole::kRows, .has_lines = true, .variant = 1};
   }
   if (!config_.has_value() || config_->dim_y > 1 || config_->dim_z > 1) {
     return {.why = "sums over the rows of a tile, which no chunk of codes holds"};
@@ -205,7 +205,10 @@ TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const {
   if (sizeof(TCode) > 2) {
     return {.why = "a tile of 32-bit codes is more than a warp has at a time"};
   }
-  return {.role = TileRole::kRows, .unit_values = lorenzo_quant::kMaxTileValues, .variant = 1};
+  return {.role = TileRole::kRows,
+          .unit_values = lorenzo_quant::kMaxTileValues,
+          .has_lines = true,
+          .variant = 1};
 }
 
 template <class TInput, class TCode>

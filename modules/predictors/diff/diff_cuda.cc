@@ -69,7 +69,8 @@ TileOp DifferenceStage<T, TOut>::cudaTileOp() const {
   }
   // Encoding looks at one neighbour only, wherever it is.
   return {.role = TileRole::kRows,
-          .unit_values = isInverse() ? static_cast<std::uint32_t>(chunk) : 1u};
+          .unit_values = isInverse() ? static_cast<std::uint32_t>(chunk) : 1u,
+          .has_lines = true};
 }
 
 template <class T, class TOut>

@@ -113,6 +113,7 @@ TileOp LorenzoStage<T>::cudaTileOp() const {
   }
   return {.role = TileRole::kRows,
           .unit_values = std::max(block, kRowValues),
+          .warp_values = block,
           .variant = std::uint64_t{sizeof(T)} << 32 | block};
 }
 

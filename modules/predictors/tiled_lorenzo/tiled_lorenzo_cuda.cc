@@ -92,6 +92,7 @@ TileOp TiledLorenzoStage<T>::cudaTileOp() const {
   }
   return {.role = TileRole::kOrder,
           .unit_values = static_cast<std::uint32_t>(std::max<std::size_t>(n_values, 32)),
+          .warp_values = tiled_lorenzo::kGroupWarpValues,
           .variant = std::uint64_t{sizeof(T)} << 32 | tile[2] << 16 | tile[1] << 8 | tile[0]};
 }
 

@@ -19,7 +19,7 @@ FZ_HD constexpr unsigned log2Of(unsigned n) {
 template <unsigned kX, unsigned kY, unsigned kZ>
 struct TileMap {
   static constexpr unsigned kValues = kX * kY * kZ;
-  static constexpr unsigned kTiles = 1024 / kValues;  // of a warp
+  static constexpr unsigned kTiles = kGroupWarpValues / kValues;  // of a warp
   static constexpr unsigned kBeyond = 1u << 16;       // tiles behind the last that may be asked for
 
   /// A tile's first value.
@@ -43,7 +43,7 @@ struct TileMap {
   /// the next row of the same tiles.
   template <unsigned N, unsigned kUnit, class F>
   __device__ __forceinline__ bool eachUnit(F f) const {
-    static_assert(N * cuda::kWarp == 1024);
+    static_assert(N * cuda::kWarp == kGroupWarpValues);
     if constexpr (kX % kUnit != 0) {
       return false;
     } else {
@@ -166,7 +166,7 @@ struct TilesOp {
   using Args = TilesArgs;
   static constexpr unsigned kValues = kX * kY * kZ;
   static constexpr unsigned kRow = 32;  // a lane's values
-  static_assert(1024 % kValues == 0 && (kX & (kX - 1)) == 0 && (kY & (kY - 1)) == 0);
+  static_assert(kGroupWarpValues % kValues == 0 && (kX & (kX - 1)) == 0 && (kY & (kY - 1)) == 0);
   // Bits of a value's number in its tile, x first; those from bit 5 on are bits of the lane.
   static constexpr unsigned kXEnd = log2Of(kX);
   static constexpr unsigned kYEnd = kXEnd + log2Of(kY);

@@ -24,6 +24,9 @@ struct FastDivisor {
   }
 };
 
+/// In a fused group a warp has this many values, in whole tiles.
+inline constexpr std::uint32_t kGroupWarpValues = 1024;
+
 /// Tiles as part of a fused group.
 struct alignas(16) TilesArgs {
   StageRecord* record;

@@ -71,7 +71,7 @@ struct ListOp {
     using Coding = device::ListCoding<T, C, kForm>;
     static constexpr bool kHasRows = false;
     static constexpr bool kBlockWide = Inner::kBlockWide;
-    static constexpr bool kCanFetch = false;
+    static constexpr bool kCanFetch = true;
     static constexpr bool kNeedsRoots =
         Coding::kDecode == device::DecodeForm::kRel && sizeof(T) == 4;
     static constexpr unsigned kTileValues = static_cast<unsigned>(device::kTileBytes / sizeof(T));
@@ -138,6 +138,47 @@ struct ListOp {
         }
       }
     }
+    // Rows, for ops that look at neighbours; see rows.cuh.
+    template <unsigned N>
+    static FZ_HD constexpr unsigned stagingBytes() {
+      return Inner::template stagingBytes<N>();
+    }
+    template <unsigned N, class Map>
+    __device__ __forceinline__ void fetch(const Map& map, uint4* staging) const {
+      inner.template fetch<N>(map, staging);
+    }
+    template <unsigned N, class Map>
+    __device__ __forceinline__ void take(const Map& map, const uint4* staging, C (&x)[N]) const {
+      T values[N];
+      inner.template take<N>(map, staging, values);
+      unsigned refused[N / kPart];
+#pragma unroll
+      for (unsigned part = 0; part < N / kPart; ++part) {
+        refused[part] = coder.encode(partOf(values, part), partOf(x, part));
+      }
+#pragma unroll 1
+      for (unsigned i = 0; i < N; ++i) {
+        unsigned own = refused[0];
+#pragma unroll
+        for (unsigned part = 1; part < N / kPart; ++part) {
+          own = i / kPart == part ? refused[part] : own;
+        }
+        std::uint64_t index = 0;
+        if ((own >> i % kPart & 1u) != 0 && map.find(cuda::laneId() * N + i, index)) {
+          note(index, 1u);
+        }
+      }
+    }
+    template <unsigned N, class Map>
+    __device__ __forceinline__ void put(const Map& map, uint4* staging, C (&x)[N]) const {
+      T values[N];
+#pragma unroll
+      for (unsigned part = 0; part < N / kPart; ++part) {
+        decodePiece(partOf(x, part), partOf(values, part));
+      }
+      inner.template put<N>(map, staging, values);
+    }
+
     /// A value once more, for a neighbour; outliers are not noted.
     __device__ __forceinline__ C one(std::uint64_t at) const {
       T value[1];
@@ -161,6 +202,13 @@ struct ListOp {
     }
 
    private:
+    static constexpr unsigned kPart = 16;  ///< values of a row that are coded at a time
+
+    template <class V, unsigned N>
+    static __device__ __forceinline__ V (&partOf(V (&v)[N], unsigned part))[kPart] {
+      static_assert(N % kPart == 0);
+      return *reinterpret_cast<V(*)[kPart]>(v + part * kPart);
+    }
     template <unsigned P>
     __device__ __forceinline__ void decodePiece(const C (&x)[P], T (&values)[P]) const {
       using U = BitsOf<T>;

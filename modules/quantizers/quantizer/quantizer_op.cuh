@@ -60,7 +60,7 @@ struct FlatOp {
                                          const uint4* staging,
                                          Value (&v)[N]) const {
       T x[N];
-      group::readRow<Map>(staging, x);
+      this->inner.template row<N>(map, staging, x);
       bool all_ok = true;
 #pragma unroll
       for (unsigned i = 0; i < N; ++i) {
@@ -213,7 +213,7 @@ struct FlatOp {
       const BinRule<T> whole = wholeRule();
 #pragma unroll 1
       for (unsigned at = 0; at < N; ++at) {
-        const T x = group::readValue<Map, N, T>(staging, at);
+        const T x = this->inner.template oneOfRow<N>(map, staging, at);
         std::int32_t bin = 0;
         const bool ok = quickBin<kCheck>(x, rule, bin);
         if (__all_sync(cuda::kAllLanes, ok)) {

@@ -47,7 +47,8 @@ TileOp BitshuffleStage::cudaTileOp() const {
   }
   return {.role = TileRole::kPlanes,
           .tile_bytes = static_cast<std::uint32_t>(block_bytes_),
-          .value_bytes = static_cast<std::uint32_t>(element_bytes_)};
+          .value_bytes = static_cast<std::uint32_t>(element_bytes_),
+          .warp_bytes = bitshuffle::kWarpBytes};
 }
 
 std::string BitshuffleStage::tileOpType() const {

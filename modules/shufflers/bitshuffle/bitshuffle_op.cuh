@@ -122,7 +122,10 @@ struct BitshuffleOp {
     static constexpr bool kCanFetch = false;
     static constexpr unsigned kElements = Planes::kElements;
     static constexpr unsigned kThreadBytes = kElements * kBytes;
+    static_assert(cuda::kWarp * kThreadBytes == kWarpBytes);
     static constexpr unsigned kStagingPieces = cuda::kWarp * kThreadBytes / 16;  // of a warp
+
+    static constexpr bool kFitsRows = group::kFitsOwnStaging<Inner, kElements>;
 
     std::uint32_t block_bytes;
     Inner inner;

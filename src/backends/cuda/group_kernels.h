@@ -22,8 +22,10 @@ struct GroupChain {
   bool has_coder = false;  ///< false: the last op's values are stored as they are
   std::vector<Op> ops;
 
-  /// Field, ops and coder as a list of C++ types.
-  std::string types() const;
+  /// The C++ type of the field's values.
+  std::string fieldTypeName() const;
+  /// Ops and coder as a list of C++ types, a comma before each.
+  std::string opTypes() const;
   /// Text that is the same for chains with the same kernel: direction and types, without blanks.
   std::string key() const;
 };

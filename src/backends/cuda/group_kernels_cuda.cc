@@ -62,8 +62,12 @@ bool allowSharedMemory(const GroupKernel& kernel) {
 
 }  // namespace
 
-std::string GroupChain::types() const {
-  std::string types = "fz::group::Field<" + cppTypeName(field_type) + ">";
+std::string GroupChain::fieldTypeName() const {
+  return cppTypeName(field_type);
+}
+
+std::string GroupChain::opTypes() const {
+  std::string types;
   for (const Op& op : ops) {
     types += "," + op.type;
   }
@@ -74,7 +78,7 @@ std::string GroupChain::types() const {
 }
 
 std::string GroupChain::key() const {
-  return keyOf(is_inverse, types());
+  return keyOf(is_inverse, "fz::group::Field<" + fieldTypeName() + ">" + opTypes());
 }
 
 const GroupKernel* findGroupKernel(const GroupChain& chain, std::string& why) {
@@ -89,7 +93,7 @@ const GroupKernel* findGroupKernel(const GroupChain& chain, std::string& why) {
     return &found->second;
   }
   if (!rtc::isEnabled()) {
-    why = "the library has no kernel for this chain; FZ_NVRTC=on would have it compiled";
+    why = "the library has no kernel for this chain, and FZ_NVRTC=off forbids to compile one";
     return nullptr;
   }
   // What was made or refused once is not tried again. By device: code is for one architecture.

@@ -45,6 +45,13 @@ __device__ __forceinline__ uint4* dynamicShared() {
   return fz_group_shared;
 }
 
+/// Values that exist from index `at` on.
+__device__ __forceinline__ unsigned valuesFrom(std::uint64_t at, std::uint64_t n_values) {
+  return at >= n_values            ? 0u
+         : n_values - at > 0xffffu ? 0xffffu
+                                   : static_cast<unsigned>(n_values - at);
+}
+
 /// The field itself.
 template <class T>
 struct Field {
@@ -77,9 +84,21 @@ struct Field {
     fetchRows<N>(reinterpret_cast<const T*>(args.in), map, staging);
   }
   template <unsigned N, class Map>
-  __device__ __forceinline__ void take(const Map& /*map*/, const uint4* staging, T (&v)[N]) const {
-    readRow<Map>(staging, v);
+  __device__ __forceinline__ void take(const Map& map, const uint4* staging, T (&v)[N]) const {
+    row<N>(map, staging, v);
     __syncwarp();
+  }
+  /// The same, and staging is kept until a barrier of the warp.
+  template <unsigned N, class Map>
+  __device__ __forceinline__ void row(const Map& /*map*/, const uint4* staging, T (&v)[N]) const {
+    readRow<Map>(staging, v);
+  }
+  /// Value i of the row once more, i known at run time only.
+  template <unsigned N, class Map>
+  __device__ __forceinline__ T oneOfRow(const Map& /*map*/,
+                                        const uint4* staging,
+                                        unsigned i) const {
+    return readValue<Map, N, T>(staging, i);
   }
   template <unsigned N, class Map>
   __device__ __forceinline__ void put(const Map& map, uint4* staging, T (&v)[N]) const {
@@ -165,12 +184,59 @@ struct Field {
   }
 };
 
-/// Values that exist from index `at` on.
-__device__ __forceinline__ unsigned valuesFrom(std::uint64_t at, std::uint64_t n_values) {
-  return at >= n_values            ? 0u
-         : n_values - at > 0xffffu ? 0xffffu
-                                   : static_cast<unsigned>(n_values - at);
-}
+/// The field where a coder has no room for its values in shared memory, since they are wider than
+/// what it codes: every lane reads and writes its own row.
+template <class T>
+struct DirectField : Field<T> {
+  using Field<T>::Field;
+
+  template <unsigned N>
+  static FZ_HD constexpr unsigned stagingBytes() {
+    return 0;
+  }
+  template <unsigned N, class Map>
+  __device__ __forceinline__ void fetch(const Map& /*map*/, uint4* /*staging*/) const {}
+  template <unsigned N, class Map>
+  __device__ __forceinline__ void take(const Map& map, const uint4* staging, T (&v)[N]) const {
+    row<N>(map, staging, v);
+  }
+  template <unsigned N, class Map>
+  __device__ __forceinline__ void row(const Map& map, const uint4* /*staging*/, T (&v)[N]) const {
+    if constexpr (requires { map.n_values; }) {  // neighbours
+      const std::uint64_t at = map.first + cuda::laneId() * N;
+      this->piece(at, valuesFrom(at, map.n_values), v);
+    } else {
+#pragma unroll
+      for (unsigned i = 0; i < N; ++i) {
+        v[i] = oneOfRow<N>(map, nullptr, i);
+      }
+    }
+  }
+  template <unsigned N, class Map>
+  __device__ __forceinline__ T oneOfRow(const Map& map,
+                                        const uint4* /*staging*/,
+                                        unsigned i) const {
+    std::uint64_t index = 0;
+    return map.find(cuda::laneId() * N + i, index)
+               ? reinterpret_cast<const T*>(this->args.in)[index]
+               : T{};
+  }
+  template <unsigned N, class Map>
+  __device__ __forceinline__ void put(const Map& map, uint4* /*staging*/, T (&v)[N]) const {
+    if constexpr (requires { map.n_values; }) {
+      const std::uint64_t at = map.first + cuda::laneId() * N;
+      this->putPiece(at, valuesFrom(at, map.n_values), v);
+    } else {
+#pragma unroll
+      for (unsigned i = 0; i < N; ++i) {
+        std::uint64_t index = 0;
+        if (map.find(cuda::laneId() * N + i, index)) {
+          reinterpret_cast<T*>(this->args.out)[index] = v[i];
+        }
+      }
+    }
+  }
+};
 
 /// Rows of a front that can fetch, at once; Value{} behind the last value.
 template <unsigned N, class Front>

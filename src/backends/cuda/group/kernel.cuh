@@ -8,6 +8,8 @@
 // thread block works on at a time, kIsPersistent (thread blocks take tile after tile; else there is
 // one per tile) and kSharedBytes of dynamic shared memory.
 
+#include <type_traits>
+
 #include "backends/cuda/group/front.cuh"
 #include "fz/group_shape.h"
 
@@ -62,6 +64,22 @@ struct Chain {
   using Encoding = typename Steps::Coder::template Encoding<typename Steps::CoderFront>;
   using Decoding = typename Steps::Coder::template Decoding<typename Steps::CoderFront>;
 };
+
+/// Whether a coder has shared memory for the rows of its front.
+template <class Coder, class Front>
+FZ_HD constexpr bool fitsRows() {
+  if constexpr (requires { Coder::template kFitsRows<Front>; }) {
+    return Coder::template kFitsRows<Front>;
+  } else {
+    return true;
+  }
+}
+/// Any legal chain over values of type T.
+template <class T, class... Ops>
+using AnyChain = std::conditional_t<fitsRows<typename Chain<Field<T>, Ops...>::Steps::Coder,
+                                             typename Chain<Field<T>, Ops...>::Steps::CoderFront>(),
+                                    Chain<Field<T>, Ops...>,
+                                    Chain<DirectField<T>, Ops...>>;
 
 template <class C>
 __global__ void __launch_bounds__(C::Encoding::kThreads, C::Encoding::kBlocks)

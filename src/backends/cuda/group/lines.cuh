@@ -250,6 +250,20 @@ __device__ __forceinline__ void putRows(const Front& front,
   }
 }
 
+/// Rows of any front, by a warp.
+template <unsigned N, class Front>
+__device__ __forceinline__ void rowsOf(const Front& front,
+                                       std::uint64_t first,
+                                       uint4* staging,
+                                       typename Front::Value (&v)[N]) {
+  static_assert(kFitsOwnStaging<Front, N>, "the rows need more shared memory than there is");
+  if constexpr (Front::kHasRows && !kHasLines<Front>) {
+    front.template load<N>(first, staging, v);
+  } else {
+    rowsOfLines<N>(front, first, staging, v);
+  }
+}
+
 /// Rows by all threads of a block together, `first` rising by 32 * N from warp to warp. Has one
 /// barrier, behind the last use of `staging`.
 template <unsigned N, class Front>
@@ -257,15 +271,10 @@ __device__ __forceinline__ void rowsOfBlock(const Front& front,
                                             std::uint64_t first,
                                             uint4* staging,
                                             typename Front::Value (&v)[N]) {
-  static_assert(kFitsOwnStaging<Front, N>, "the rows need more shared memory than there is");
   if constexpr (requires { front.template loadBlock<N>(first, staging, v); }) {
     front.template loadBlock<N>(first, staging, v);
   } else {
-    if constexpr (Front::kHasRows && !kHasLines<Front>) {
-      front.template load<N>(first, staging, v);
-    } else {
-      rowsOfLines<N>(front, first, staging, v);
-    }
+    rowsOf<N>(front, first, staging, v);
     __syncthreads();
   }
 }

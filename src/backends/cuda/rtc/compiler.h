@@ -12,9 +12,8 @@ namespace fz::cuda::rtc {
 /// fz_group_shape.
 std::string sourceOf(const GroupChain& chain);
 
-/// Whether chains may be compiled at run time: FZ_NVRTC is `on` or names the compiler's library.
-/// Off by default while the kernels of the library are the only ones that every chain's bytes have
-/// been compared for on a device.
+/// Whether chains may be compiled at run time: always, unless FZ_NVRTC is `off`. It may also name
+/// the compiler's library.
 bool isEnabled();
 
 /// Machine code of a source for one architecture (90 for sm_90), from the headers that were

@@ -91,20 +91,20 @@ std::string sourceOf(const GroupChain& chain) {
   const char* way = chain.is_inverse ? "Decoding" : "Encoding";
   const char* step = chain.is_inverse ? "decode" : "encode";
   text += fmt::format(
-      "using C = fz::group::Chain<{}>;\n"
+      "using C = fz::group::AnyChain<{}{}>;\n"
       "extern \"C\" __global__ void __launch_bounds__(C::{way}::kThreads, C::{way}::kBlocks)\n"
       "    fz_group(const __grid_constant__ typename C::Args args) {{\n"
       "  C::Steps::{step}(typename C::Field(args.own), args.rest);\n"
       "}}\n"
       "extern \"C\" __device__ fz::GroupShape fz_group_shape =\n"
       "    fz::group::shapeOf<C, typename C::{way}>();\n",
-      chain.types(), fmt::arg("way", way), fmt::arg("step", step));
+      chain.fieldTypeName(), chain.opTypes(), fmt::arg("way", way), fmt::arg("step", step));
   return text;
 }
 
 bool isEnabled() {
   const char* wish = std::getenv("FZ_NVRTC");
-  return wish != nullptr && *wish != '\0' && std::string_view(wish) != "off";
+  return wish == nullptr || std::string_view(wish) != "off";
 }
 
 std::vector<char> compile(const std::string& source, int architecture, std::string& why) {
