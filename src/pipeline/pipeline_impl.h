@@ -86,8 +86,8 @@ struct Pipeline::Impl {
   void* growFirstSegment(std::size_t n_bytes);
   void fillPerf(PipelinePerfResult& perf, const std::vector<StageTimingResult>& stages) const;
 
-  /// Settles where this pipeline runs, before anything is allocated; `call` is what the user called.
-  /// Throws Error(kNoDevice).
+  /// Settles where this pipeline runs, before anything is allocated; `call` is what the user
+  /// called. Throws Error(kNoDevice).
   void resolveBackend(const char* call);
   /// Throws Error(kInvalidArgument) when the CPU cannot read the memory.
   void requireHostPointer(const void* data, const char* what) const;

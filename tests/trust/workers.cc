@@ -1,10 +1,14 @@
 #include "trust/workers.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <exception>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -35,8 +39,27 @@ struct Child {
   std::uint64_t first_trial = 0;
   std::uint64_t seen_trial = kNone;
   std::chrono::steady_clock::time_point seen_at;
+  double seen_cpu_seconds = 0.0;
   std::string text;  // what came through the pipe
 };
+
+// A busy machine makes everything slow, so a trial has its seconds of the processor; only one that
+// waits for ever is told by the clock.
+constexpr int kClockFactor = 24;
+
+/// Seconds of the processor that a process has used.
+double cpuSeconds(pid_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
+  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  // The name, in brackets, may hold spaces; user and system time are the 12th and 13th word after.
+  std::istringstream words(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+  std::string word;
+  double ticks = 0.0;
+  for (int i = 1; i <= 13 && words >> word; ++i) {
+    ticks += i >= 12 ? std::stod(word) : 0.0;
+  }
+  return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
 
 void writeText(int fd, const std::string& text) {
   std::size_t n_done = 0;
@@ -188,11 +211,15 @@ class Pool {
     if (trial != child.seen_trial) {
       child.seen_trial = trial;
       child.seen_at = now;
+      child.seen_cpu_seconds = cpuSeconds(child.pid);
     }
     bool hung = false;
     int status = 0;
     if (::waitpid(child.pid, &status, WNOHANG) == 0) {
-      if (now - child.seen_at < std::chrono::seconds(hang_seconds_)) {
+      const auto waited = now - child.seen_at;
+      if (waited < std::chrono::seconds(hang_seconds_) ||
+          (waited < std::chrono::seconds(kClockFactor * hang_seconds_) &&
+           cpuSeconds(child.pid) - child.seen_cpu_seconds < hang_seconds_)) {
         return;
       }
       hung = true;

@@ -8,7 +8,7 @@
 
 namespace fz::trust {
 
-/// Seconds without progress after which a trial counts as hung.
+/// Seconds of the processor after which a trial counts as hung.
 inline constexpr int kHangSeconds = 5;
 
 /// Runs work(i, report) for i in [0, n) in settings.n_jobs child processes (0: in this one). A
