@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "api/host_run.h"
 #include "core/require.h"
 #include "format/file_io.h"
 #include "format/frame_header.h"
@@ -112,9 +113,18 @@ double FrameInfo::ratio() const {
 
 Frame compress(DataType type, ByteView bytes, const CompressOptions& options) {
   Pipeline pipeline;
-  pipeline.setBackend(options.backend);
-  pipeline.setThreads(options.threads);
-  loadPipeline(pipeline, type, options);
+  return compressOn(pipeline, type, bytes, options);
+}
+
+Frame compressOn(Pipeline& pipeline,
+                 DataType type,
+                 ByteView bytes,
+                 const CompressOptions& options) {
+  if (!pipeline.isFinalized()) {
+    pipeline.setBackend(options.backend);
+    pipeline.setThreads(options.threads);
+    loadPipeline(pipeline, type, options);
+  }
 #if FZ_HAVE_CUDA
   if (pipeline.getBackend() == Backend::CUDA) {
     const DeviceCopy input(pipeline.getMemoryPool(), bytes);
@@ -139,18 +149,31 @@ Frame compress(std::span<const double> values, const CompressOptions& options) {
                   options);
 }
 
-Array decompress(ByteView frame, const DecompressOptions& options) {
-  const FrameInfo info = inspect(frame);
-  FZ_REQUIRE(options.limits.max_output_bytes == 0 ||
-                 info.original_bytes <= options.limits.max_output_bytes,
+namespace {
+
+/// What the frame says, once the caller's limit allows its length.
+FrameInfo inspectWithin(const DecodeLimits& limits, ByteView frame) {
+  FrameInfo info = inspect(frame);
+  FZ_REQUIRE(limits.max_output_bytes == 0 || info.original_bytes <= limits.max_output_bytes,
              ErrorCode::kLimit, "frame: decodes to {} bytes, the limit is {}", info.original_bytes,
-             options.limits.max_output_bytes);
+             limits.max_output_bytes);
+  return info;
+}
+
+void setUp(Pipeline& pipeline, const DecompressOptions& options) {
+  pipeline.setBackend(options.backend);
+  pipeline.setThreads(options.threads);
+  pipeline.setDecodeLimits(options.limits);
+}
+
+}  // namespace
+
+Array decompress(ByteView frame, const DecompressOptions& options) {
+  const FrameInfo info = inspectWithin(options.limits, frame);
   HostResult result;
   {
     Pipeline pipeline;
-    pipeline.setBackend(options.backend);
-    pipeline.setThreads(options.threads);
-    pipeline.setDecodeLimits(options.limits);
+    setUp(pipeline, options);
     pipeline.setPoolManagedDecompOutput(false);
     pipeline.decompressFrame(frame, &result.data, &result.n_bytes);
 #if FZ_HAVE_CUDA
@@ -163,6 +186,21 @@ Array decompress(ByteView frame, const DecompressOptions& options) {
   // The pipeline's work memory is gone before the result is copied, so the two do not add up.
   const auto* begin = static_cast<const std::uint8_t*>(result.data);
   return Array(info.type, info.dims, std::vector<std::uint8_t>(begin, begin + result.n_bytes));
+}
+
+Array decompressOn(Pipeline& pipeline, ByteView frame, const DecompressOptions& options) {
+  const FrameInfo info = inspectWithin(options.limits, frame);
+  setUp(pipeline, options);
+  void* data = nullptr;
+  std::size_t n_bytes = 0;
+  pipeline.decompressFrame(frame, &data, &n_bytes);
+#if FZ_HAVE_CUDA
+  if (pipeline.getBackend() == Backend::CUDA) {
+    return Array(info.type, info.dims, toHost(data, n_bytes));
+  }
+#endif
+  const auto* begin = static_cast<const std::uint8_t*>(data);
+  return Array(info.type, info.dims, std::vector<std::uint8_t>(begin, begin + n_bytes));
 }
 
 namespace {
