@@ -191,12 +191,17 @@ MutableByteView AtomicFile::map(std::size_t n_bytes) {
   return {static_cast<std::uint8_t*>(memory) + at, n_bytes};
 }
 
-/// Gives a file without a name one of its own.
-bool AtomicFile::nameIt() {
+/// Gives a file without a name this one, if nothing has it.
+bool AtomicFile::link(const std::string& name) const {
   const std::string self = fmt::format("/proc/self/fd/{}", fd_);
+  return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
+/// Gives it one beside its path.
+bool AtomicFile::nameIt() {
   for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
     const std::string name = nameBeside(path_);
-    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+    if (link(name)) {
       temporary_ = name;
       return true;
     }
@@ -211,14 +216,18 @@ void AtomicFile::commit() {
   struct stat old = {};
   const bool keep_mode = ::stat(path_.c_str(), &old) == 0;
   unmap();
-  if ((keep_mode && ::fchmod(fd_, old.st_mode & 07777) != 0) || ::fsync(fd_) != 0 ||
-      (temporary_.empty() && !nameIt())) {
+  if ((keep_mode && ::fchmod(fd_, old.st_mode & 07777) != 0) || ::fsync(fd_) != 0) {
+    fail("cannot write");
+  }
+  // A name that is free is taken at once; one that is not needs a second name to be moved from.
+  const bool is_in_place = temporary_.empty() && !keep_mode && link(path_);
+  if (!is_in_place && temporary_.empty() && !nameIt()) {
     fail("cannot write");
   }
   if (::close(std::exchange(fd_, -1)) != 0) {  // reports what writing did not, a full disk say
     fail("cannot write");
   }
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  if (!is_in_place && ::rename(temporary_.c_str(), path_.c_str()) != 0) {
     fail("cannot replace");
   }
   temporary_.clear();

@@ -44,6 +44,7 @@ class AtomicFile {
   [[noreturn]] void fail(const char* what);
   void discard();
   void unmap();
+  bool link(const std::string& name) const;
   bool nameIt();
 
   std::string path_;

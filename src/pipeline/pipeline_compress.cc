@@ -253,7 +253,9 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
 #endif
     requireHostPointer(input, "input");
     const std::size_t padded_bytes = bits::roundUp(n_bytes, alignment);
-    const void* data = padded_bytes == n_bytes ? input : padInput(input, n_bytes, padded_bytes);
+    const void* data = padded_bytes == n_bytes && isAlignedForValues(input)
+                           ? input
+                           : padInput(input, n_bytes, padded_bytes);
     dag->updateBufferSize(source_buffer, padded_bytes);
     dag->setExternalPointer(source_buffer, const_cast<void*>(data));
     // The segment's place depends on the frame's memory, which the last call may have moved.

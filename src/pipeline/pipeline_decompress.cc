@@ -242,10 +242,11 @@ void Pipeline::decompress(const void* d_in,
              "Pipeline::decompress: the data have {} bytes, the caller's buffer {}", wanted,
              capacity_bytes);
   // A padded frame decodes to more than its data; only then, or where the buffer's alignment does
-  // not suit the kernels, a detour is needed.
+  // not suit the stages, a detour is needed.
   constexpr std::size_t kDeviceAlignment = 16;
-  const bool aligned =
-      impl_->cuda == nullptr || reinterpret_cast<std::uintptr_t>(d_buffer) % kDeviceAlignment == 0;
+  const bool aligned = impl_->cuda == nullptr
+                           ? isAlignedForValues(d_buffer)
+                           : reinterpret_cast<std::uintptr_t>(d_buffer) % kDeviceAlignment == 0;
   const bool direct = header.core.uncompressed_size <= capacity_bytes && aligned;
   *actual_bytes = impl_->runDecompress(
       bytes,

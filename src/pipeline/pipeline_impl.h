@@ -40,6 +40,12 @@ class PoolBuffer {
   std::size_t capacity_bytes_ = 0;
 };
 
+/// Whether stages on the CPU may use this memory as values of any type; a caller's may stand
+/// anywhere, and what does not suit goes through a copy.
+inline bool isAlignedForValues(const void* memory) {
+  return reinterpret_cast<std::uintptr_t>(memory) % alignof(std::uint64_t) == 0;
+}
+
 struct Pipeline::Impl {
   struct Entry {
     std::unique_ptr<Stage> stage;
@@ -82,8 +88,8 @@ struct Pipeline::Impl {
   void requireFrameFits(std::size_t n_bytes) const;
   void fillPerf(PipelinePerfResult& perf, const std::vector<StageTimingResult>& stages) const;
 
-  /// Settles where this pipeline runs, before anything is allocated; `call` is what the user called.
-  /// Throws Error(kNoDevice).
+  /// Settles where this pipeline runs, before anything is allocated; `call` is what the user
+  /// called. Throws Error(kNoDevice).
   void resolveBackend(const char* call);
   /// Throws Error(kInvalidArgument) when the CPU cannot read the memory.
   void requireHostPointer(const void* data, const char* what) const;
