@@ -1,7 +1,8 @@
-#include <cuda_runtime_api.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include <cuda_runtime_api.h>
 
 #include "convert.h"
 #include "fz/error.h"
@@ -122,17 +123,15 @@ std::unique_ptr<DeviceMemory> compressDevice(const NativePipeline& self,
   const DeviceOf device(deviceMemory(address));
   const std::lock_guard<std::mutex> lock(self.session()->mutex);
   Pipeline& pipeline = self.pipeline();
-  const CompressedView frame =
-      pipeline.compress(deviceMemory(address), n_bytes, streamOf(stream));
+  const CompressedView frame = pipeline.compress(deviceMemory(address), n_bytes, streamOf(stream));
   void* const copy = pipeline.getMemoryPool().allocate(frame.n_bytes, streamOf(stream), "frame");
   if (copy == nullptr) {
     throw Error(ErrorCode::kOutOfMemory, "compress: no device memory for the frame");
   }
-  auto result =
-      std::make_unique<PooledMemory>(self.session(), copy, frame.n_bytes, device.id());
-  check(cudaMemcpyAsync(copy, frame.data, frame.n_bytes, cudaMemcpyDeviceToDevice,
-                        streamOf(stream)),
-        "cudaMemcpyAsync");
+  auto result = std::make_unique<PooledMemory>(self.session(), copy, frame.n_bytes, device.id());
+  check(
+      cudaMemcpyAsync(copy, frame.data, frame.n_bytes, cudaMemcpyDeviceToDevice, streamOf(stream)),
+      "cudaMemcpyAsync");
   check(cudaStreamSynchronize(streamOf(stream)), "cudaStreamSynchronize");
   return result;
 }
@@ -146,8 +145,7 @@ std::unique_ptr<DeviceMemory> decompressDevice(std::uintptr_t address,
   std::shared_ptr<Session> session = decodingSession(settings);
   void* data = nullptr;
   std::size_t out_bytes = 0;
-  session->pipeline.decompress(deviceMemory(address), n_bytes, &data, &out_bytes,
-                               streamOf(stream));
+  session->pipeline.decompress(deviceMemory(address), n_bytes, &data, &out_bytes, streamOf(stream));
   check(cudaStreamSynchronize(streamOf(stream)), "cudaStreamSynchronize");
   return std::make_unique<DeviceMemory>(std::move(session), data, out_bytes, device.id());
 }
@@ -187,9 +185,9 @@ nb::bytes toHost(std::uintptr_t address, std::size_t n_bytes, std::uintptr_t str
   nb::bytes bytes = nb::steal<nb::bytes>(made);
   char* const to = PyBytes_AsString(made);
   const nb::gil_scoped_release release;
-  check(cudaMemcpyAsync(to, deviceMemory(address), n_bytes, cudaMemcpyDeviceToHost,
-                        streamOf(stream)),
-        "cudaMemcpyAsync");
+  check(
+      cudaMemcpyAsync(to, deviceMemory(address), n_bytes, cudaMemcpyDeviceToHost, streamOf(stream)),
+      "cudaMemcpyAsync");
   check(cudaStreamSynchronize(streamOf(stream)), "cudaStreamSynchronize");
   return bytes;
 }
@@ -210,10 +208,9 @@ nb::object exportArray(const DeviceMemory& memory,
                        const std::string& type,
                        const std::vector<std::size_t>& shape,
                        nb::handle owner) {
-  const nb::ndarray<nb::device::cuda> array(reinterpret_cast<void*>(memory.address()),
-                                            shape.size(), shape.data(), owner, nullptr,
-                                            dlpackType(typeFromText(type)),
-                                            nb::device::cuda::value, memory.device());
+  const nb::ndarray<nb::device::cuda> array(
+      reinterpret_cast<void*>(memory.address()), shape.size(), shape.data(), owner, nullptr,
+      dlpackType(typeFromText(type)), nb::device::cuda::value, memory.device());
   return nb::cast(array);
 }
 
@@ -232,9 +229,9 @@ nb::tuple describeCapsule(const nb::ndarray<nb::ro>& array) {
     strides.append(array.stride(i));
   }
   return nb::make_tuple(reinterpret_cast<std::uintptr_t>(array.data()), type, nb::tuple(shape),
-                        nb::tuple(strides), array.device_type() == nb::device::cuda::value ||
-                                                array.device_type() ==
-                                                    nb::device::cuda_managed::value);
+                        nb::tuple(strides),
+                        array.device_type() == nb::device::cuda::value ||
+                            array.device_type() == nb::device::cuda_managed::value);
 }
 
 }  // namespace

@@ -48,8 +48,8 @@ nb::dict describe(const SegmentInfo& segment) {
 
 nb::dict describe(const FrameInfo& info) {
   nb::dict row;
-  row["format"] = toPython(
-      std::string_view(fmt::format("{}.{}", info.version_major, info.version_minor)));
+  row["format"] =
+      toPython(std::string_view(fmt::format("{}.{}", info.version_major, info.version_minor)));
   row["type"] = toPython(dataTypeToString(info.type));
   row["ndim"] = info.ndim;
   row["dims"] = nb::make_tuple(info.dims[0], info.dims[1], info.dims[2]);

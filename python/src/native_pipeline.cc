@@ -112,9 +112,9 @@ Bytes decompressElsewhere(const HostBuffer& frame, const DecodeSettings& setting
   auto values = std::make_unique<Array>();
   {
     const nb::gil_scoped_release release;
-    *values = fz::decompress(frame.bytes(), {.limits = settings.limits,
-                                             .backend = settings.backend,
-                                             .threads = settings.threads});
+    *values = fz::decompress(
+        frame.bytes(),
+        {.limits = settings.limits, .backend = settings.backend, .threads = settings.threads});
   }
   const ByteView bytes = values->bytes();
   const nb::capsule owner(values.release(),
@@ -203,21 +203,20 @@ std::shared_ptr<Session> decodingSession(const DecodeSettings& settings) {
 
 void bindPipeline(nb::module_& module) {
   nb::class_<PipelineSettings>(module, "PipelineSettings")
-      .def("__init__",
-           [](PipelineSettings* self, const std::string& input_type,
-              const std::array<std::size_t, 3>& dims,
-              std::vector<std::pair<std::string, std::string>> params, const std::string& backend,
-              std::size_t threads) {
-             new (self) PipelineSettings(
-                 settingsOf(input_type, dims, std::move(params), backend, threads));
-           });
+      .def("__init__", [](PipelineSettings* self, const std::string& input_type,
+                          const std::array<std::size_t, 3>& dims,
+                          std::vector<std::pair<std::string, std::string>> params,
+                          const std::string& backend, std::size_t threads) {
+        new (self)
+            PipelineSettings(settingsOf(input_type, dims, std::move(params), backend, threads));
+      });
   nb::class_<DecodeSettings>(module, "DecodeSettings")
-      .def("__init__",
-           [](DecodeSettings* self, std::uint64_t max_output_bytes, std::uint64_t max_memory_bytes,
-              const std::string& backend, std::size_t threads) {
-             new (self) DecodeSettings{
-                 {max_output_bytes, max_memory_bytes}, backendFromText(backend), threads};
-           });
+      .def("__init__", [](DecodeSettings* self, std::uint64_t max_output_bytes,
+                          std::uint64_t max_memory_bytes, const std::string& backend,
+                          std::size_t threads) {
+        new (self)
+            DecodeSettings{{max_output_bytes, max_memory_bytes}, backendFromText(backend), threads};
+      });
   nb::class_<NativePipeline>(module, "NativePipeline")
       .def(nb::init<const std::string&, const std::string&, const PipelineSettings&>(),
            nb::call_guard<nb::gil_scoped_release>())

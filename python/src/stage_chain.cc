@@ -123,8 +123,7 @@ struct Link {
 
 class Builder {
  public:
-  Builder(Pipeline& pipeline, DataType input_type)
-      : pipeline_(pipeline), input_type_(input_type) {}
+  Builder(Pipeline& pipeline, DataType input_type) : pipeline_(pipeline), input_type_(input_type) {}
 
   void add(const StageRequest& request) {
     const StageDescriptor& descriptor = descriptorOf(request);
@@ -160,8 +159,7 @@ class Builder {
     for (const auto& [name, port] : *request.inputs) {
       const auto found = by_name_.find(name);
       if (found == by_name_.end()) {
-        throw InvalidArgument(
-            fmt::format("{}: no stage '{}' comes before it", request.name, name));
+        throw InvalidArgument(fmt::format("{}: no stage '{}' comes before it", request.name, name));
       }
       links.push_back(
           {found->second, port.empty() ? found->second->getOutputNames().front() : port});

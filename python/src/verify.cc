@@ -78,9 +78,9 @@ void bindVerify(nb::module_& module) {
         {
           const nb::gil_scoped_release release;
           const DataType type = inspect(frame_bytes.bytes()).type;
-          report = cli::checkValues(
-              type, original_bytes.bytes(), decoded_bytes.bytes(),
-              ruleFor(kind, value, frame_bytes.bytes(), original_bytes.bytes()));
+          report =
+              cli::checkValues(type, original_bytes.bytes(), decoded_bytes.bytes(),
+                               ruleFor(kind, value, frame_bytes.bytes(), original_bytes.bytes()));
         }
         return describe(report);
       },
