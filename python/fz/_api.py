@@ -265,6 +265,14 @@ def _host_frame(frame: Any) -> Any:
     return frame
 
 
+def _host_values(array: Any) -> Any:
+    if not is_device_array(array):
+        return array
+    view = device_view(array)
+    values = _fz.to_host(view.address, view.nbytes, view.stream)
+    return np.frombuffer(values, view.type).reshape(view.shape)
+
+
 @dataclass(frozen=True)
 class VerifyReport:
     """How a frame's values compare with their originals, without any rounding.
@@ -305,10 +313,7 @@ def verify(frame: Any, original: Any, bound: str | Bound | None = None, **option
     (True, True)
     """
     source = _host_frame(frame)
-    values = original.get() if hasattr(original, "__cuda_array_interface__") else original
-    if hasattr(values, "cpu"):
-        values = values.cpu()
-    expected = host_array(values)
+    expected = host_array(_host_values(original))
     decoded = decompress(source, **{"backend": "cpu", **options})
     if decoded.dtype != expected.dtype or decoded.size != expected.size:
         raise TypeMismatchError(

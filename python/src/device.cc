@@ -1,5 +1,6 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <cuda_runtime_api.h>
@@ -59,7 +60,11 @@ class DeviceMemory {
       : session_(std::move(session)), data_(data), n_bytes_(n_bytes), device_(device) {}
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
-  virtual ~DeviceMemory() = default;
+  virtual ~DeviceMemory() {
+    const nb::gil_scoped_release release;
+    settle();
+    session_.reset();
+  }
 
   std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(data_); }
   std::size_t size() const { return n_bytes_; }
@@ -86,6 +91,15 @@ class DeviceMemory {
   }
 
  protected:
+  /// Others may have work under way on the memory, on streams that are not known here.
+  void settle() const {
+    int before = 0;
+    if (cudaGetDevice(&before) == cudaSuccess) {
+      cudaSetDevice(device_);
+      cudaDeviceSynchronize();
+      cudaSetDevice(before);
+    }
+  }
   Session& session() const { return *session_; }
   void* data() const { return data_; }
 
@@ -109,6 +123,7 @@ class PooledMemory : public DeviceMemory {
   ~PooledMemory() override {
     // Who holds the lock may be waiting for the GIL.
     const nb::gil_scoped_release release;
+    settle();
     const std::lock_guard<std::mutex> lock(session().mutex);
     session().pipeline.getMemoryPool().free(data(), nullptr);
   }
@@ -124,16 +139,21 @@ std::unique_ptr<DeviceMemory> compressDevice(const NativePipeline& self,
   const std::lock_guard<std::mutex> lock(self.session()->mutex);
   Pipeline& pipeline = self.pipeline();
   const CompressedView frame = pipeline.compress(deviceMemory(address), n_bytes, streamOf(stream));
-  void* const copy = pipeline.getMemoryPool().allocate(frame.n_bytes, streamOf(stream), "frame");
+  void* const copy =
+      pipeline.getMemoryPool().allocate(frame.n_bytes, streamOf(stream), "frame", true);
   if (copy == nullptr) {
     throw Error(ErrorCode::kOutOfMemory, "compress: no device memory for the frame");
   }
-  auto result = std::make_unique<PooledMemory>(self.session(), copy, frame.n_bytes, device.id());
-  check(
-      cudaMemcpyAsync(copy, frame.data, frame.n_bytes, cudaMemcpyDeviceToDevice, streamOf(stream)),
-      "cudaMemcpyAsync");
-  check(cudaStreamSynchronize(streamOf(stream)), "cudaStreamSynchronize");
-  return result;
+  try {
+    check(cudaMemcpyAsync(copy, frame.data, frame.n_bytes, cudaMemcpyDeviceToDevice,
+                          streamOf(stream)),
+          "cudaMemcpyAsync");
+    check(cudaStreamSynchronize(streamOf(stream)), "cudaStreamSynchronize");
+  } catch (...) {
+    pipeline.getMemoryPool().free(copy, streamOf(stream));
+    throw;
+  }
+  return std::make_unique<PooledMemory>(self.session(), copy, frame.n_bytes, device.id());
 }
 
 std::unique_ptr<DeviceMemory> decompressDevice(std::uintptr_t address,
@@ -208,7 +228,7 @@ nb::object exportArray(const DeviceMemory& memory,
                        const std::string& type,
                        const std::vector<std::size_t>& shape,
                        nb::handle owner) {
-  const nb::ndarray<nb::device::cuda> array(
+  const nb::ndarray<nb::array_api, nb::device::cuda> array(
       reinterpret_cast<void*>(memory.address()), shape.size(), shape.data(), owner, nullptr,
       dlpackType(typeFromText(type)), nb::device::cuda::value, memory.device());
   return nb::cast(array);
