@@ -143,6 +143,9 @@ class CompressionDAG {
   cuda::RunBlock& runBlock();
   /// Called when records are cleared and no stage has begun; empty: nothing.
   void setBeforeStages(std::function<void(cudaStream_t)> f) { before_stages_ = std::move(f); }
+  /// Called once, before the first kernel is enqueued that may write to a buffer of the graph; a
+  /// group looks over its input before. Empty: nothing.
+  void setBeforeOutput(std::function<void()> f) { before_output_ = std::move(f); }
   BufferInfo& editBuffer(int buffer_id) { return bufferAt(buffer_id); }
   /// Estimates every buffer for these external inputs and allocates (PREALLOCATE only).
   void preallocateBuffers(cudaStream_t stream = nullptr);
@@ -270,6 +273,7 @@ class CompressionDAG {
   bool isGroupDone(FusedGroup& group);
   void provideOutputs(DAGNode& node, std::vector<std::size_t>& capacities, cudaStream_t stream);
   void enqueueGroupCuda(FusedGroup& group, cudaStream_t stream);
+  void announceOutput();
   std::vector<CudaInput> inputsCuda(const DAGNode& node);
   std::vector<CudaOutput> outputsCuda(const DAGNode& node,
                                       const std::vector<std::size_t>& capacities);
@@ -297,6 +301,7 @@ class CompressionDAG {
   std::function<void*(int, std::size_t)> grow_external_;
   const ExecContext* exec_context_ = nullptr;
   std::function<void(cudaStream_t)> before_stages_;
+  std::function<void()> before_output_;
   std::shared_ptr<CudaState> cuda_;  // shared only because the type is hidden here
   std::size_t memory_limit_bytes_ = 0;
   std::size_t elsewhere_bytes_ = 0;

@@ -42,13 +42,15 @@ void CudaRunner::compressAsync(const void* input,
   FZ_REQUIRE(cuda::isAligned(d_frame), ErrorCode::kInvalidArgument,
              "Pipeline::compressAsync: the frame must be {}-byte aligned", cuda::kPointerAlignment);
   const std::size_t padded_bytes = bits::roundUp(n_bytes, p_.alignment);
-  const std::size_t needed = frameCapacity(padded_bytes);
-  FZ_REQUIRE(needed <= capacity_bytes, ErrorCode::kBufferTooSmall,
+  const FrameRoom room = frameRoom(padded_bytes);
+  FZ_REQUIRE(room.n_bytes <= capacity_bytes, ErrorCode::kBufferTooSmall,
              "Pipeline::compressAsync: the frame may take {} bytes, the caller's buffer has {}",
-             needed, capacity_bytes);
+             room.n_bytes, capacity_bytes);
   enter(stream);
   const void* data = alignedInput(input, n_bytes, stream);
-  pending_attempt_ = {data, n_bytes, padded_bytes, static_cast<std::uint8_t*>(d_frame), needed};
+  pending_attempt_ = {data, n_bytes, padded_bytes, static_cast<std::uint8_t*>(d_frame),
+                      room.first_segment_bytes};
+  pending_ = Pending::kCompress;
   {
     const NobodyWaits mode(*p_.dag);
     launch(pending_attempt_, stream);
@@ -58,7 +60,6 @@ void CudaRunner::compressAsync(const void* input,
                                   sizeof(std::uint64_t), cudaMemcpyDeviceToDevice, stream));
   }
   leave(stream);
-  pending_ = Pending::kCompress;
 }
 
 void CudaRunner::decompressAsync(const void* d_frame,
@@ -82,7 +83,7 @@ void CudaRunner::decompressAsync(const void* d_frame,
                "warmup()), so that its kind is known",
                original_bytes);
     async_decoder_ = std::make_shared<AsyncDecoder>(
-        p_.read_header, ByteView(pinned_header_, p_.read_header.core.header_size),
+        p_.read_header, ByteView(lastHeader(), p_.read_header.core.header_size),
         p_.decoder->customStages(), p_.pool);
   }
   if (original_bytes > 0) {

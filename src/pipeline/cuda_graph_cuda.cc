@@ -101,14 +101,15 @@ void CudaRunner::captureGraph(cudaStream_t stream) {
              "Pipeline::captureGraph: the default stream cannot be captured; make a stream");
   enter(stream);
   const std::size_t n_bytes = p_.hint_bytes;
-  const std::size_t capacity = frameCapacity(n_bytes);
-  p_.frame.reserve(capacity, 0, "frame");
+  const FrameRoom room = frameRoom(n_bytes);
+  p_.frame.reserve(room.n_bytes, 0, "frame");
   // No data are known yet. Zeros stand in for the run that fixes the memory; the first compress()
   // records again with its own pointer.
   p_.padded_input.reserve(n_bytes, 0, "input of the capture");
   FZ_CUDA_CHECK(cudaMemsetAsync(p_.padded_input.data(), 0, n_bytes, stream));
   dropGraph();
-  capture({p_.padded_input.data(), n_bytes, n_bytes, p_.frame.data(), capacity}, stream);
+  capture({p_.padded_input.data(), n_bytes, n_bytes, p_.frame.data(), room.first_segment_bytes},
+          stream);
   leave(stream);
   p_.graph_captured = true;
 }

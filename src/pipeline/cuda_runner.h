@@ -45,11 +45,15 @@ class CudaRunner {
   /// Waits for the last compressAsync or decompressAsync and throws what it found.
   std::size_t finishAsync(cudaStream_t stream);
 
-  /// The one read that decoding begins with: a frame's header, and its payload's checksum, which
-  /// the device computes meanwhile.
+  /// What decoding begins with: reads a frame's header. The device goes on to compute the payload's
+  /// checksum.
   void openFrame(ByteView frame, FrameHeader& header, cudaStream_t stream);
-  /// Of the last frame that was opened.
-  std::uint32_t payloadCrc() const;
+  /// Of the last frame that was opened; waits for it. Throws Error(kCuda).
+  std::uint32_t payloadCrc();
+  /// After it the device reads that frame no more.
+  void closeFrame() noexcept;
+  /// Its header's bytes.
+  const std::uint8_t* lastHeader() const;
   /// The header of a frame on the device. Waits.
   void fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t stream);
 
@@ -81,18 +85,25 @@ class CudaRunner {
     std::size_t n_bytes;
     std::size_t padded_bytes;
     std::uint8_t* frame;
-    std::size_t frame_capacity;
+    std::size_t first_segment_bytes;  ///< capacity
+  };
+  /// What the largest frame takes.
+  struct FrameRoom {
+    std::size_t n_bytes;
+    std::size_t first_segment_bytes;
   };
 
   const void* alignedInput(const void* input, std::size_t n_bytes, cudaStream_t stream);
   /// Runs the stages and assembles the frame until every buffer was large enough.
   void runToEnd(const void* data, std::size_t n_bytes, cudaStream_t stream);
-  std::size_t frameCapacity(std::size_t padded_bytes);
+  FrameRoom frameRoom(std::size_t padded_bytes);
   void bind(const Attempt& attempt);
   void updateTemplate(const Attempt& attempt, cudaStream_t stream);
   void enqueueFrame(const Attempt& attempt, cudaStream_t stream);
   void enqueueAttempt(const Attempt& attempt, cudaStream_t stream);
   void launch(const Attempt& attempt, cudaStream_t stream);
+  /// For the run that was launched last.
+  void waitForRun(cudaStream_t stream);
   void capture(const Attempt& attempt, cudaStream_t stream);
 
   Pipeline::Impl& p_;
@@ -102,8 +113,12 @@ class CudaRunner {
   PoolBuffer aligned_input_;
   PoolBuffer uploaded_frame_;
   std::size_t uploaded_bytes_ = 0;
-  PoolBuffer opened_state_;                // a cuda::FrameState, of the last frame that was opened
-  std::uint8_t* pinned_header_ = nullptr;  // of the same, and behind it the payload's checksum
+  PoolBuffer opened_state_;  // a cuda::FrameState, of the last frame that was opened
+  /// Where the device leaves what the host must know of that frame.
+  struct Front;
+  Front* front_ = nullptr;  // pinned
+  cudaStream_t front_stream_ = nullptr;
+  bool has_open_front_ = false;  // the checksum is on its way
 
   cuda::CallTimer call_timer_;
   cudaEvent_t last_work_ = nullptr;

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "backends/cuda/alignment.h"
+#include "backends/cuda/host_flag.h"
 #include "backends/cuda/nvtx_range.h"
 #include "backends/cuda/run_block.h"
 #include "core/require.h"
@@ -16,8 +17,6 @@ namespace fz {
 
 namespace {
 
-constexpr std::size_t kMaxHeaderBytes =
-    kCoreBytes + kRecordBytes * (FZM_MAX_STAGES + FZM_MAX_BUFFERS);
 constexpr int kMaxAttempts = 64;
 
 void makeEvent(cudaEvent_t& event, unsigned flags) {
@@ -33,6 +32,17 @@ void destroyEvent(cudaEvent_t event) {
 
 }  // namespace
 
+/// The longest header there is.
+constexpr std::size_t kMaxHeaderBytes =
+    kCoreBytes + kRecordBytes * (FZM_MAX_STAGES + FZM_MAX_BUFFERS);
+
+struct CudaRunner::Front {
+  std::uint8_t header[kMaxHeaderBytes];
+  std::uint32_t payload_crc;
+  std::uint32_t has_header;
+  std::uint32_t has_crc;
+};
+
 CudaRunner::CudaRunner(Pipeline::Impl& pipeline)
     : p_(pipeline),
       header_template_(pipeline.pool),
@@ -40,17 +50,15 @@ CudaRunner::CudaRunner(Pipeline::Impl& pipeline)
       aligned_input_(pipeline.pool),
       uploaded_frame_(pipeline.pool),
       opened_state_(pipeline.pool) {
-  constexpr std::size_t kPinnedBytes = kMaxHeaderBytes + sizeof(std::uint32_t);
-  pinned_header_ =
-      static_cast<std::uint8_t*>(p_.pool.allocatePersistentPinned(kPinnedBytes, "frame header"));
-  FZ_REQUIRE(pinned_header_ != nullptr, ErrorCode::kOutOfMemory, "Pipeline: {} bytes pinned",
-             kPinnedBytes);
+  front_ = static_cast<Front*>(p_.pool.allocatePersistentPinned(sizeof(Front), "frame header"));
+  FZ_REQUIRE(front_ != nullptr, ErrorCode::kOutOfMemory, "Pipeline: {} bytes pinned",
+             sizeof(Front));
   makeEvent(last_work_, cudaEventDisableTiming);
 }
 
 CudaRunner::~CudaRunner() {
   dropGraph();
-  p_.pool.freePersistentPinned(pinned_header_);
+  p_.pool.freePersistentPinned(front_);
   destroyEvent(last_work_);
 }
 
@@ -145,23 +153,22 @@ const void* CudaRunner::alignedInput(const void* input, std::size_t n_bytes, cud
 }
 
 /// Header, and every segment at its largest.
-std::size_t CudaRunner::frameCapacity(std::size_t padded_bytes) {
+CudaRunner::FrameRoom CudaRunner::frameRoom(std::size_t padded_bytes) {
   p_.dag->updateBufferSize(p_.source_buffer, padded_bytes);
   const std::vector<std::size_t> sizes = p_.dag->propagateSizes(false);
-  std::size_t total = p_.header_bytes;
+  FrameRoom room{p_.header_bytes, sizes[static_cast<std::size_t>(p_.sinks.front())]};
   for (const int id : p_.sinks) {
-    total += sizes[static_cast<std::size_t>(id)];
+    room.n_bytes += sizes[static_cast<std::size_t>(id)];
   }
-  return total;
+  return room;
 }
 
 void CudaRunner::bind(const Attempt& attempt) {
   CompressionDAG& dag = *p_.dag;
   dag.updateBufferSize(p_.source_buffer, attempt.padded_bytes);
   dag.setExternalPointer(p_.source_buffer, const_cast<void*>(attempt.input));
-  const std::vector<std::size_t> sizes = dag.propagateSizes(false);
   dag.setExternalOutput(p_.sinks.front(), attempt.frame + p_.header_bytes,
-                        sizes[static_cast<std::size_t>(p_.sinks.front())]);
+                        attempt.first_segment_bytes);
 }
 
 /// The header as far as the host knows it, and the list of what the device must fill in.
@@ -247,9 +254,7 @@ void CudaRunner::enqueueFrame(const Attempt& attempt, cudaStream_t stream) {
   job.fields = reinterpret_cast<const cuda::HeaderField*>(header_fields_.data());
   job.n_fields = n_fields_;
   job.state = block.frameOnDevice();
-  job.device_block = block.deviceWords();
-  job.host_block = block.hostWords();
-  job.block_words = block.wordCount();
+  job.hand_over = block.handOver();
   cuda::enqueueFrame(job, stream);
 }
 
@@ -274,7 +279,20 @@ void CudaRunner::launch(const Attempt& attempt, cudaStream_t stream) {
   if (!same) {
     capture(attempt, stream);
   }
+  cuda::RunBlock& block = p_.dag->runBlock();
+  block.enqueueInitIfNeeded(stream);
+  block.noteHandOver();
   FZ_CUDA_CHECK(cudaGraphLaunch(graph_, stream));
+}
+
+void CudaRunner::waitForRun(cudaStream_t stream) {
+  // Events must have passed before they are read, and a run that nobody has waited for may end
+  // after this one was begun.
+  if (p_.profiling || pending_ != Pending::kNone) {
+    FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
+  } else {
+    p_.dag->runBlock().waitForHandOver(stream);
+  }
 }
 
 void CudaRunner::runToEnd(const void* data, std::size_t n_bytes, cudaStream_t stream) {
@@ -282,12 +300,12 @@ void CudaRunner::runToEnd(const void* data, std::size_t n_bytes, cudaStream_t st
   for (int tries = 0;; ++tries) {
     FZ_REQUIRE(tries < kMaxAttempts, ErrorCode::kInternal, "Pipeline: not done after {} attempts",
                tries);
-    const std::size_t capacity = frameCapacity(padded_bytes);
-    p_.frame.reserve(capacity, 0, "frame");
-    launch({data, n_bytes, padded_bytes, p_.frame.data(), capacity}, stream);
+    const FrameRoom room = frameRoom(padded_bytes);
+    p_.frame.reserve(room.n_bytes, 0, "frame");
+    launch({data, n_bytes, padded_bytes, p_.frame.data(), room.first_segment_bytes}, stream);
     call_timer_.end(stream);
     leave(stream);
-    FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
+    waitForRun(stream);
     if (p_.dag->finishCuda(stream)) {
       return;
     }
@@ -319,29 +337,48 @@ void CudaRunner::openFrame(ByteView frame, FrameHeader& header, cudaStream_t str
     opened_state_.reserve(sizeof(cuda::FrameState), 0, "state of a frame");
     FZ_CUDA_CHECK(cudaMemsetAsync(opened_state_.data(), 0, sizeof(cuda::FrameState), stream));
   }
+  cuda::lowerFlag(&front_->has_header);
+  cuda::lowerFlag(&front_->has_crc);
   cuda::enqueueFrontRead(frame.data(), frame.size(),
                          reinterpret_cast<cuda::FrameState*>(opened_state_.data()),
-                         {reinterpret_cast<std::uint32_t*>(pinned_header_ + kMaxHeaderBytes),
-                          pinned_header_, static_cast<std::uint32_t>(n_front)},
+                         {&front_->payload_crc, front_->header, static_cast<std::uint32_t>(n_front),
+                          &front_->has_header, &front_->has_crc},
                          stream);
-  FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
+  has_open_front_ = true;
+  front_stream_ = stream;
+  cuda::waitForFlag(&front_->has_header, stream);
   std::uint64_t stated_bytes = 0;
-  std::memcpy(&stated_bytes, pinned_header_ + cuda::HeaderOffsets::kHeaderSize, 8);
+  std::memcpy(&stated_bytes, front_->header + cuda::HeaderOffsets::kHeaderSize, 8);
   n_front = std::min<std::size_t>(n_front, std::max<std::uint64_t>(stated_bytes, kCoreBytes));
-  readHeader({pinned_header_, n_front}, frame.size(), header);
+  try {
+    readHeader({front_->header, n_front}, frame.size(), header);
+  } catch (...) {
+    closeFrame();
+    throw;
+  }
 }
 
 void CudaRunner::fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t stream) {
   const cuda::DeviceGuard guard(p_.device);
   const std::size_t n_front = std::min(frame.size(), kMaxHeaderBytes);
-  copyAndWait(pinned_header_, frame.data(), n_front, stream);
-  readHeader({pinned_header_, n_front}, frame.size(), header);
+  copyAndWait(front_->header, frame.data(), n_front, stream);
+  readHeader({front_->header, n_front}, frame.size(), header);
 }
 
-std::uint32_t CudaRunner::payloadCrc() const {
-  std::uint32_t crc = 0;
-  std::memcpy(&crc, pinned_header_ + kMaxHeaderBytes, sizeof(crc));
-  return crc;
+std::uint32_t CudaRunner::payloadCrc() {
+  if (has_open_front_) {
+    cuda::waitForFlag(&front_->has_crc, front_stream_);
+    has_open_front_ = false;
+  }
+  return front_->payload_crc;
+}
+
+void CudaRunner::closeFrame() noexcept try { payloadCrc(); } catch (const Error&) {
+  has_open_front_ = false;  // the next call on the device meets the same error
+}
+
+const std::uint8_t* CudaRunner::lastHeader() const {
+  return front_->header;
 }
 
 }  // namespace fz

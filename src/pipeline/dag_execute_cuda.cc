@@ -93,7 +93,11 @@ void CompressionDAG::enqueueCuda(cudaStream_t stream) {
       }
     }
   }
-  state.block.enqueueInit(stream);
+  if (caller_waits_ || capture_mode_) {
+    state.block.enqueueInitIfNeeded(stream);
+  } else {  // may become part of a graph of the caller's, which must stand for itself
+    state.block.enqueueInit(stream);
+  }
   if (before_stages_) {
     before_stages_(stream);
   }
@@ -113,6 +117,7 @@ void CompressionDAG::enqueueCuda(cudaStream_t stream) {
     if (group != nullptr) {
       enqueueGroupCuda(*group, stream);
     } else {
+      announceOutput();
       enqueueNodeCuda(*node, stream);
     }
     if (state.timed) {
@@ -122,6 +127,12 @@ void CompressionDAG::enqueueCuda(cudaStream_t stream) {
       node->is_executed = true;
       releaseInputs(*node, stream);
     }
+  }
+}
+
+void CompressionDAG::announceOutput() {
+  if (before_output_) {
+    std::exchange(before_output_, {})();
   }
 }
 

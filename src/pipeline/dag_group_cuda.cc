@@ -11,6 +11,7 @@
 #include "fz/simple_stage.h"
 #include "pipeline/dag_cuda.h"
 #include "shared/bits.h"
+#include "shared/function_ref.h"
 
 namespace fz {
 
@@ -69,7 +70,8 @@ void enqueuePass(const FusedGroup& group,
                  const std::vector<GroupPart>& parts,
                  const GroupRun& run,
                  cudaStream_t stream,
-                 MemoryPool* pool) {
+                 MemoryPool* pool,
+                 FunctionRef<void()> before_kernel) {
   const auto runOf = [&](const GroupPart& part) {
     return CudaRun{part.inputs, part.outputs, part.record, stream, pool};
   };
@@ -85,6 +87,7 @@ void enqueuePass(const FusedGroup& group,
   FZ_REQUIRE(args.fits() && args.size() == run.shape.args_bytes, ErrorCode::kInternal,
              "{}: the kernel takes {} bytes of arguments, {} came", group.name,
              run.shape.args_bytes, args.size());
+  before_kernel();
   void* parameter = args.data();
   FZ_CUDA_CHECK(cudaLaunchKernel(group.kernel->function, dim3(run.n_blocks),
                                  dim3(run.shape.n_threads), &parameter, run.shape.shared_bytes,
@@ -157,7 +160,7 @@ void CompressionDAG::enqueueGroupCuda(FusedGroup& group, cudaStream_t stream) {
   const unsigned end_pass = run.all_passes ? n_passes : first_pass + 1;
   const ScratchScope scope(*this);
   for (run.pass = first_pass; run.pass < end_pass; ++run.pass) {
-    enqueuePass(group, parts, run, stream, pool_);
+    enqueuePass(group, parts, run, stream, pool_, [this] { announceOutput(); });
   }
   for (DAGNode* node : group.chain) {
     node->is_executed = true;

@@ -104,11 +104,10 @@ void FrameDecoder::decode(const FrameHeader& header,
   FZ_REQUIRE(limits.max_output_bytes == 0 || n_bytes <= limits.max_output_bytes, ErrorCode::kLimit,
              "frame: decodes to {} bytes, the limit is {}", n_bytes, limits.max_output_bytes);
   const bool on_cpu = context.backend == Backend::CPU;
-  // Before anything is decoded, so that damage leaves the caller's memory alone.
+  // Before anything is decoded, so that damage leaves the caller's memory alone. A device does it
+  // while the rest is prepared here.
   if (on_cpu) {
     verifyPayload(header, payload);
-  } else {
-    verifyPayloadCrc(header, payload_crc_);
   }
   putPlanKey(header, key_);
   if (plan_ == nullptr || plan_->key != key_) {
@@ -135,6 +134,7 @@ void FrameDecoder::decode(const FrameHeader& header,
       runCuda(header, stream);
     }
   } catch (...) {
+    dag.setBeforeOutput({});
     dag.reset(stream);
     throw;
   }
@@ -163,15 +163,25 @@ void FrameDecoder::runCuda(const FrameHeader& header, cudaStream_t stream) {
     }
   }
   dag.enableProfiling(profiling_);
+  bool is_verified = false;
+  dag.setBeforeOutput([&] {
+    is_verified = true;
+    verifyPayloadCrc(header, wait_for_crc_());
+  });
   for (int attempt = 0;; ++attempt) {
     FZ_REQUIRE(attempt < kMaxAttempts, ErrorCode::kInternal, "frame: not decoded after {} attempts",
                attempt);
     dag.enqueueCuda(stream);
-    block.enqueueReadback(stream);
+    FZ_ASSERT(is_verified);
+    block.enqueueHandOver(stream);
     if (call_timer_ != nullptr) {
       call_timer_->end(stream);
     }
-    FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
+    if (profiling_) {  // events must have passed before they are read
+      FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
+    } else {
+      block.waitForHandOver(stream);
+    }
     if (dag.finishCuda(stream)) {
       return;
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -51,8 +52,10 @@ class FrameDecoder {
   void enableProfiling(bool on) { profiling_ = on; }
   /// Bytes that a copy of the frame takes; they count against the memory limit.
   void setFrameCopyBytes(std::size_t n_bytes) { frame_copy_bytes_ = n_bytes; }
-  /// The payload's checksum as a device found it; the CPU computes its own.
-  void setPayloadCrc(std::uint32_t crc) { payload_crc_ = crc; }
+  /// Waits for the payload's checksum as a device finds it; the CPU computes its own.
+  void setPayloadCrc(std::function<std::uint32_t()> wait_for_crc) {
+    wait_for_crc_ = std::move(wait_for_crc);
+  }
   /// Told when a device has the last work of a decode; may be null.
   void setCallTimer(cuda::CallTimer* timer) { call_timer_ = timer; }
   bool isFor(MemoryStrategy strategy) const { return strategy_ == strategy; }
@@ -69,7 +72,7 @@ class FrameDecoder {
   std::vector<Stage*> custom_stages_;
   std::unique_ptr<DecodePlan> plan_;
   bool profiling_ = false;
-  std::uint32_t payload_crc_ = 0;
+  std::function<std::uint32_t()> wait_for_crc_;
   std::size_t frame_copy_bytes_ = 0;
   cuda::CallTimer* call_timer_ = nullptr;
   std::vector<std::uint16_t> key_;  // of the frame at hand

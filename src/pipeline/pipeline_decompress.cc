@@ -53,6 +53,31 @@ struct CallerMemory {
   }
 };
 
+/// However a call ends, nobody reads its frame afterwards.
+class OpenFrame {
+ public:
+  explicit OpenFrame([[maybe_unused]] CudaRunner* runner)
+#if FZ_HAVE_CUDA
+      : runner_(runner)
+#endif
+  {
+  }
+  OpenFrame(const OpenFrame&) = delete;
+  OpenFrame& operator=(const OpenFrame&) = delete;
+  ~OpenFrame() {
+#if FZ_HAVE_CUDA
+    if (runner_ != nullptr) {
+      runner_->closeFrame();
+    }
+#endif
+  }
+
+#if FZ_HAVE_CUDA
+ private:
+  CudaRunner* runner_;
+#endif
+};
+
 }  // namespace
 
 std::vector<Stage*> Pipeline::Impl::stagesInOrder() const {
@@ -112,7 +137,7 @@ std::size_t Pipeline::Impl::runDecompress(ByteView bytes,
   decoder->enableProfiling(profiling);
 #if FZ_HAVE_CUDA
   decoder->setCallTimer(cuda != nullptr ? &cuda->callTimer() : nullptr);
-  decoder->setPayloadCrc(cuda != nullptr ? cuda->payloadCrc() : 0);
+  decoder->setPayloadCrc([this] { return cuda->payloadCrc(); });
   decoder->setFrameCopyBytes(cuda != nullptr ? cuda->uploadedBytes() : 0);
 #endif
   decoder->decode(header, bytes.subspan(header.core.header_size), limits, context, provide, stream);
@@ -146,6 +171,7 @@ void Pipeline::Impl::decompressTo(ByteView bytes,
   FZ_REQUIRE(d_out != nullptr && out_bytes != nullptr, ErrorCode::kInvalidArgument,
              "Pipeline::decompress: the result pointers are null");
   openFrame(bytes, stream);
+  const OpenFrame open_frame(cuda.get());
   if (pool_managed_output) {
     *out_bytes = runDecompress(
         bytes,
@@ -185,6 +211,7 @@ void Pipeline::decompress(const void* d_in,
              "Pipeline::decompress: the caller's buffer or size pointer is null");
   ByteView bytes = impl_->frameOrLast(d_in, n_bytes);
   impl_->openFrame(bytes, stream);
+  const OpenFrame open_frame(impl_->cuda.get());
   const FrameHeader& header = impl_->read_header;
   const std::uint64_t wanted = header.description.original_bytes;
   FZ_REQUIRE(wanted <= capacity_bytes, ErrorCode::kBufferTooSmall,

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <limits>
 
 #include "coders/huffman/huffman_stage.h"
 #include "gpu/device_pipeline.h"
@@ -223,6 +224,49 @@ TEST_F(DeviceGraphRules, AsyncCompressionLeavesTheSizeOnTheDevice) {
               pipeline.compressAsync(input.data(), kBytes, frame.data(), 2000, nullptr, stream);
             }),
             ErrorCode::kBufferTooSmall);
+}
+
+// Records keep their start values from call to call; no kind of call may leave others behind.
+TEST_F(DeviceGraphRules, CallsOfAllKindsAndSizesTakeTurnsOnOnePipeline) {
+  const DeviceStream stream;
+  Pipeline pipeline;
+  pipeline.setBackend(Backend::CUDA);
+  loadPreset(pipeline, "cuszp2", fieldOf(wave(kValues)));
+  pipeline.finalize();
+  const DeviceBytesBuffer frame(pipeline.getMaxCompressedSize(kBytes));
+  const DeviceBytesBuffer out(kBytes);
+  for (int i = 0; i < 12; ++i) {
+    SCOPED_TRACE("call " + std::to_string(i));
+    std::vector<float> values = wave(i % 3 == 2 ? kValues - 777 : kValues, 100.0 * i);
+    const Field field = fieldOf(values);
+    const std::size_t n_bytes = field.bytes.size();
+    const FrameBytes cpu = cpuFrame("cuszp2", field);
+    const DeviceBytesBuffer input{ByteView(field.bytes)};
+    if (i % 4 == 1) {
+      pipeline.compressAsync(input.data(), n_bytes, frame.data(), frame.size(), nullptr, stream);
+      ASSERT_EQ(pipeline.finishAsync(stream), cpu.size());
+      ASSERT_TRUE(frame.get(cpu.size()) == cpu);
+    } else if (i % 4 == 3) {
+      values[4321] = std::numeric_limits<float>::quiet_NaN();
+      input.put(fieldOf(values).bytes);
+      EXPECT_EQ(codeOf([&] { pipeline.compress(input.data(), n_bytes, stream); }),
+                ErrorCode::kBoundViolation);
+    } else {
+      ASSERT_TRUE(frameOnDevice(pipeline, input, n_bytes, stream) == cpu);
+      FrameBytes damaged = cpu;
+      damaged[i % 8 == 0 ? 100 : damaged.size() - 1] ^= 1;
+      const DeviceBytesBuffer broken{ByteView(damaged)};
+      std::size_t n_out = 0;
+      EXPECT_EQ(codeOf([&] {
+                  pipeline.decompress(broken.data(), damaged.size(), out.data(), kBytes, &n_out,
+                                      stream);
+                }),
+                ErrorCode::kCorrupt);
+      const DeviceBytesBuffer stored{ByteView(cpu)};
+      pipeline.decompress(stored.data(), cpu.size(), out.data(), kBytes, &n_out, stream);
+      ASSERT_EQ(n_out, n_bytes);
+    }
+  }
 }
 
 TEST_F(DeviceGraphRules, AsyncCallsSayWhatTheyMiss) {

@@ -32,24 +32,29 @@ std::vector<DeviceField> AdaptiveBitpackStage<T>::deviceFields() const {
   return {{8, 8, ab::kCountSlot}};  // SPEC: config, n
 }
 
-/// The kernel leaves its control words at zero, so only new memory must be cleared.
+/// The kernels leave their control words at zero, so only new memory must be cleared.
+template <class T>
+std::uint8_t* AdaptiveBitpackStage<T>::control(const CudaRun& run, std::size_t n_bytes) {
+  std::uint8_t* words = cuda_control_.get<std::uint8_t>(run.pool, n_bytes).data();
+  if (n_bytes > control_bytes_) {
+    FZ_CUDA_CHECK(cudaMemsetAsync(words, 0, n_bytes, run.stream));
+    control_bytes_ = n_bytes;
+  }
+  return words;
+}
+
 template <class T>
 void AdaptiveBitpackStage<T>::prepareEncode(const CudaRun& run,
                                             std::size_t n_tiles,
                                             ab::GroupsArgs& args) {
-  const std::size_t n_bytes = ab::kControlBytes + 2 * n_tiles * sizeof(std::uint64_t);
-  std::uint8_t* control = cuda_control_.get<std::uint8_t>(run.pool, n_bytes).data();
-  if (n_bytes > control_bytes_) {
-    FZ_CUDA_CHECK(cudaMemsetAsync(control, 0, n_bytes, run.stream));
-    control_bytes_ = n_bytes;
-  }
+  std::uint8_t* words = control(run, ab::kControlBytes + 2 * n_tiles * sizeof(std::uint64_t));
   args.record = run.record;
   args.in_size = run.inputs[0].size;
   args.out = run.outputs[0].data;
   args.capacity_bytes = run.outputs[0].capacity_bytes;
   args.block_values = layoutOf(*this).block_values;
-  args.control = reinterpret_cast<ab::EncodeControl*>(control);
-  args.sums = reinterpret_cast<std::uint64_t*>(control + ab::kControlBytes);
+  args.control = reinterpret_cast<ab::EncodeControl*>(words);
+  args.sums = reinterpret_cast<std::uint64_t*>(words + ab::kControlBytes);
   args.bases = args.sums + n_tiles;
 }
 
@@ -103,6 +108,7 @@ ab::CudaDecode AdaptiveBitpackStage<T>::measure(const CudaRun& run, std::size_t&
   const std::size_t n_measure_tiles = std::max<std::size_t>(
       1, bits::ceilDiv(bits::ceilDiv(n_values, std::size_t{layout.block_values}),
                        std::size_t{ab::kCudaThreads} * ab::kMeasureBlocks));
+  std::uint8_t* words = control(run, (n_measure_tiles + 1) * sizeof(std::uint64_t));
   const ab::CudaDecode args{
       .in = in.data,
       .in_size = in.size,
@@ -111,7 +117,7 @@ ab::CudaDecode AdaptiveBitpackStage<T>::measure(const CudaRun& run, std::size_t&
       .capacity_bytes = out.capacity_bytes,
       .size_known = out.size_known,
       .record = run.record,
-      .states = zeroedStates(cuda_states_, n_measure_tiles, run),
+      .states = reinterpret_cast<std::uint64_t*>(words),
       .offsets =
           cuda_offsets_.get<std::uint64_t>(run.pool, std::max<std::size_t>(1, n_tiles)).data(),
       .tile_blocks_log2 = tiling.tile_blocks_log2};
@@ -200,6 +206,7 @@ void AdaptiveBitpackStage<T>::throwDeviceError(const StageRecord& record) const 
   template std::vector<DeviceField> AdaptiveBitpackStage<T>::deviceFields() const;        \
   template void AdaptiveBitpackStage<T>::encodeCuda(const CudaRun&);                      \
   template void AdaptiveBitpackStage<T>::decodeCuda(const CudaRun&);                      \
+  template std::uint8_t* AdaptiveBitpackStage<T>::control(const CudaRun&, std::size_t);   \
   template void AdaptiveBitpackStage<T>::prepareEncode(const CudaRun&, std::size_t,       \
                                                        ab::GroupsArgs&);                  \
   template ab::CudaDecode AdaptiveBitpackStage<T>::measure(const CudaRun&, std::size_t&); \

@@ -93,7 +93,7 @@ struct CudaDecode {
   std::uint64_t capacity_bytes;
   bool size_known;
   StageRecord* record;
-  std::uint64_t* states;   ///< one per thread block of the measuring kernel, zero
+  std::uint64_t* states;   ///< one per thread block of the measuring kernel and one more, zero
   std::uint64_t* offsets;  ///< one per tile: where its payload begins behind the metadata
   std::uint32_t tile_blocks_log2;
 };

@@ -61,19 +61,13 @@ __device__ __forceinline__ void checkStream(const CudaDecode& args, const Decode
   }
 }
 
-/// Payload sizes from the metadata, and from them where every tile begins.
+/// One thread block: the sizes in a tile of metadata, and where everything in it begins.
 template <class T, bool kOutlier>
-__global__ void __launch_bounds__(kCudaThreads) measureBlocks(const CudaDecode args) {
+__device__ __forceinline__ void measureTile(const CudaDecode& args,
+                                            const DecodeShape& shape,
+                                            std::uint64_t tile) {
   __shared__ std::uint32_t warp_sums[kCudaThreads / cuda::kWarp];
   __shared__ std::uint64_t before;
-  const DecodeShape shape = decodeShape<T>(args);
-  const std::uint64_t tile = blockIdx.x;
-  if (tile == 0 && threadIdx.x == 0) {
-    checkStream<T>(args, shape);
-  }
-  if (!shape.sound || tile * kMeasureTileBlocks >= shape.n_blocks) {
-    return;
-  }
   const std::uint64_t first = tile * kMeasureTileBlocks + threadIdx.x * kMeasureBlocks;
   const BlockLayout layout{args.layout.block_values, kOutlier};
   const BlockRun<kOutlier> run(args.in, first, shape.n_blocks);
@@ -121,6 +115,36 @@ __global__ void __launch_bounds__(kCudaThreads) measureBlocks(const CudaDecode a
     }
     offset += cost[j];
   }
+}
+
+/// The last thread block leaves the states at zero; the word behind them counts.
+__device__ __forceinline__ void clearStates(std::uint64_t* states) {
+  __shared__ bool is_last;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    auto* n_done = reinterpret_cast<unsigned long long*>(states + gridDim.x);
+    is_last = atomicAdd(n_done, 1ull) == gridDim.x - 1;  // order-free: a count
+  }
+  __syncthreads();
+  if (is_last) {
+    for (unsigned i = threadIdx.x; i <= gridDim.x; i += kCudaThreads) {
+      states[i] = 0;
+    }
+  }
+}
+
+/// Payload sizes from the metadata, and from them where every tile begins.
+template <class T, bool kOutlier>
+__global__ void __launch_bounds__(kCudaThreads) measureBlocks(const CudaDecode args) {
+  const DecodeShape shape = decodeShape<T>(args);
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    checkStream<T>(args, shape);
+  }
+  if (shape.sound && std::uint64_t{blockIdx.x} * kMeasureTileBlocks < shape.n_blocks) {
+    measureTile<T, kOutlier>(args, shape, blockIdx.x);
+  }
+  clearStates(args.states);
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ struct GroupsOp {
   template <class Front>
   struct Encoding {
     static constexpr unsigned kStagingBytes = group::stagingBytesOf<Front, kGroupValues>();
-    static constexpr unsigned kWarps = kStagingBytes <= 4096 ? 18 : 8;  // without the clerk
+    // Without the clerk; with it a whole number of warps for each of the four schedulers.
+    static constexpr unsigned kWarps = kStagingBytes <= 4096 ? 19 : 8;
     static constexpr unsigned kBlocks = kStagingBytes <= 4096 ? 1 : 2;
     static constexpr unsigned kThreads = (kWarps + 1) * cuda::kWarp;
     static constexpr unsigned kTileValues = kWarps * kWarpValues;

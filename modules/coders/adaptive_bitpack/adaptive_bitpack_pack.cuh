@@ -85,67 +85,98 @@ __device__ __forceinline__ BlockForm chooseGroupForm(const Group<T>& group,
   return chooseForm(first, bits::bitWidth(any), layout);
 }
 
-/// Stores a word at any byte address of shared memory; its neighbours' bytes stay as they are.
-__device__ __forceinline__ void storeAnywhere(std::uint8_t* at, std::uint32_t word) {
-  const auto skew = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at) & 3u);
+/// The bytes of `word` from byte `skew` on to an aligned word of shared memory, the first of which
+/// are another's.
+__device__ __forceinline__ void putFront(std::uint32_t* to, unsigned skew, std::uint32_t word) {
   if (skew == 0) {
-    *reinterpret_cast<std::uint32_t*>(at) = word;
-  } else if (skew == 2) {
-    reinterpret_cast<std::uint16_t*>(at)[0] = static_cast<std::uint16_t>(word);
-    reinterpret_cast<std::uint16_t*>(at)[1] = static_cast<std::uint16_t>(word >> 16);
-  } else {
-    at[0] = static_cast<std::uint8_t>(word);
-    *reinterpret_cast<std::uint16_t*>(at + 1) = static_cast<std::uint16_t>(word >> 8);
-    at[3] = static_cast<std::uint8_t>(word >> 24);
+    *to = word;
+    return;
+  }
+  auto* bytes = reinterpret_cast<std::uint8_t*>(to);
+  if ((skew & 1u) != 0) {
+    bytes[skew] = static_cast<std::uint8_t>(word >> (8 * skew));
+  }
+  if (skew <= 2) {
+    *reinterpret_cast<std::uint16_t*>(bytes + 2) = static_cast<std::uint16_t>(word >> 16);
+  }
+}
+/// The first `skew` bytes of `word`; the others are another's.
+__device__ __forceinline__ void putBack(std::uint32_t* to, unsigned skew, std::uint32_t word) {
+  auto* bytes = reinterpret_cast<std::uint8_t*>(to);
+  if (skew >= 2) {
+    *reinterpret_cast<std::uint16_t*>(bytes) = static_cast<std::uint16_t>(word);
+  }
+  if ((skew & 1u) != 0) {
+    bytes[skew - 1] = static_cast<std::uint8_t>(word >> (8 * (skew - 1)));
   }
 }
 
-/// Writes signs and planes of a group to shared memory; `at` is where the block's signs begin.
-/// Rows of the block are 4 bytes per group, so a block of one group is one run of words.
-template <unsigned kPlanes, bool kOutlier, unsigned kGroups, class T>
+/// Signs and planes of a group to shared memory; `at`, a whole word, is where the block's signs
+/// begin. Rows of the block are 4 bytes per group.
+template <unsigned kPlanes, unsigned kGroups, class T>
 __device__ __forceinline__ void stageRows(const Group<T>& group,
                                           std::uint32_t rate,
                                           Lanes<kGroups> lanes,
                                           std::uint8_t* at) {
-  if constexpr (!kOutlier) {
-    auto* words = reinterpret_cast<std::uint32_t*>(at) + lanes.group();
-    words[0] = group.signs;
+  auto* words = reinterpret_cast<std::uint32_t*>(at) + lanes.group();
+  words[0] = group.signs;
 #pragma unroll
-    for (unsigned p = 0; p < kPlanes; ++p) {
-      if (p < rate) {
-        words[(1 + p) * lanes.count()] = group.row[p];
-      }
+  for (unsigned p = 0; p < kPlanes; ++p) {
+    if (p < rate) {
+      words[(1 + p) * lanes.count()] = group.row[p];
     }
-  } else if constexpr (kGroups == 1) {
-    // Whole words inside the block; the two words it shares with its neighbours byte by byte.
-    const auto skew = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at) & 3u);
-    auto* words = reinterpret_cast<std::uint32_t*>(at - skew);
-    std::uint32_t last = group.signs;
-    if (skew == 0) {
-      words[0] = last;
+  }
+}
+
+/// The same where a block begins at any byte: a word of memory holds the end of one word of the
+/// block and the beginning of the next. The words at its ends, which neighbours share, are written
+/// in parts. All lanes of the warp come here together, with or without something to store.
+template <unsigned kPlanes, unsigned kGroups, class T>
+__device__ __forceinline__ void stageSkewedRows(const Group<T>& group,
+                                                std::uint32_t rate,
+                                                std::uint32_t most_planes,
+                                                bool is_stored,
+                                                Lanes<kGroups> lanes,
+                                                std::uint8_t* at) {
+  const auto skew = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at) & 3u);
+  auto* words = reinterpret_cast<std::uint32_t*>(at - skew) + lanes.group();
+  const bool is_first = lanes.group() == 0;
+  const bool is_last = lanes.group() == lanes.count() - 1;
+  // The word before one's own is in the lane before or, for the first lane, in the last lane one
+  // row up.
+  const unsigned source = is_first ? cuda::laneId() + lanes.count() - 1 : cuda::laneId() - 1;
+  std::uint32_t row_above = 0;
+  const auto wordBefore = [&](std::uint32_t row) {
+    if constexpr (kGroups == 1) {
+      return row_above;
     } else {
-      for (unsigned k = 0; k < 4 - skew; ++k) {
-        at[k] = static_cast<std::uint8_t>(last >> (8 * k));
-      }
+      return __shfl_sync(cuda::kAllLanes, is_last ? row_above : row, static_cast<int>(source));
     }
+  };
+  const std::uint32_t first = __funnelshift_l(wordBefore(group.signs), group.signs, 8 * skew);
+  if (is_stored) {
+    if (is_first) {
+      putFront(words, skew, first);
+    } else {
+      words[0] = first;
+    }
+  }
+  std::uint32_t end = group.signs;  // the last row that is stored
+  row_above = group.signs;
 #pragma unroll
-    for (unsigned p = 0; p < kPlanes; ++p) {
-      if (p < rate) {
-        words[1 + p] = __funnelshift_l(last, group.row[p], 8 * skew);
-        last = group.row[p];
+  for (unsigned p = 0; p < kPlanes; ++p) {
+    if (kGroups == 1 ? p < rate : p < most_planes) {  // the lanes of a block stay together
+      const std::uint32_t row = group.row[p];
+      const std::uint32_t word = __funnelshift_l(wordBefore(row), row, 8 * skew);
+      if (kGroups == 1 || p < rate) {
+        words[(1 + p) * lanes.count()] = word;
+        end = row;
       }
+      row_above = row;
     }
-    for (unsigned k = 4 - skew; k < 4; ++k) {
-      at[4 * rate + k] = static_cast<std::uint8_t>(last >> (8 * k));
-    }
-  } else {
-    storeAnywhere(at + 4 * lanes.group(), group.signs);
-#pragma unroll
-    for (unsigned p = 0; p < kPlanes; ++p) {
-      if (p < rate) {
-        storeAnywhere(at + 4 * ((1 + p) * lanes.count() + lanes.group()), group.row[p]);
-      }
-    }
+  }
+  if (is_stored && is_last) {
+    putBack(words + rate * lanes.count() + 1, skew, __funnelshift_l(end, 0u, 8 * skew));
   }
 }
 
@@ -170,8 +201,11 @@ __device__ __forceinline__ void stageBlock(Group<T>& group,
   }
   withPlanes<T>(most_planes, [&]<unsigned kPlanes>() {
     group.template toPlanes<kPlanes>();
-    if (stored) {
-      stageRows<kPlanes, kOutlier>(group, form.rate, lanes, block_at + form.outlier_bytes);
+    if constexpr (kOutlier) {
+      stageSkewedRows<kPlanes>(group, form.rate, most_planes, stored, lanes,
+                               block_at + form.outlier_bytes);
+    } else if (stored) {
+      stageRows<kPlanes>(group, form.rate, lanes, block_at);
     }
   });
 }

@@ -21,7 +21,9 @@ inline constexpr unsigned kTurns = 4;  ///< that a block keeps; a warp is two st
 template <unsigned kWarps>
 struct Desk {
   cuda::BlockBarrier handed_in[2];  ///< all warps, with their bytes of tile k
-  cuda::BlockBarrier based[2];      ///< the clerk, with the base of tile k - 1 and turn k + 2
+  /// All lanes of the clerk, since each has written something that the warps read behind it: the
+  /// base of tile k - 1, the bytes before each warp in it, turn k + 2.
+  cuda::BlockBarrier based[2];
   std::uint64_t base[2];            ///< of tile k - 1
   std::uint32_t bytes[2][kWarps];   ///< of tile k
   std::uint32_t before[2][kWarps];  ///< in tile k, before each warp's
@@ -30,7 +32,7 @@ struct Desk {
   __device__ __forceinline__ void open() {
     for (unsigned i = 0; i < 2; ++i) {
       handed_in[i].init(kWarps);
-      based[i].init(1);
+      based[i].init(cuda::kWarp);
     }
   }
   /// One lane of each coding warp.
@@ -79,7 +81,7 @@ struct TileQueue {
       while (!is_published || !is_based) {
         if (!is_based) {
           const std::uint64_t found =
-              k == 0 || isAlone() ? kKnown | last_base : load(args.bases + last_tile);
+              k == 0 || isAlone() ? kKnown | last_base : lookForBase(last_tile);
           if (found != 0) {
             is_based = true;
             if (cuda::laneId() == 0) {
@@ -87,11 +89,13 @@ struct TileQueue {
               if (k > 0 && !isAlone()) {
                 store(args.bases + last_tile, 0);
               }
-              desk.based[k & 1u].arrive();
             }
+            desk.based[k & 1u].arrive();
           }
         }
-        if (!is_published && desk.handed_in[k & 1u].isPast(k >> 1 & 1u)) {
+        // The lanes look one by one, and go on together.
+        if (!is_published &&
+            __all_sync(cuda::kAllLanes, desk.handed_in[k & 1u].isPast(k >> 1 & 1u))) {
           is_published = true;
           const unsigned warp = cuda::laneId();
           const std::uint32_t own = warp < kWarps ? desk.bytes[k & 1u][warp] : 0;
@@ -99,7 +103,6 @@ struct TileQueue {
           if (warp < kWarps) {
             desk.before[k & 1u][warp] = sum - own;
           }
-          __syncwarp();
           own_base = n_bytes;
           n_bytes += __shfl_sync(cuda::kAllLanes, sum, cuda::kWarp - 1);
           if (cuda::laneId() == cuda::kWarp - 1 && !isAlone()) {
@@ -187,6 +190,13 @@ struct TileQueue {
     }
     const std::uint32_t turn = cuda::laneId() == 0 ? take() : 0;
     return __shfl_sync(cuda::kAllLanes, turn, 0);
+  }
+
+  /// A full warp: the base of a tile, 0 while nobody knows it. One lane looks, since it is gone
+  /// when it has been seen.
+  __device__ __forceinline__ std::uint64_t lookForBase(std::uint32_t tile) const {
+    const std::uint64_t found = cuda::laneId() == 0 ? load(args.bases + tile) : 0;
+    return __shfl_sync(cuda::kAllLanes, found, 0);
   }
 
   /// One thread of the grid: what only the device knows after encoding.

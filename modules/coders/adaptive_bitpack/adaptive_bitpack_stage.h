@@ -87,6 +87,8 @@ class AdaptiveBitpackStage final : public SimpleStage, private CpuCoder {
   void requireWholeValues(std::size_t n_bytes) const;
 
 #if FZ_HAVE_CUDA
+  /// Words by which the thread blocks of a kernel talk to each other, all zero between kernels.
+  std::uint8_t* control(const CudaRun& run, std::size_t n_bytes);
   /// Arguments of the register kernels; enqueues what must be done before them.
   void prepareEncode(const CudaRun& run, std::size_t n_tiles, adaptive_bitpack::GroupsArgs& args);
   adaptive_bitpack::CudaDecode measure(const CudaRun& run, std::size_t& n_values);

@@ -3,57 +3,13 @@
 // The encoder: a thread block takes chunk after chunk from a front and writes the stream. Device
 // code only.
 
-#include "backends/cuda/byte_marks.cuh"
 #include "backends/cuda/group/lines.cuh"
-#include "backends/cuda/lookback.cuh"
 #include "backends/cuda/turns.cuh"
 #include "backends/cuda/unaligned_copy.cuh"
-#include "coders/rze/rze_codec.h"
 #include "coders/rze/rze_op.h"
+#include "coders/rze/rze_pack.cuh"
 
 namespace fz::rze::device {
-
-/// Whether a front hands out whole chunks in shared memory (bitshuffle_op.cuh).
-template <class Front>
-inline constexpr bool kHasChunks = requires {
-  Front::kHasChunks;
-};
-
-using cuda::kAllLanes;
-using cuda::kRowBytes;
-using cuda::kRowsPerWarp;
-using cuda::kWarp;
-using cuda::laneId;
-using cuda::pieceAt;
-using cuda::warpId;
-
-/// A block works on one chunk at a time; a thread has four pieces of 16 bytes of it.
-template <std::uint32_t kChunkBytes>
-struct EncodeWork {
-  static constexpr unsigned kThreads = kChunkBytes / (16 * kRowsPerWarp);
-  static constexpr unsigned kBlocksPerSm = 1280 / kThreads;
-  static constexpr unsigned kWarps = kThreads / kWarp;
-  static constexpr unsigned kRows = kChunkBytes / kRowBytes;
-  // Everything kept on every level, a whole last word, and a word that is only read.
-  static constexpr unsigned kStoredBytes = (kChunkBytes + kChunkBytes / 8 + kChunkBytes / 64 +
-                                            kChunkBytes / 512 + 4 + kTagBytes + 8 + 15) /
-                                           16 * 16;
-
-  alignas(16) std::uint32_t stored[2][kStoredBytes / 4];  ///< of this chunk and of the one before
-  alignas(16) std::uint16_t bitmap1[kChunkBytes / 16];
-  alignas(16) std::uint8_t bitmap2[kChunkBytes / 64];
-  std::uint32_t row_sums[kRows];
-  std::uint32_t warp_sums[kWarps];
-  cuda::ByteSelectors compressing;
-  std::uint32_t entry[2];  ///< of the same two chunks
-  std::uint32_t index[2];
-  std::uint32_t next_index;
-  std::uint64_t before;
-
-  __device__ std::uint32_t bitmap1Byte(std::uint32_t i) const {
-    return reinterpret_cast<const std::uint8_t*>(bitmap1)[i];
-  }
-};
 
 template <std::uint32_t kChunkBytes>
 __device__ __forceinline__ std::uint32_t chunkCount(std::uint64_t n_bytes) {
@@ -71,30 +27,6 @@ __device__ __forceinline__ void clearFrom(uint4& piece, std::uint32_t at, std::u
   piece = make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/// A thread's share of the chunk, and the kept bytes before each piece.
-struct Pieces {
-  uint4 bytes[kRowsPerWarp];
-  cuda::PieceNumbers marks;
-  cuda::PieceNumbers before;
-  unsigned rows;  ///< a bit for each row of the warp that is not all zeros
-};
-
-/// What a block has in hand.
-struct Chunk {
-  std::uint32_t index;
-  ChunkFormat format;
-  ChunkShape shape;
-  unsigned side;          ///< which half of what the work has twice
-  std::uint32_t* stored;  ///< where its coded form is put together
-  cuda::LookBack look_back;
-};
-
-/// Bit i says whether byte i of eight differs from the one before.
-__device__ __forceinline__ std::uint32_t changes8(uint2 bytes, std::uint32_t byte_before) {
-  const std::uint32_t lo = bytes.x ^ (bytes.x << 8 | byte_before);
-  return cuda::byteMarks8(lo, bytes.y ^ __funnelshift_l(bytes.x, bytes.y, 8));
-}
-
 /// Brings the chunk into registers. Where the front makes chunks in shared memory, `stored` serves
 /// for that, and there are barriers.
 template <std::uint32_t kChunkBytes, class Front>
@@ -104,177 +36,35 @@ __device__ __forceinline__ void readPieces(const Front& front,
                                            std::uint32_t* stored,
                                            Pieces& pieces) {
   using V = typename Front::Value;
+  using Shape = Rows<kChunkBytes>;
   if constexpr (kHasChunks<Front>) {
     auto* chunk = reinterpret_cast<uint4*>(stored);
     front.template fill<EncodeWork<kChunkBytes>::kThreads>(begin, n_bytes, chunk);
     __syncthreads();
 #pragma unroll
     for (unsigned r = 0; r < kRowsPerWarp; ++r) {
-      pieces.bytes[r] = chunk[pieceAt(r) / 16];
+      pieces.bytes[r] = chunk[Shape::pieceAt(r) / 16];
     }
     if (n_bytes < kChunkBytes) {
 #pragma unroll
       for (unsigned r = 0; r < kRowsPerWarp; ++r) {
-        clearFrom(pieces.bytes[r], pieceAt(r), n_bytes);
+        clearFrom(pieces.bytes[r], Shape::pieceAt(r), n_bytes);
       }
     }
     __syncthreads();
   } else {
     constexpr unsigned kCount = cuda::Vec16<V>::kCount;
     const std::uint64_t n = front.count();
-    group::LineWalk<Front> walk(front, (begin + warpId() * kRowsPerWarp * kRowBytes) / sizeof(V));
 #pragma unroll
     for (unsigned r = 0; r < kRowsPerWarp; ++r) {
-      const std::uint64_t at = (begin + pieceAt(r)) / sizeof(V);
+      group::LineWalk<Front> walk(front, (begin + Shape::row(r) * kRowBytes) / sizeof(V));
+      const std::uint64_t at = (begin + Shape::pieceAt(r)) / sizeof(V);
       cuda::Vec16<V> piece;
       static_assert(sizeof(piece.v) == 16 && kCount * sizeof(V) == 16);
       walk.next(at, group::valuesFrom(at, n), piece.v);
       pieces.bytes[r] = piece.raw;
     }
   }
-}
-
-/// Makes bitmap 1 and ranks in the rows; rows of zeros, of which whole planes consist, cost little.
-/// A barrier must follow.
-template <std::uint32_t kChunkBytes>
-__device__ __forceinline__ void markPieces(EncodeWork<kChunkBytes>& work, Pieces& pieces) {
-  pieces.rows = 0;
-#pragma unroll
-  for (unsigned r = 0; r < kRowsPerWarp; ++r) {
-    const uint4& b = pieces.bytes[r];
-    const bool any = __any_sync(kAllLanes, (b.x | b.y | b.z | b.w) != 0);
-    pieces.rows |= any ? 1u << r : 0u;
-  }
-#pragma unroll
-  for (unsigned r = 0; r < kRowsPerWarp; ++r) {
-    const std::uint32_t marks =
-        (pieces.rows >> r & 1u) != 0 ? cuda::byteMarks16(pieces.bytes[r]) : 0u;
-    pieces.marks.set(r, marks);
-    work.bitmap1[pieceAt(r) / 16] = static_cast<std::uint16_t>(marks);
-  }
-  if (pieces.rows != 0) {
-    cuda::rankInRows(pieces.marks, pieces.before, work.row_sums);
-  } else {
-    if (laneId() < kRowsPerWarp) {
-      work.row_sums[warpId() * kRowsPerWarp + laneId()] = 0;
-    }
-    pieces.before = {};
-  }
-}
-
-/// Clears what a chunk of which n_kept bytes are kept can take, unless it is raw.
-template <std::uint32_t kChunkBytes>
-__device__ __forceinline__ void clearStored(const Chunk& chunk, std::uint32_t n_kept) {
-  const std::uint32_t n_most =
-      n_kept + chunk.shape.n_bytes[1] + chunk.shape.n_bytes[2] + chunk.shape.n_bytes[3] + 24;
-  for (unsigned i = threadIdx.x; i < n_most / 16; i += EncodeWork<kChunkBytes>::kThreads) {
-    reinterpret_cast<uint4*>(chunk.stored)[i] = make_uint4(0, 0, 0, 0);
-  }
-}
-
-/// Warp 0: bitmaps 3 and 4, with which the entry is known and published; then everything of the
-/// stored chunk behind K1.
-template <std::uint32_t kChunkBytes>
-__device__ __forceinline__ void packUpperLevels(const Chunk& chunk,
-                                                std::uint32_t (&kept)[kMaxLevels],
-                                                EncodeWork<kChunkBytes>& work) {
-  const ChunkShape& shape = chunk.shape;
-  const unsigned lane = laneId();
-  uint2 map = make_uint2(0, 0);
-  std::uint32_t marks = 0;  // on level 3: byte `lane` of bitmap 3
-  std::uint32_t before = 0;
-  std::uint32_t bitmap4 = 0;
-  if (shape.levels >= 3) {
-    if (lane < kChunkBytes / 512) {
-      map = reinterpret_cast<const uint2*>(work.bitmap2)[lane];
-      marks = changes8(map, lane == 0 ? 0u : work.bitmap2[8 * lane - 1]) &
-              cuda::marksBelow<8>(8 * lane, shape.n_bytes[2]);
-    }
-    const std::uint32_t sum = cuda::warpInclusiveSum<std::uint32_t>(__popc(marks));
-    before = sum - __popc(marks);
-    kept[2] = __shfl_sync(kAllLanes, sum, kWarp - 1);
-  }
-  if (shape.levels == 4) {
-    const std::uint32_t left = __shfl_up_sync(kAllLanes, marks, 1);
-    bitmap4 = __ballot_sync(kAllLanes, lane < shape.n_bytes[3] && marks != (lane == 0 ? 0u : left));
-    kept[3] = __popc(bitmap4);
-  }
-  const std::uint32_t entry = entryOf(chunk.format, shape, kept);
-  if (lane == 0) {
-    chunk.look_back.publish(chunk.index, entry & ~kRawFlag);
-    work.entry[chunk.side] = entry;
-  }
-  if ((entry & kRawFlag) != 0) {
-    return;
-  }
-  std::uint32_t at = kept[0] + kept[1];
-  if (shape.levels >= 3) {
-    cuda::putBytes(chunk.stored, at + before,
-                   cuda::compress8(work.compressing, map.x, map.y, marks), __popc(marks));
-    at += kept[2];
-  }
-  if (shape.levels == 3 && lane < shape.n_bytes[3]) {
-    cuda::putBytes(chunk.stored, at + lane, marks, 1);
-  }
-  if (shape.levels == 4) {
-    cuda::putBytes(chunk.stored, at + __popc(bitmap4 & ((1u << lane) - 1u)), marks,
-                   bitmap4 >> lane & 1u);
-    cuda::putBytes(chunk.stored, at + kept[3], bitmap4, lane == 0 ? 4 : 0);
-  }
-  cuda::putBytes(chunk.stored, entry - kTagBytes, shape.n_bytes[0], lane == 0 ? kTagBytes : 0);
-}
-
-/// Writes the coded form of a chunk to shared memory and returns its entry, after a barrier. What
-/// the chunk takes is published on the way. If it turns out raw, shared memory holds nothing.
-template <std::uint32_t kChunkBytes>
-__device__ __forceinline__ std::uint32_t packChunk(const Chunk& chunk,
-                                                   const Pieces& pieces,
-                                                   std::uint32_t n_kept,
-                                                   EncodeWork<kChunkBytes>& work) {
-  const ChunkShape& shape = chunk.shape;
-  const unsigned t = threadIdx.x;
-  std::uint32_t kept[kMaxLevels] = {n_kept, 0, 0, 0};
-  const uint2 map = reinterpret_cast<const uint2*>(work.bitmap1)[t];
-  std::uint32_t marks = 0;  // byte t of bitmap 2
-  std::uint32_t before = 0;
-  if (shape.levels >= 2) {
-    marks = changes8(map, t == 0 ? 0u : work.bitmap1Byte(8 * t - 1)) &
-            cuda::marksBelow<8>(8 * t, shape.n_bytes[1]);
-    work.bitmap2[t] = static_cast<std::uint8_t>(marks);
-    before = cuda::blockExclusiveSum<EncodeWork<kChunkBytes>::kThreads, std::uint32_t>(
-        __popc(marks), work.warp_sums, &kept[1]);
-  } else {
-    __syncthreads();  // `stored` has been cleared
-  }
-  if (warpId() == 0) {
-    packUpperLevels(chunk, kept, work);
-  }
-  if (shape.levels >= 2) {
-    cuda::putBytes(chunk.stored, n_kept + before,
-                   cuda::compress8(work.compressing, map.x, map.y, marks), __popc(marks));
-  }
-  if (shape.levels == 2 && t < shape.n_bytes[2]) {
-    cuda::putBytes(chunk.stored, n_kept + kept[1] + t, marks, 1);
-  }
-  if (shape.levels == 1) {
-    const std::uint32_t n_map = __popc(cuda::marksBelow<8>(8 * t, shape.n_bytes[1]));
-    cuda::putBytes(chunk.stored, n_kept + 8 * t, static_cast<std::uint64_t>(map.y) << 32 | map.x,
-                   n_map);
-  }
-#pragma unroll
-  for (unsigned r = 0; r < kRowsPerWarp; ++r) {
-    const std::uint32_t m = pieces.marks[r];
-    if ((pieces.rows >> r & 1u) != 0) {
-      const uint4 b = pieces.bytes[r];
-      const std::uint32_t n_first = __popc(m & 0xFFu);
-      cuda::putBytes(chunk.stored, pieces.before[r],
-                     cuda::compress8(work.compressing, b.x, b.y, m & 0xFFu), n_first);
-      cuda::putBytes(chunk.stored, pieces.before[r] + n_first,
-                     cuda::compress8(work.compressing, b.z, b.w, m >> 8), __popc(m >> 8));
-    }
-  }
-  __syncthreads();
-  return work.entry[chunk.side];
 }
 
 /// Header, padding and size, by one thread that knows where the last chunk ends.
@@ -307,19 +97,16 @@ __device__ __forceinline__ void finishWithoutChunks(const RzeArgs& args, std::ui
   }
 }
 
-/// Codes a chunk: its stored form and its entry are in shared memory after the next barrier, and
-/// its size is published.
-template <std::uint32_t kChunkBytes, class Front>
-__device__ __forceinline__ void encodeChunk(const Front& front,
-                                            const Chunk& chunk,
-                                            EncodeWork<kChunkBytes>& work) {
-  Pieces pieces;
-  readPieces<kChunkBytes>(front, std::uint64_t{chunk.index} * kChunkBytes, chunk.shape.n_bytes[0],
-                          chunk.stored, pieces);
+/// Codes a chunk: its entry is in shared memory after the barrier at the end, its stored form after
+/// the next one, and its size is published. The warps do `meanwhile()` before the barrier.
+template <std::uint32_t kChunkBytes, class Meanwhile>
+__device__ __forceinline__ void encodePieces(const Chunk& chunk,
+                                             Pieces& pieces,
+                                             EncodeWork<kChunkBytes>& work,
+                                             const Meanwhile& meanwhile) {
   markPieces(work, pieces);
   __syncthreads();
-  const std::uint32_t n_kept =
-      cuda::addRowsBefore<EncodeWork<kChunkBytes>::kRows>(pieces.before, work.row_sums);
+  const std::uint32_t n_kept = addRowsBefore<kChunkBytes>(pieces, work.row_sums);
   // What is raw whatever the bitmaps cost, and what is all zeros, needs no bitmaps.
   const std::uint32_t kept[kMaxLevels] = {n_kept, 0, 0, 0};
   std::uint32_t entry = entryOf(chunk.format, chunk.shape, kept);
@@ -329,35 +116,38 @@ __device__ __forceinline__ void encodeChunk(const Front& front,
       work.entry[chunk.side] = entry;
       chunk.stored[0] = chunk.shape.n_bytes[0];  // the tag of a chunk of zeros
     }
+    meanwhile();
+    __syncthreads();
   } else {
     clearStored<kChunkBytes>(chunk, n_kept);
-    entry = packChunk(chunk, pieces, n_kept, work);
+    entry = packChunk(chunk, pieces, n_kept, work, meanwhile);
   }
   if ((entry & kRawFlag) != 0) {
 #pragma unroll
     for (unsigned r = 0; r < kRowsPerWarp; ++r) {
-      *reinterpret_cast<uint4*>(chunk.stored + pieceAt(r) / 4) = pieces.bytes[r];
+      *reinterpret_cast<uint4*>(chunk.stored + Rows<kChunkBytes>::pieceAt(r) / 4) = pieces.bytes[r];
     }
   }
 }
 
-/// Finds the place of the coded chunk on `side` and copies it there. Has a barrier.
+/// A warp: the place of the coded chunk on `side`.
+template <std::uint32_t kChunkBytes>
+__device__ __forceinline__ std::uint64_t findPlace(const RzeArgs& args,
+                                                   unsigned side,
+                                                   const EncodeWork<kChunkBytes>& work) {
+  return cuda::LookBack{args.states}.prefix(work.index[side], work.entry[side] & ~kRawFlag);
+}
+
+/// Copies the coded chunk on `side` to its place.
 template <std::uint32_t kChunkBytes>
 __device__ __forceinline__ void writeChunk(const RzeArgs& args,
                                            std::uint64_t n_bytes,
                                            unsigned side,
-                                           EncodeWork<kChunkBytes>& work) {
+                                           const EncodeWork<kChunkBytes>& work) {
   const std::uint32_t n_chunks = chunkCount<kChunkBytes>(n_bytes);
   const std::uint32_t index = work.index[side];
   const std::uint32_t entry = work.entry[side];
   const std::uint32_t n_stored = entry & ~kRawFlag;
-  if (warpId() == 0) {
-    const std::uint64_t before = cuda::LookBack{args.states}.prefix(index, n_stored);
-    if (laneId() == 0) {
-      work.before = before;
-    }
-  }
-  __syncthreads();
   const std::uint64_t at = kHeaderBytes + std::uint64_t{kEntryBytes} * n_chunks + work.before;
   if (at + n_stored <= args.out.capacity_bytes) {
     cuda::copyFromStaging({threadIdx.x, EncodeWork<kChunkBytes>::kThreads}, work.stored[side],
@@ -391,32 +181,59 @@ __device__ __forceinline__ void encodeChunks(const RzeArgs& args, const Front& f
     work.next_index = turns.take();
   }
   work.compressing.setCompressing();
-  bool has_last = false;
-  for (unsigned side = 0;; side ^= 1u) {
-    __syncthreads();
-    const std::uint32_t index = work.next_index;
-    std::uint32_t next = 0;
-    if (index < n_chunks) {
-      if (threadIdx.x == 0) {
-        next = turns.take();
-        work.index[side] = index;
+  __syncthreads();
+  std::uint32_t index = work.next_index;
+  for (std::uint32_t n_coded = 0; index < n_chunks; ++n_coded) {
+    const unsigned side = n_coded % 2;
+    if (threadIdx.x == 0) {
+      work.index[side] = index;
+    }
+    const std::uint64_t begin = std::uint64_t{index} * kChunkBytes;
+    const std::uint64_t n_left = n_bytes - begin;
+    const auto n_here = static_cast<std::uint32_t>(n_left < kChunkBytes ? n_left : kChunkBytes);
+    Pieces pieces;
+    readPieces<kChunkBytes>(front, begin, n_here, work.stored[side], pieces);
+    const auto look_ahead_and_back = [&] {  // by two warps, which both wait for memory
+      if (Rows<kChunkBytes>::does(1, index)) {
+        const std::uint32_t next = __shfl_sync(kAllLanes, laneId() == 0 ? turns.take() : 0u, 0);
+        if (laneId() == 0) {
+          work.next_index = next;
+        }
+        constexpr unsigned kValues = kChunkBytes / sizeof(typename Front::Value);
+        if ((std::uint64_t{next} + 1) * kChunkBytes <= n_bytes) {
+          group::prefetch(front, std::uint64_t{next} * kValues, kValues);
+        }
       }
-      const std::uint64_t begin = std::uint64_t{index} * kChunkBytes;
-      const std::uint64_t n_left = n_bytes - begin;
-      const auto n_here = static_cast<std::uint32_t>(n_left < kChunkBytes ? n_left : kChunkBytes);
+      if (Rows<kChunkBytes>::does(2, index) && n_coded != 0) {
+        const std::uint64_t before = findPlace(args, side ^ 1u, work);
+        if (laneId() == 0) {
+          work.before = before;
+        }
+      }
+    };
+    if (n_here == kChunkBytes && args.levels == kMaxLevels) {  // sizes known when compiled
+      const Chunk chunk{index, {kChunkBytes, kMaxLevels}, shapeOf(kChunkBytes, kMaxLevels),
+                        side,  work.stored[side],         {args.states}};
+      encodePieces(chunk, pieces, work, look_ahead_and_back);
+    } else {
       const Chunk chunk{index, {kChunkBytes, args.levels}, shapeOf(n_here, args.levels),
                         side,  work.stored[side],          {args.states}};
-      encodeChunk(front, chunk, work);
+      encodePieces(chunk, pieces, work, look_ahead_and_back);
     }
-    if (has_last) {
+    index = work.next_index;
+    if (n_coded != 0) {
       writeChunk(args, n_bytes, side ^ 1u, work);
     }
-    if (index >= n_chunks) {
-      return;
-    }
-    has_last = true;
-    if (threadIdx.x == 0) {
-      work.next_index = next;
+    __syncthreads();
+    if (index >= n_chunks) {  // nobody codes while the last one is placed
+      if (warpId() == 0) {
+        const std::uint64_t before = findPlace(args, side, work);
+        if (laneId() == 0) {
+          work.before = before;
+        }
+      }
+      __syncthreads();
+      writeChunk(args, n_bytes, side, work);
     }
   }
 }

@@ -213,7 +213,7 @@ TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const {
 
 template <class TInput, class TCode>
 std::string LorenzoQuantStage<TInput, TCode>::tileOpType() const {
-  return fmt::format("fz::lorenzo_quant::LorenzoQuantOp<{}, std::uint{}_t, 1>",
+  return fmt::format("fz::lorenzo_quant::LorenzoQuantOp<{}, std::uint{}_t>",
                      sizeof(TInput) == 4 ? "float" : "double", 8 * sizeof(TCode));
 }
 

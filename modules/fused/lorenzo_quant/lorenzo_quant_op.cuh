@@ -1,16 +1,15 @@
 #pragma once
 
-// LorenzoQuant as part of a fused group. Encoding walks along the values; what lies above and
-// behind is read and rounded once more. List entries leave a flag and a count, as in the stage
-// alone. Decoding, in one dimension, sums along x; more dimensions would need the rows before.
-// Device code only.
+// LorenzoQuant in one dimension as part of a fused group. Encoding walks along the values; list
+// entries leave a flag and a count, as in the stage alone. Decoding sums along the line. More
+// dimensions would need the rows before, which no chunk holds. Device code only.
 
 #include "backends/cuda/group/lines.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_op.h"
 
 namespace fz::lorenzo_quant {
 
-template <class T, class TCode, int kDim>
+template <class T, class TCode>
 struct LorenzoQuantOp {
   using Args = LorenzoQuantArgs;
 
@@ -22,19 +21,16 @@ struct LorenzoQuantOp {
     static constexpr bool kHasRows = true;
     static constexpr bool kBlockWide = false;
     static constexpr bool kCanFetch = false;
-    static constexpr std::uint32_t kEdge = kDim == 1 ? 1024 : (kDim == 2 ? 32 : 8);
+    static constexpr std::uint32_t kEdge = 1024;
 
     const LorenzoQuantArgs& args;
     Inner inner;
-    Step<T> step;          ///< encoding
-    std::uint32_t nx, ny;  ///< encoding, two and three dimensions
+    Step<T> step;  ///< encoding
 
     __device__ __forceinline__ Front(const LorenzoQuantArgs& a, const Inner& i)
-        : args(a), inner(i), step{}, nx(0), ny(0) {
+        : args(a), inner(i), step{} {
       if (args.encode.plan != nullptr) {
         step = encodePlan().step;
-        nx = static_cast<std::uint32_t>(encodePlan().layout.grid.nx);
-        ny = static_cast<std::uint32_t>(encodePlan().layout.grid.ny);
       }
     }
 
@@ -45,16 +41,20 @@ struct LorenzoQuantOp {
     __device__ __forceinline__ bool isNeeded() const { return group::isNeeded(inner); }
     __device__ __forceinline__ void finish() const { inner.finish(); }
 
+    __device__ __forceinline__ void prefetch(std::uint64_t at, unsigned n) const {
+      group::prefetch(inner, at, n);
+    }
+
     // Encoding.
 
     struct Line {
-      Int left;  ///< bin of the last value of the step before, less what is above and behind
+      Int left;  ///< bin of the last value of the step before
     };
 
     __device__ __forceinline__ Line startLine(std::uint64_t first) const {
       Int left = 0;
       if (cuda::laneId() == 0 && first != 0 && first < count()) {
-        left = columnAt(Place(first - 1, nx, ny), first - 1);
+        left = quantize(group::oneOf(inner, first - 1), step).value;
       }
       return {left};
     }
@@ -87,35 +87,22 @@ struct LorenzoQuantOp {
     template <unsigned P>
     __device__ __forceinline__ void lineOf(
         Line& state, std::uint64_t at, unsigned n, const T (&values)[P], TCode (&x)[P]) const {
-      Int columns[P];
-      unsigned starts = 0;                         // a bit per value at the left end of its tile
-      unsigned exact = findBins(values, columns);  // a bit per value that no bin reproduces
-      if constexpr (kDim == 1) {
-        starts = (static_cast<std::uint32_t>(at) % kEdge) == 0 ? 1u : 0u;
-      } else if (nx % P == 0) {  // uniform: the values are of one row
-        const Place place(at, nx, ny);
-        starts = startsIn<P>(place.x);
-        subtractRows(place, at, n, columns);
-      } else {
-#pragma unroll
-        for (unsigned k = 0; k < P; ++k) {
-          const Place place(at + k, nx, ny);
-          starts |= (place.x % kEdge == 0 ? 1u : 0u) << k;
-          if (k < n) {
-            columns[k] -= besides(place, at + k);
-          }
-        }
-      }
-      Int left = __shfl_up_sync(cuda::kAllLanes, columns[P - 1], 1);
+      Int bins[P];
+      unsigned exact = findBins(values, bins);  // a bit per value that no bin reproduces
+      Int left = __shfl_up_sync(cuda::kAllLanes, bins[P - 1], 1);
       left = cuda::laneId() == 0 ? state.left : left;
-      state.left = __shfl_sync(cuda::kAllLanes, columns[P - 1], cuda::kWarp - 1);
+      static_assert(kEdge % P == 0);
+      if (static_cast<std::uint32_t>(at) % kEdge == 0) {
+        left = 0;  // the left end of a tile
+      }
+      state.left = __shfl_sync(cuda::kAllLanes, bins[P - 1], cuda::kWarp - 1);
       const Int radius = static_cast<Int>(args.encode.radius);
       bool all_coded = true;
       Int deltas[P];
 #pragma unroll
       for (unsigned k = 0; k < P; ++k) {
-        deltas[k] = columns[k] - ((starts >> k & 1u) != 0 ? Int{0} : left);
-        left = columns[k];
+        deltas[k] = bins[k] - left;
+        left = bins[k];
         all_coded = all_coded & hasCode(deltas[k], radius);
       }
       if (n < P) {
@@ -148,14 +135,14 @@ struct LorenzoQuantOp {
       group::rowsOfLines<N>(*this, first, staging, v);
     }
 
-    // Decoding, one dimension.
+    // Decoding.
 
     template <unsigned N>
     __device__ __forceinline__ void store(std::uint64_t first,
                                           std::uint64_t n,
                                           uint4* staging,
                                           TCode (&v)[N]) const {
-      static_assert(kDim > 1 || cuda::kWarp * N % kEdge == 0, "a warp has whole tiles");
+      static_assert(cuda::kWarp * N % kEdge == 0, "a warp has whole tiles");
       constexpr unsigned kCount = cuda::Vec16<TCode>::kCount;
       constexpr unsigned kPieces = N / kCount;
       group::stageRows(staging, v);
@@ -195,44 +182,13 @@ struct LorenzoQuantOp {
       return *static_cast<const device::DecodePlan<T>*>(args.decode.plan);
     }
 
-    /// Where a value stands. A field has fewer than 2^32 values, so 32 bits do.
-    struct Place {
-      std::uint32_t x;
-      bool has_up, has_back;
-
-      __device__ __forceinline__ Place(std::uint64_t at, std::uint32_t nx, std::uint32_t ny)
-          : x(static_cast<std::uint32_t>(at)), has_up(false), has_back(false) {
-        if constexpr (kDim > 1) {
-          const std::uint32_t row = x / nx;
-          x -= row * nx;
-          const std::uint32_t z = kDim == 3 ? row / ny : 0;
-          has_up = (row - z * ny) % kEdge != 0;
-          has_back = kDim == 3 && z % kEdge != 0;
-        }
-      }
-    };
-
-    template <unsigned P>
-    static __device__ __forceinline__ unsigned startsIn(std::uint32_t x) {
-      if constexpr (P <= kEdge) {
-        return x % kEdge == 0 ? 1u : 0u;
-      } else {
-        unsigned starts = 0;
-#pragma unroll
-        for (unsigned k = 0; k < P; ++k) {
-          starts |= ((x + k) % kEdge == 0 ? 1u : 0u) << k;
-        }
-        return starts;
-      }
-    }
-
     /// Bins; the bits of those values that are not usable.
     template <unsigned P>
     __device__ __forceinline__ unsigned findBins(const T (&values)[P], Int (&bins)[P]) const {
       bool all_quick = true;
 #pragma unroll
       for (unsigned k = 0; k < P; ++k) {
-        all_quick = all_quick & quickBin<kDim>(values[k], step, bins[k]);
+        all_quick = all_quick & quickBin<1>(values[k], step, bins[k]);
       }
       unsigned exact = 0;
       if (!all_quick) {
@@ -246,64 +202,6 @@ struct LorenzoQuantOp {
       return exact;
     }
 
-    __device__ __forceinline__ Int binAt(std::uint64_t at) const {
-      return quantize(group::oneOf(inner, at), step).value;
-    }
-    /// What the differences along y and z take off the bin of a value.
-    __device__ __forceinline__ Int besides(const Place& place, std::uint64_t at) const {
-      const std::uint64_t plane = std::uint64_t{nx} * ny;
-      Int sum = 0;
-      if (place.has_up) {
-        sum += binAt(at - nx);
-      }
-      if (place.has_back) {
-        sum += binAt(at - plane);
-      }
-      if (place.has_up && place.has_back) {
-        sum -= binAt(at - plane - nx);
-      }
-      return sum;
-    }
-    __device__ __forceinline__ Int columnAt(const Place& place, std::uint64_t at) const {
-      return binAt(at) - besides(place, at);
-    }
-    /// The same for the values of one row.
-    template <unsigned P>
-    __device__ __forceinline__ void subtractRows(const Place& place,
-                                                 std::uint64_t at,
-                                                 unsigned n,
-                                                 Int (&columns)[P]) const {
-      const std::uint64_t plane = std::uint64_t{nx} * ny;
-      T values[P];
-      Int bins[P];
-      if (place.has_up && n != 0) {
-        inner.piece(at - nx, n, values);
-        static_cast<void>(findBins(values, bins));
-#pragma unroll
-        for (unsigned k = 0; k < P; ++k) {
-          columns[k] -= bins[k];
-        }
-      }
-      if constexpr (kDim == 3) {
-        if (place.has_back && n != 0) {
-          inner.piece(at - plane, n, values);
-          static_cast<void>(findBins(values, bins));
-#pragma unroll
-          for (unsigned k = 0; k < P; ++k) {
-            columns[k] -= bins[k];
-          }
-        }
-        if (place.has_up && place.has_back && n != 0) {
-          inner.piece(at - plane - nx, n, values);
-          static_cast<void>(findBins(values, bins));
-#pragma unroll
-          for (unsigned k = 0; k < P; ++k) {
-            columns[k] += bins[k];
-          }
-        }
-      }
-    }
-
     /// Flags and counts of the entries among P values, of which each comes once.
     template <unsigned P>
     __device__ __forceinline__ void noteEntries(std::uint64_t at,
@@ -311,12 +209,10 @@ struct LorenzoQuantOp {
                                                 unsigned exact) const {
       for (unsigned all = range | exact; all != 0; all &= all - 1) {
         const unsigned k = static_cast<unsigned>(__ffs(static_cast<int>(all))) - 1;
-        const Place place(at + k, nx, ny);
-        const auto row = (static_cast<std::uint32_t>(at + k) - place.x) / (kDim == 1 ? 1u : nx);
-        const std::uint64_t segment = (kDim == 1 ? 0 : row * encodePlan().layout.row_segments) +
-                                      place.x / device::kSegment<T>;
+        const auto x = static_cast<std::uint32_t>(at + k);  // fewer than 2^32 values
+        const std::uint32_t segment = x / device::kSegment<T>;
         atomicOr(args.encode.flags + segment,
-                 1u << (place.x % device::kSegment<T> / device::kLaneValues<T>));
+                 1u << (x % device::kSegment<T> / device::kLaneValues<T>));
         const std::uint32_t one_each = (range >> k & 1u) | (exact >> k & 1u) << 16;
         std::uint32_t* count = args.encode.counts + segment / device::kChunkSegments;
         atomicAdd(count, one_each);  // order-free: a sum of integers

@@ -34,6 +34,10 @@ struct DiffOp {
     __device__ __forceinline__ bool isNeeded() const { return group::isNeeded(inner); }
     __device__ __forceinline__ void finish() const { inner.finish(); }
 
+    __device__ __forceinline__ void prefetch(std::uint64_t at, unsigned n) const {
+      group::prefetch(inner, at, n);
+    }
+
     struct Line {
       group::LineWalk<Inner> walk;
       U before;  ///< last value of the step before
@@ -111,7 +115,7 @@ struct DiffOp {
         left = 0;
       }
       const std::uint64_t n = inner.count();
-      differences(at, group::valuesFrom(at, n), left, own, v);
+      differences(at, at + N <= n ? N : group::valuesFrom(at, n), left, own, v);
     }
 
     /// Has a barrier, and needs another one before it is called again.

@@ -124,7 +124,9 @@ struct TileMap {
     constexpr unsigned kLine = kRowUnits * kTiles;  // units of a row of all tiles
     constexpr unsigned kParts = kLine > cuda::kWarp ? kLine / cuda::kWarp : 1;
     constexpr unsigned kRowsAtOnce = kLine > cuda::kWarp ? 1 : cuda::kWarp / kLine;
-#pragma unroll
+    // Many parts come about where values are taken one by one, or tiles of a line stand in a grid:
+    // seldom, and unrolled they would crowd out what runs.
+#pragma unroll(kParts <= 2 ? kParts : 1)
     for (unsigned part = 0; part < kParts; ++part) {
       const unsigned i = part * cuda::kWarp + cuda::laneId();
       const unsigned x = i % kRowUnits * kUnit;

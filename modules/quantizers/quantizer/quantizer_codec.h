@@ -152,6 +152,7 @@ enum class QuickCheck : std::uint8_t {
   kRange,  ///< other linear codes: every bin between the limits is within reach
   kAll,    ///< everything, the threshold too
   kLimit,  ///< rule.reach is quickLimit(), which covers all
+  kBound,  ///< nothing: the caller looks at the reach
 };
 
 /// A reach for kLimit: bins of values within it are between the limits, and the values below the
@@ -180,6 +181,9 @@ FZ_HD bool quickBin(T x, const BinRule<T>& rule, std::int32_t& bin) {
   bool ok = kIsFloat ? error <= rule.bound : error < rule.bound;  // NaN and infinities fail
   if constexpr (kCheck == QuickCheck::kLimit) {
     return ok & (fp::abs(scaled) < rule.reach);
+  }
+  if constexpr (kCheck == QuickCheck::kBound) {
+    return ok;
   }
   if constexpr (kCheck != QuickCheck::kRange) {
     ok = ok & (fp::abs(scaled) < rule.reach);

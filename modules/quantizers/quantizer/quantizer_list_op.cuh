@@ -68,29 +68,32 @@ struct ListOp {
   template <class Inner>
   struct Front {
     using Value = C;
+    using FieldValue = typename group::FieldValueOf<Inner>::Type;
     using Coding = device::ListCoding<T, C, kForm>;
     static constexpr bool kHasRows = false;
     static constexpr bool kBlockWide = Inner::kBlockWide;
     static constexpr bool kCanFetch = true;
     static constexpr bool kNeedsRoots =
         Coding::kDecode == device::DecodeForm::kRel && sizeof(T) == 4;
+    static constexpr unsigned kMostRawBytes = 64;  // coders with planes have few registers
     static constexpr unsigned kTileValues = static_cast<unsigned>(device::kTileBytes / sizeof(T));
 
     const ListArgs& args;
     Inner inner;
     typename Coding::Coder coder;  ///< encoding
+    std::uint64_t n_values;        ///< encoding; looked up once
     T step;                        ///< decoding
 
-    __device__ __forceinline__ Front(const ListArgs& a, const Inner& i) : args(a), inner(i) {
+    __device__ __forceinline__ Front(const ListArgs& a, const Inner& i)
+        : args(a), inner(i), n_values(0) {
       if (args.encode.record != nullptr) {
         coder = Coding::coder(args);
+        n_values = device::valuesOf<T>(args.encode);
       }
       step = args.decode.record != nullptr ? stepOf(args.decode.record->value) : T{0};
     }
 
-    __device__ __forceinline__ std::uint64_t count() const {
-      return device::valuesOf<T>(args.encode);
-    }
+    __device__ __forceinline__ std::uint64_t count() const { return n_values; }
     __device__ __forceinline__ bool begin(std::uint64_t n) const {
       const device::Head head = device::readHead(args.decode);
       if (blockIdx.x == 0 && threadIdx.x == 0 && !head.ok) {
@@ -106,6 +109,10 @@ struct ListOp {
     }
     __device__ __forceinline__ bool isNeeded() const { return group::isNeeded(inner); }
     __device__ __forceinline__ void finish() const { inner.finish(); }
+
+    __device__ __forceinline__ void prefetch(std::uint64_t at, unsigned n) const {
+      group::prefetch(inner, at, n);
+    }
 
     /// Values on their way, to be coded when others are under way too.
     template <unsigned P>

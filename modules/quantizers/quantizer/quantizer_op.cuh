@@ -61,12 +61,23 @@ struct FlatOp {
                                          Value (&v)[N]) const {
       T x[N];
       this->inner.template row<N>(map, staging, x);
+      // Where only the reach is to be looked at, a sum that is within it shows that all are: sums
+      // cost less here than comparisons.
+      constexpr bool kSums = kCheck == QuickCheck::kReach;
+      constexpr QuickCheck kEach = kSums ? QuickCheck::kBound : kCheck;
+      T sum = T{0};
       bool all_ok = true;
 #pragma unroll
       for (unsigned i = 0; i < N; ++i) {
         std::int32_t bin = 0;
-        all_ok = all_ok & quickBin<kCheck>(x[i], rule, bin);
+        all_ok = all_ok & quickBin<kEach>(x[i], rule, bin);
         v[i] = static_cast<Value>(codeOf<C>(bin, kInplace));
+        if constexpr (kSums) {
+          sum = fp::add(sum, fp::abs(fp::mul(x[i], rule.inv_step)));
+        }
+      }
+      if (kSums && !__all_sync(cuda::kAllLanes, sum < rule.reach)) {
+        all_ok = all_ok & isRowNear<N>(map, staging);
       }
       if (!__all_sync(cuda::kAllLanes, all_ok)) {
         settleRow(map, staging, v);
@@ -201,6 +212,18 @@ struct FlatOp {
         }
         return 0;
       }
+    }
+
+    /// Whether all values of the lane's row are within reach.
+    template <unsigned N, class Map>
+    __device__ __forceinline__ bool isRowNear(const Map& map, const uint4* staging) const {
+      bool is_near = true;
+#pragma unroll 4
+      for (unsigned i = 0; i < N; ++i) {
+        const T x = this->inner.template oneOfRow<N>(map, staging, i);
+        is_near = is_near & (fp::abs(fp::mul(x, rule.inv_step)) < rule.reach);
+      }
+      return is_near;
     }
 
     /// The warp's rows once more, for those values. Seldom run, so one copy of it must do: selects

@@ -62,6 +62,48 @@ struct ThreadPlanes<4> {
       v[15 - k] = a[k];
     }
   }
+
+  // Elements below 2^16, half the work: the first 16 planes are zero.
+
+  static constexpr bool kHasNarrow = true;
+  static constexpr unsigned kZeroPlanes = 16;
+  static __device__ __forceinline__ bool isNarrow(const Element (&v)[16]) {
+    std::uint32_t all = 0;
+#pragma unroll
+    for (unsigned k = 0; k < 16; ++k) {
+      all |= v[k];
+    }
+    return all < 0x10000u;
+  }
+  template <class Store>
+  static __device__ __forceinline__ void encodeNarrow(const Element (&v)[16], Store store) {
+    std::uint32_t rows[16];
+#pragma unroll
+    for (unsigned k = 0; k < 16; ++k) {
+      rows[k] = v[15 - k];
+    }
+    std::uint32_t a[8];
+    halfPlanesOf16(rows, a);
+#pragma unroll
+    for (unsigned k = 0; k < 8; ++k) {
+      store(31 - k, static_cast<Part>(a[k]));
+      store(23 - k, static_cast<Part>(a[k] >> 16));
+    }
+  }
+  template <class Load>
+  static __device__ __forceinline__ void decodeNarrow(Load load, Element (&v)[16]) {
+    std::uint32_t a[8];
+#pragma unroll
+    for (unsigned k = 0; k < 8; ++k) {
+      a[k] = std::uint32_t{load(31 - k)} | std::uint32_t{load(23 - k)} << 16;
+    }
+    std::uint32_t rows[16];
+    elementsOfHalfPlanes(a, rows);
+#pragma unroll
+    for (unsigned k = 0; k < 16; ++k) {
+      v[15 - k] = rows[k];
+    }
+  }
 };
 
 /// 32 elements of 16 bits: a word of each plane. Element 0 has the lowest bit.
@@ -71,6 +113,7 @@ struct ThreadPlanes<2> {
   using Element = std::uint16_t;
   static constexpr unsigned kElements = 32;
   static constexpr unsigned kPlanes = 16;
+  static constexpr bool kHasNarrow = false;
   static __device__ __forceinline__ unsigned place(unsigned index) { return index; }
 
   static __device__ __forceinline__ void encode(const Element (&v)[32], std::uint32_t (&a)[16]) {
@@ -138,6 +181,10 @@ struct BitshuffleOp {
     __device__ __forceinline__ bool isNeeded() const { return group::isNeeded(inner); }
     __device__ __forceinline__ void finish() const { inner.finish(); }
 
+    __device__ __forceinline__ void prefetch(std::uint64_t at, unsigned n) const {
+      group::prefetch(inner, at, n);
+    }
+
     template <unsigned kThreads>
     __device__ __forceinline__ void fill(std::uint64_t begin,
                                          std::uint32_t n_here,
@@ -150,17 +197,17 @@ struct BitshuffleOp {
       for (unsigned k = 0; k < kElements; ++k) {
         e[k] = static_cast<typename Planes::Element>(v[k]);
       }
+      if (block_bytes == kThreads * kThreadBytes && n_here == block_bytes) {
+        fillWhole<kThreads>(e, chunk);  // places that are known when compiled
+        return;
+      }
       const Spot spot(block_bytes);
       if (spot.block_end <= n_here) {
         Part* parts = spot.parts(chunk);
+        const unsigned plane_parts = spot.planeParts(block_bytes);
         std::uint32_t a[16];
         Planes::encode(e, a);
-        if (block_bytes == kThreads * kThreadBytes) {  // places that are known when compiled
-          Planes::each(a, [&](unsigned plane, Part part) { parts[plane * kThreads] = part; });
-        } else {
-          const unsigned plane_parts = spot.planeParts(block_bytes);
-          Planes::each(a, [&](unsigned plane, Part part) { parts[plane * plane_parts] = part; });
-        }
+        Planes::each(a, [&](unsigned plane, Part part) { parts[plane * plane_parts] = part; });
       } else {  // behind the last whole block: as it is
         cuda::Vec16<typename Planes::Element> piece;
 #pragma unroll
@@ -181,16 +228,13 @@ struct BitshuffleOp {
                                          std::uint64_t n,
                                          uint4* chunk) const {
       typename Planes::Element e[kElements];
-      const Spot spot(block_bytes);
-      if (spot.block_end <= n_here) {
+      if (block_bytes == kThreads * kThreadBytes && n_here == block_bytes) {
+        takeWhole<kThreads>(chunk, e);
+      } else if (const Spot spot(block_bytes); spot.block_end <= n_here) {
         const Part* parts = spot.parts(chunk);
+        const unsigned plane_parts = spot.planeParts(block_bytes);
         std::uint32_t a[16];
-        if (block_bytes == kThreads * kThreadBytes) {
-          Planes::gather([&](unsigned plane) { return parts[plane * kThreads]; }, a);
-        } else {
-          const unsigned plane_parts = spot.planeParts(block_bytes);
-          Planes::gather([&](unsigned plane) { return parts[plane * plane_parts]; }, a);
-        }
+        Planes::gather([&](unsigned plane) { return parts[plane * plane_parts]; }, a);
         Planes::decode(a, e);
       } else {
         cuda::Vec16<typename Planes::Element> piece;
@@ -214,6 +258,60 @@ struct BitshuffleOp {
     }
 
    private:
+    /// A chunk that is one whole block.
+    template <unsigned kThreads>
+    static __device__ __forceinline__ void fillWhole(const typename Planes::Element (&e)[kElements],
+                                                     uint4* chunk) {
+      Part* parts = reinterpret_cast<Part*>(chunk) + Planes::place(threadIdx.x);
+      const auto store = [=](unsigned plane, Part part) { parts[plane * kThreads] = part; };
+      if constexpr (Planes::kHasNarrow) {
+        if (__all_sync(cuda::kAllLanes, Planes::isNarrow(e))) {
+          Planes::encodeNarrow(e, store);
+#pragma unroll
+          for (unsigned i = 0; i < kZeroPieces; ++i) {
+            chunk[zeroPiece<kThreads>(i)] = make_uint4(0, 0, 0, 0);
+          }
+          return;
+        }
+      }
+      std::uint32_t a[16];
+      Planes::encode(e, a);
+      Planes::each(a, store);
+    }
+    template <unsigned kThreads>
+    static __device__ __forceinline__ void takeWhole(const uint4* chunk,
+                                                     typename Planes::Element (&e)[kElements]) {
+      const Part* parts = reinterpret_cast<const Part*>(chunk) + Planes::place(threadIdx.x);
+      const auto load = [=](unsigned plane) { return parts[plane * kThreads]; };
+      if constexpr (Planes::kHasNarrow) {
+        std::uint32_t any = 0;
+#pragma unroll
+        for (unsigned i = 0; i < kZeroPieces; ++i) {
+          const uint4 piece = chunk[zeroPiece<kThreads>(i)];
+          any |= piece.x | piece.y | piece.z | piece.w;
+        }
+        if (__all_sync(cuda::kAllLanes, any == 0)) {
+          Planes::decodeNarrow(load, e);
+          return;
+        }
+      }
+      std::uint32_t a[16];
+      Planes::gather(load, a);
+      Planes::decode(a, e);
+    }
+
+    // The warp's part of the planes that are zero for narrow elements: 64 bytes of each, so four
+    // lanes have a piece of 16 bytes each.
+    static constexpr unsigned kLanesOfPart = 4;
+    static constexpr unsigned kZeroPieces = 16 / (cuda::kWarp / kLanesOfPart);  // of 16 planes
+    template <unsigned kThreads>
+    static __device__ __forceinline__ unsigned zeroPiece(unsigned i) {
+      static_assert(Planes::kZeroPlanes == 16 && cuda::kWarp * sizeof(Part) == 16 * kLanesOfPart);
+      const unsigned plane = i * (cuda::kWarp / kLanesOfPart) + cuda::laneId() / kLanesOfPart;
+      return (plane * kThreads + cuda::warpId() * cuda::kWarp) * sizeof(Part) / 16 +
+             cuda::laneId() % kLanesOfPart;
+    }
+
     static __device__ __forceinline__ std::uint64_t firstOf(std::uint64_t begin) {
       return begin / kBytes + cuda::warpId() * (cuda::kWarp * kElements);
     }

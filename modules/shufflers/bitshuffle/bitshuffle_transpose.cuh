@@ -8,15 +8,17 @@
 
 namespace fz::bitshuffle {
 
-/// Swaps the high parts of kStep bits of row k with the low parts of row k + kStep.
+/// Swaps the high parts of kStep bits of row k with the low parts of row k + kStep; `mask` has the
+/// low parts. Two shifts and two selections.
 template <unsigned kStep, unsigned kRows>
 __device__ __forceinline__ void swapBits(std::uint32_t (&a)[kRows], std::uint32_t mask) {
 #pragma unroll
   for (unsigned k = 0; k < kRows; ++k) {
     if ((k & kStep) == 0) {
-      const std::uint32_t moved = ((a[k] >> kStep) ^ a[k | kStep]) & mask;
-      a[k] ^= moved << kStep;
-      a[k | kStep] ^= moved;
+      const std::uint32_t up = a[k | kStep] << kStep;
+      const std::uint32_t down = a[k] >> kStep;
+      a[k] = (a[k] & mask) | (up & ~mask);
+      a[k | kStep] = (down & mask) | (a[k | kStep] & ~mask);
     }
   }
 }
@@ -54,6 +56,26 @@ __device__ __forceinline__ void transpose32(std::uint32_t (&a)[32]) {
   }
   swapBytes(a);
   transposeBytes(a);
+}
+
+/// 16 elements of 16 bits in words of their own, into 16 planes of 16 bits: plane k in the low half
+/// of planes[k], plane k + 8 in the high half; bit l is of element l.
+__device__ __forceinline__ void halfPlanesOf16(const std::uint32_t (&elements)[16],
+                                               std::uint32_t (&planes)[8]) {
+#pragma unroll
+  for (unsigned k = 0; k < 8; ++k) {
+    planes[k] = __byte_perm(elements[k], elements[k + 8], 0x5140);
+  }
+  transposeBytes(planes);
+}
+__device__ __forceinline__ void elementsOfHalfPlanes(std::uint32_t (&planes)[8],
+                                                     std::uint32_t (&elements)[16]) {
+  transposeBytes(planes);
+#pragma unroll
+  for (unsigned k = 0; k < 8; ++k) {
+    elements[k] = __byte_perm(planes[k], 0u, 0x4420);
+    elements[k + 8] = __byte_perm(planes[k], 0u, 0x4431);
+  }
 }
 
 /// 32 elements of 16 bits, two in a word, into 16 planes: bit l of plane b is bit b of element l.

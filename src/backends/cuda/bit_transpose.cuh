@@ -7,15 +7,18 @@
 
 namespace fz::cuda {
 
-/// Swaps the off-diagonal J x J bit squares of the first kRows rows; its own inverse.
+/// Swaps the off-diagonal J x J bit squares of the first kRows rows; its own inverse. `mask` has
+/// the bits that stay in the upper row. Shifts and selects: one instruction less than with
+/// exclusive ors, and logic is what the kernels wait for.
 template <unsigned kRows, unsigned J>
 __device__ __forceinline__ void swapSquares(std::uint32_t (&a)[32], std::uint32_t mask) {
 #pragma unroll
   for (unsigned k = 0; k < kRows; ++k) {
     if ((k & J) == 0) {
-      const std::uint32_t t = ((a[k] >> J) ^ a[k | J]) & mask;
-      a[k] ^= t << J;
-      a[k | J] ^= t;
+      const std::uint32_t upper = a[k];
+      const std::uint32_t lower = a[k | J];
+      a[k] = (upper & mask) | (lower << J & ~mask);
+      a[k | J] = (upper >> J & mask) | (lower & ~mask);
     }
   }
 }

@@ -70,79 +70,114 @@ __device__ __forceinline__ std::uint32_t byteMarks16(uint4 x) {
   return byteMarks8(x.x, x.y) | byteMarks8(x.z, x.w) << 8;
 }
 
-/// Selectors of __byte_perm by a mask of four bytes: a compressing one moves the marked bytes to
-/// the front, an expanding one moves them back; other bytes become zero. In shared memory, since
-/// lanes look up different masks.
+/// Selectors of __byte_perm by a mask of four bytes. A compressing one moves the marked bytes to
+/// the front; an expanding one moves them back; other bytes become zero. A repeating one, of which
+/// the first byte of the string stands before the four, gives each of the others the last marked
+/// byte before it. Above the selector, which takes 16 bits: the bits that marked bytes have. In
+/// shared memory, since lanes look up different masks.
 struct ByteSelectors {
   std::uint32_t selector[16];
 
   __device__ __forceinline__ void setCompressing() {
-    if (threadIdx.x < 16) {
+    set([](unsigned mask) {
       std::uint32_t packed = 0x4444u;
       unsigned to = 0;
       for (unsigned k = 0; k < 4; ++k) {
-        if ((threadIdx.x >> k & 1u) != 0) {
+        if ((mask >> k & 1u) != 0) {
           packed = (packed & ~(0xFu << (4 * to))) | k << (4 * to);
           ++to;
         }
       }
-      selector[threadIdx.x] = packed;
-    }
+      return packed;
+    });
   }
   __device__ __forceinline__ void setExpanding() {
-    if (threadIdx.x < 16) {
+    set([](unsigned mask) {
       std::uint32_t packed = 0;
       unsigned from = 0;
       for (unsigned k = 0; k < 4; ++k) {
-        packed |= ((threadIdx.x >> k & 1u) != 0 ? from++ : 4u) << (4 * k);
+        packed |= ((mask >> k & 1u) != 0 ? from++ : 4u) << (4 * k);
       }
-      selector[threadIdx.x] = packed;
-    }
+      return packed;
+    });
   }
-  __device__ __forceinline__ std::uint32_t apply(std::uint32_t bytes, std::uint32_t mask) const {
-    return __byte_perm(bytes, 0u, selector[mask & 15u]);
+  __device__ __forceinline__ void setRepeating() {
+    set([](unsigned mask) {
+      std::uint32_t packed = 0;
+      unsigned from = 0;
+      for (unsigned k = 0; k < 4; ++k) {
+        from += mask >> k & 1u;
+        packed |= from << (4 * k);
+      }
+      return packed;
+    });
+  }
+  __device__ __forceinline__ std::uint32_t of(std::uint32_t mask) const {
+    return selector[mask & 15u];
+  }
+
+ private:
+  template <class Make>
+  __device__ __forceinline__ void set(Make make) {
+    if (threadIdx.x < 16) {
+      const auto n_bits = static_cast<std::uint32_t>(8 * __popc(threadIdx.x));
+      selector[threadIdx.x] = make(threadIdx.x) | n_bits << 16;
+    }
   }
 };
 
-/// The marked bytes of eight, from the lowest byte on; zeros behind them.
-__device__ __forceinline__ std::uint64_t compress8(const ByteSelectors& compressing,
-                                                   std::uint32_t lo,
+/// __byte_perm with a selector of which the upper half is something else.
+__device__ __forceinline__ std::uint32_t pickBytes(std::uint32_t lo,
                                                    std::uint32_t hi,
-                                                   std::uint32_t marks) {
-  const std::uint64_t first = compressing.apply(lo, marks);
-  const std::uint64_t second = compressing.apply(hi, marks >> 4);
-  return first | second << (8 * __popc(marks & 15u));
+                                                   std::uint32_t selector) {
+  std::uint32_t out;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(out) : "r"(lo), "r"(hi), "r"(selector));
+  return out;
 }
 
-/// Puts n_bytes bytes (at most 8; zeros behind them) at byte `at` of shared memory that was zero
-/// before. Threads with neighbouring strings may write at once: a word that is not all one
-/// string's is or-ed.
-__device__ __forceinline__ void putBytes(std::uint32_t* words,
-                                         std::uint32_t at,
-                                         std::uint64_t bytes,
-                                         std::uint32_t n_bytes) {
-  if (n_bytes == 0) {
-    return;
-  }
-  const auto lo = static_cast<std::uint32_t>(bytes);
-  const auto hi = static_cast<std::uint32_t>(bytes >> 32);
-  const std::uint32_t shift = 8 * (at % 4);
-  const std::uint32_t end = at % 4 + n_bytes;
-  std::uint32_t* to = words + at / 4;
-  if (shift == 0 && n_bytes >= 4) {
-    to[0] = lo;
-  } else {
-    atomicOr(to, lo << shift);
-  }
-  if (end >= 8) {
-    to[1] = __funnelshift_l(lo, hi, shift);
-  } else if (end > 4) {
-    atomicOr(to + 1, __funnelshift_l(lo, hi, shift));
-  }
-  if (end > 8) {
-    atomicOr(to + 2, __funnelshift_l(hi, 0u, shift));
-  }
+/// The marked bytes of eight, from the lowest byte on; zeros behind them. Takes eight marks.
+__device__ __forceinline__ uint2 compress8(const ByteSelectors& compressing,
+                                           std::uint32_t lo,
+                                           std::uint32_t hi,
+                                           std::uint32_t marks) {
+  const std::uint32_t first = compressing.of(marks);
+  const std::uint32_t second = pickBytes(hi, 0u, compressing.of(marks >> 4));
+  const std::uint32_t n_bits = first >> 16;
+  return make_uint2(pickBytes(lo, 0u, first) | __funnelshift_lc(0u, second, n_bits),
+                    __funnelshift_lc(second, 0u, n_bits));
 }
+
+/// Bytes in shared memory that were zero before. Threads with neighbouring strings may write at
+/// once: words are or-ed. Who has nothing to write does so to spare words, since a branch around
+/// the instructions would cost more than they do.
+class ByteString {
+ public:
+  static constexpr unsigned kSpareWords = kWarp + 2;
+
+  __device__ __forceinline__ ByteString(std::uint32_t* words, std::uint32_t* spare)
+      : begin_(addressOf(words)), spare_(addressOf(spare + laneId())) {}
+
+  /// Puts at most eight bytes, zeros behind them, at byte `at`; nothing unless `is_there`.
+  __device__ __forceinline__ void put(std::uint32_t at, uint2 bytes, bool is_there) const {
+    const std::uint32_t to = is_there ? begin_ + (at & ~3u) : spare_;
+    const std::uint32_t shift = 8 * at;  // the shifts take it modulo 32
+    orWord<0>(to, __funnelshift_l(0u, bytes.x, shift));
+    orWord<4>(to, __funnelshift_l(bytes.x, bytes.y, shift));
+    orWord<8>(to, __funnelshift_l(bytes.y, 0u, shift));
+  }
+
+ private:
+  static __device__ __forceinline__ std::uint32_t addressOf(std::uint32_t* words) {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(words));
+  }
+  template <unsigned kOffset>
+  static __device__ __forceinline__ void orWord(std::uint32_t to, std::uint32_t word) {
+    asm volatile("red.shared.or.b32 [%0+%2], %1;" ::"r"(to), "r"(word), "n"(kOffset) : "memory");
+  }
+
+  std::uint32_t begin_;
+  std::uint32_t spare_;
+};
 
 /// One number below 2^16 for each of a thread's pieces, two in a word: registers are scarce.
 struct PieceNumbers {

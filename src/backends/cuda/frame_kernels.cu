@@ -1,6 +1,7 @@
 // Assembling a frame: segments behind each other, checksums, header, and the results for the host.
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/frame_kernels.h"
+#include "backends/cuda/host_flag.cuh"
 #include "backends/cuda/payload_crc.cuh"
 
 namespace fz::cuda {
@@ -72,11 +73,13 @@ __device__ __forceinline__ void noteLayout(const FrameJob& job) {
 }
 
 /// One block: template and fields, both checksums, all into the frame.
-__device__ __forceinline__ void writeHeader(const FrameJob& job, std::uint32_t payload_crc) {
-  extern __shared__ std::uint8_t header[];
-  __shared__ std::uint32_t parts[kThreads];
-  for (unsigned i = threadIdx.x; i < job.header_bytes; i += kThreads) {
-    header[i] = job.header_template[i];
+__device__ __forceinline__ void writeHeader(const FrameJob& job,
+                                            std::uint32_t payload_crc,
+                                            CrcDesk& desk) {
+  extern __shared__ uint4 header_pieces[];
+  auto* header = reinterpret_cast<std::uint8_t*>(header_pieces);
+  for (unsigned i = threadIdx.x; i < job.header_bytes / sizeof(uint4); i += kThreads) {
+    header_pieces[i] = reinterpret_cast<const uint4*>(job.header_template)[i];
   }
   __syncthreads();
   for (unsigned i = threadIdx.x; i < job.n_fields; i += kThreads) {
@@ -86,32 +89,41 @@ __device__ __forceinline__ void writeHeader(const FrameJob& job, std::uint32_t p
       header[field.offset + b] = static_cast<std::uint8_t>(value >> (8 * b));
     }
   }
-  if (threadIdx.x < 4) {
-    header[HeaderOffsets::kPayloadCrc + threadIdx.x] =
-        static_cast<std::uint8_t>(payload_crc >> (8 * threadIdx.x));
-    header[HeaderOffsets::kHeaderCrc + threadIdx.x] = 0;
+  if (threadIdx.x == 0) {
+    *reinterpret_cast<std::uint32_t*>(header + HeaderOffsets::kPayloadCrc) = payload_crc;
+    *reinterpret_cast<std::uint32_t*>(header + HeaderOffsets::kHeaderCrc) = 0;
   }
   __syncthreads();
-  const std::uint32_t header_crc = blockCrc(header, job.header_bytes, parts);
-  if (threadIdx.x < 4) {
-    header[HeaderOffsets::kHeaderCrc + threadIdx.x] =
-        static_cast<std::uint8_t>(header_crc >> (8 * threadIdx.x));
+  const std::uint32_t header_crc = headerCrc(header, job.header_bytes, desk);
+  if (threadIdx.x == 0) {
+    *reinterpret_cast<std::uint32_t*>(header + HeaderOffsets::kHeaderCrc) = header_crc;
   }
   __syncthreads();
-  for (unsigned i = threadIdx.x; i < job.header_bytes; i += kThreads) {
-    job.frame[i] = header[i];
+  for (unsigned i = threadIdx.x; i < job.header_bytes / sizeof(uint4); i += kThreads) {
+    reinterpret_cast<uint4*>(job.frame)[i] = header_pieces[i];
   }
 }
 
-/// The checksum over the payload; the last block also writes the header and hands the records to
-/// the host, straight into its memory: a copy of its own would cost a small call more than the
-/// checksum.
+/// One block, which has seen a barrier after the last change of the records.
+__device__ __forceinline__ void finishRun(const HandOver& hand_over) {
+  for (unsigned i = threadIdx.x; i < hand_over.n_words; i += kThreads) {
+    const std::uint32_t word = hand_over.device[i];
+    hand_over.host[i] = word;
+    if (i < hand_over.n_record_words) {
+      hand_over.device[i] = hand_over.start[i];
+    }
+  }
+  raiseFlag(hand_over.is_done);
+}
+
+/// The checksum over the payload; the last block also writes the header and ends the run.
 __global__ void __launch_bounds__(kThreads)
     finishFrameKernel(const __grid_constant__ FrameJob job, unsigned n_rounds) {
   const PayloadPlace payload{job.frame + job.header_bytes,
                              segmentOffset(job.segments, job.segments.n_segments)};
+  __shared__ CrcDesk desk;
   std::uint32_t crc;
-  if (!sumPayload(payload, n_rounds, job.state, &crc)) {
+  if (!sumPayload(payload, n_rounds, desk, job.state, &crc)) {
     return;
   }
   noteLayout(job);
@@ -119,11 +131,14 @@ __global__ void __launch_bounds__(kThreads)
     job.state->payload_crc = crc;
   }
   __syncthreads();
-  writeHeader(job, crc);
+  writeHeader(job, crc, desk);
   __syncthreads();
-  for (unsigned i = threadIdx.x; i < job.block_words; i += kThreads) {
-    job.host_block[i] = job.device_block[i];
-  }
+  finishRun(job.hand_over);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    handOverKernel(const __grid_constant__ HandOver hand_over) {
+  finishRun(hand_over);
 }
 
 }  // namespace
@@ -145,6 +160,11 @@ void enqueueFrame(const FrameJob& job, cudaStream_t stream) {
   const CrcGrid grid(max_payload);
   finishFrameKernel<<<grid.n_blocks, kThreads, job.header_bytes, stream>>>(job, grid.n_rounds);
   checkLaunch("finishFrameKernel");
+}
+
+void RunBlock::enqueueHandOver(cudaStream_t stream) {
+  handOverKernel<<<1, kThreads, 0, stream>>>(handOver());
+  checkLaunch("handOverKernel");
 }
 
 }  // namespace fz::cuda

@@ -36,10 +36,7 @@ struct FrameJob {
   std::uint32_t n_fields;
   const HeaderField* fields;
   FrameState* state;
-  // The run block on the device and in the host's memory, in words.
-  const std::uint32_t* device_block;
-  std::uint32_t* host_block;
-  std::uint32_t block_words;
+  HandOver hand_over;
 };
 
 /// Moves the segments to their places, writes the header with both checksums, and hands the run
@@ -56,6 +53,9 @@ struct FrameFront {
   std::uint32_t* payload_crc;
   std::uint8_t* header;
   std::uint32_t max_header_bytes;  ///< at least those of a header's core
+  // 1 when they are there; the header comes first.
+  std::uint32_t* has_header;
+  std::uint32_t* has_crc;
 };
 
 /// A frame's header, as long as it says it is but at most max_header_bytes, and the checksum of the

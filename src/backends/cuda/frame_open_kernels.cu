@@ -1,5 +1,6 @@
 // Opening a frame on the device: its header against what is expected, its segments out of it.
 #include "backends/cuda/frame_kernels.h"
+#include "backends/cuda/host_flag.cuh"
 #include "backends/cuda/payload_crc.cuh"
 
 namespace fz::cuda {
@@ -24,8 +25,9 @@ __global__ void __launch_bounds__(kThreads) openKernel(const std::uint8_t* frame
                                                        std::uint32_t n_fields,
                                                        SegmentLimits limits,
                                                        FrameState* state) {
-  extern __shared__ std::uint8_t header[];
-  __shared__ std::uint32_t parts[kThreads];
+  extern __shared__ uint4 header_pieces[];
+  __shared__ CrcDesk desk;
+  auto* header = reinterpret_cast<std::uint8_t*>(header_pieces);
   bool bad = capacity_bytes < header_bytes;
   for (unsigned i = threadIdx.x; i < header_bytes; i += kThreads) {
     header[i] = bad ? 0 : frame[i];
@@ -40,7 +42,8 @@ __global__ void __launch_bounds__(kThreads) openKernel(const std::uint8_t* frame
     header[HeaderOffsets::kHeaderCrc + threadIdx.x] = 0;
   }
   __syncthreads();
-  bad = bad || blockCrc(header, header_bytes, parts) != stored_crc;
+  const std::uint32_t header_crc = headerCrc(header, header_bytes, desk);
+  bad = bad || (threadIdx.x < kWarp && header_crc != stored_crc);
   for (unsigned i = threadIdx.x; i < n_fields; i += kThreads) {
     const FieldTarget field = fields[i];
     if (field.target != nullptr) {
@@ -100,17 +103,24 @@ __global__ void __launch_bounds__(kThreads) frontKernel(const std::uint8_t* fram
     for (unsigned i = threadIdx.x; i < n || i < HeaderOffsets::kCoreEnd; i += kThreads) {
       front.header[i] = frame[i];
     }
+    raiseFlag(front.has_header);
   }
+  __shared__ CrcDesk desk;
   std::uint32_t crc;
-  if (sumPayload(locatePayload(frame, n_bytes), n_rounds, state, &crc) && threadIdx.x == 0) {
-    *front.payload_crc = crc;
+  if (sumPayload(locatePayload(frame, n_bytes), n_rounds, desk, state, &crc)) {
+    if (threadIdx.x == 0) {
+      *front.payload_crc = crc;
+    }
+    raiseFlag(front.has_crc);
   }
 }
 
 __global__ void __launch_bounds__(kThreads)
     payloadCheckKernel(const std::uint8_t* payload, unsigned n_rounds, FrameState* state) {
+  __shared__ CrcDesk desk;
   std::uint32_t crc;
-  if (sumPayload({payload, state->payload_bytes}, n_rounds, state, &crc) && threadIdx.x == 0) {
+  if (sumPayload({payload, state->payload_bytes}, n_rounds, desk, state, &crc) &&
+      threadIdx.x == 0) {
     state->payload_crc = crc;
     if (crc != state->expected_crc && state->mismatch == 0) {
       state->mismatch = 1;

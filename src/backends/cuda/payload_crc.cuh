@@ -5,6 +5,7 @@
 
 #include "backends/cuda/crc_device.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/run_block.h"
 
 namespace fz::cuda {
 
@@ -16,99 +17,50 @@ struct PayloadPlace {
 
 namespace {
 
-/// One block: the remainder of its part of the whole 16-byte pieces, moved to its place, into
-/// *remainder.
+/// One block: the remainder of its part of the whole pieces, moved to its place, into *remainder.
+/// The start value is in the first four bytes.
 __device__ __forceinline__ void addPartOfCrc(PayloadPlace payload,
                                              unsigned n_rounds,
+                                             CrcDesk& desk,
                                              std::uint32_t* remainder) {
-  __shared__ std::uint32_t tables[4][256];
-  __shared__ std::uint32_t parts[kCrcThreads];
-  const std::uint64_t n_main = payload.n_bytes / 16 * 16;  // the rest is left to the last block
+  // The rest is left to the last block.
+  const std::uint64_t n_main = payload.n_bytes / kCrcPieceBytes * kCrcPieceBytes;
   const std::uint64_t begin = std::uint64_t{blockIdx.x} * n_rounds * kCrcRoundBytes;
   if (begin >= n_main) {
     return;
   }
   const std::uint64_t block_bytes = std::uint64_t{n_rounds} * kCrcRoundBytes;
   const std::uint64_t end = begin + block_bytes < n_main ? begin + block_bytes : n_main;
-  for (unsigned i = threadIdx.x; i < 1024; i += kCrcThreads) {
-    (&tables[0][0])[i] = (&kRoundTables.table[0][0])[i];
-  }
+  desk.open();
   __syncthreads();
-  // Leading zeros do not change a remainder, so the part is aligned at its end: thread t of a round
-  // always stands the same number of bytes before it.
-  const std::uint64_t rounds = (end - begin + kCrcRoundBytes - 1) / kCrcRoundBytes;
-  const std::int64_t first = static_cast<std::int64_t>(end - rounds * kCrcRoundBytes) +
-                             16 * static_cast<std::int64_t>(threadIdx.x);
-  std::uint32_t r0 = 0;
-  std::uint32_t r1 = 0;
-  std::uint32_t r2 = 0;
-  std::uint32_t r3 = 0;
-#pragma unroll 4
-  for (std::uint64_t round = 0; round < rounds; ++round) {
-    const std::int64_t at = first + static_cast<std::int64_t>(round * kCrcRoundBytes);
-    uint4 v = make_uint4(0, 0, 0, 0);
-    if (at >= static_cast<std::int64_t>(begin)) {
-      v = __ldg(reinterpret_cast<const uint4*>(payload.data + at));
-    }
-    if (round != 0) {
-      r0 = lookUp(tables, r0);
-      r1 = lookUp(tables, r1);
-      r2 = lookUp(tables, r2);
-      r3 = lookUp(tables, r3);
-    }
-    r0 ^= v.x;
-    r1 ^= v.y;
-    r2 ^= v.z;
-    r3 ^= v.w;
-  }
-  // The four words of a thread, then the threads: every step doubles the distance. A register still
-  // has its own last word in it, so moving on by four bytes ends the word.
-  std::uint32_t r = lookUp(kWordTables.table, r0) ^ r1;
-  r = lookUp(kWordTables.table, r) ^ r2;
-  r = lookUp(kWordTables.table, r) ^ r3;
-  r = lookUp(kWordTables.table, r);
-  parts[threadIdx.x] = r;
-  __syncthreads();
-  unsigned level = 4;  // 16 bytes = 2^4
-  for (unsigned n = kCrcThreads / 2; n > 0; n /= 2, ++level) {
-    std::uint32_t sum = 0;
-    if (threadIdx.x < n) {
-      sum = crcMultiply(parts[2 * threadIdx.x], kPowers.power[level]) ^ parts[2 * threadIdx.x + 1];
-    }
-    __syncthreads();
-    if (threadIdx.x < n) {
-      parts[threadIdx.x] = sum;
-    }
-    __syncthreads();
-  }
+  const std::uint32_t sum = desk.sum(begin, end, [&](std::uint64_t at) {
+    uint4 v = __ldg(reinterpret_cast<const uint4*>(payload.data + at));
+    v.x ^= at == 0 ? ~0u : 0u;
+    return v;
+  });
   if (threadIdx.x < kWarp) {
-    const std::uint32_t power = warpPower(n_main - end);
+    const std::uint32_t moved = warpMoved(sum, n_main - end);
     if (threadIdx.x == 0) {
-      atomicXor(remainder, crcMultiply(parts[0], power));  // order-free: a sum over GF(2)
+      atomicXor(remainder, moved);  // order-free: a sum over GF(2)
     }
   }
 }
 
-/// The checksum as stored: the remainder of the parts, the bytes behind the last whole 16, and what
-/// the start value 0xffffffff has become. By a full warp.
+/// The checksum as stored, of a payload whose parts have been summed up. By a full warp.
 __device__ __forceinline__ std::uint32_t finishCrc(PayloadPlace payload, std::uint32_t remainder) {
-  const std::uint64_t n_main = payload.n_bytes / 16 * 16;
-  std::uint32_t crc = remainder ^ crcMultiply(0xffffffffu, warpPower(n_main));
-  for (std::uint64_t i = n_main; i < payload.n_bytes; ++i) {
-    crc = crcByte(crc, payload.data[i]);
-  }
-  return ~crc;
+  const unsigned n_rest = static_cast<unsigned>(payload.n_bytes % kCrcPieceBytes);
+  const bool has_pieces = payload.n_bytes >= kCrcPieceBytes;
+  return finishedCrc(has_pieces ? remainder : ~0u, payload.data + (payload.n_bytes - n_rest),
+                     n_rest);
 }
 
 /// Every block: adds its part; true for all threads of the block that comes last, which then has
 /// the checksum. The state is as before afterwards, ready for the next payload.
-__device__ __forceinline__ bool sumPayload(PayloadPlace payload,
-                                           unsigned n_rounds,
-                                           FrameState* state,
-                                           std::uint32_t* crc) {
+__device__ __forceinline__ bool sumPayload(
+    PayloadPlace payload, unsigned n_rounds, CrcDesk& desk, FrameState* state, std::uint32_t* crc) {
   __shared__ std::uint32_t crc_of_last;
   __shared__ bool is_last;
-  addPartOfCrc(payload, n_rounds, &state->crc_remainder);
+  addPartOfCrc(payload, n_rounds, desk, &state->crc_remainder);
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
@@ -134,6 +86,20 @@ __device__ __forceinline__ bool sumPayload(PayloadPlace payload,
   __syncthreads();
   *crc = crc_of_last;
   return true;
+}
+
+/// The checksum of a header in shared memory, whole pieces, for the first warp. All threads, after
+/// a barrier; the desk has been opened or not.
+__device__ __forceinline__ std::uint32_t headerCrc(const std::uint8_t* header,
+                                                   std::uint32_t n_bytes,
+                                                   CrcDesk& desk) {
+  desk.open();
+  __syncthreads();
+  return ~desk.sum(0, n_bytes, [&](std::uint64_t at) {
+    uint4 v = *reinterpret_cast<const uint4*>(header + at);
+    v.x ^= at == 0 ? ~0u : 0u;
+    return v;
+  });
 }
 
 }  // namespace

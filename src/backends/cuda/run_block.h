@@ -27,8 +27,20 @@ struct FrameState {
   std::uint32_t blocks_done;    ///< while the payload is summed up
 };
 
+/// The end of a run, for a kernel that brings the results to the host and leaves the records as
+/// they were before it: a copy each would cost a small call more than its checksum.
+struct HandOver {
+  std::uint32_t* device;       ///< the block
+  const std::uint32_t* start;  ///< its start values
+  std::uint32_t* host;         ///< where the host wants it
+  std::uint32_t n_words;
+  std::uint32_t n_record_words;  ///< the first of them, which get their start values back
+  std::uint32_t* is_done;        ///< on the host; 1 when all the rest is there
+};
+
 /// The records of all stages of a graph and the frame's state: one block on the device and its
-/// image in pinned memory, cleared and read back by one copy each.
+/// image in pinned memory. A run sets it and reads it back by one copy each, or ends with a
+/// HandOver, which leaves nothing to set for the next.
 class RunBlock {
  public:
   explicit RunBlock(MemoryPool* pool) : pool_(pool) {}
@@ -39,16 +51,24 @@ class RunBlock {
   /// Makes room for n records. Throws Error(kOutOfMemory).
   void reserve(std::size_t n_records);
 
-  /// Start values, copied to the device by enqueueInit; the caller edits them before.
+  /// Start values, copied to the device when a run begins; the caller edits them before.
   StageRecord& initial(std::size_t i) { return initialRecords()[i]; }
   FrameState& initialFrame();
   void enqueueInit(cudaStream_t stream);
+  /// The same for a run that is sure to run now; nothing is copied where the last such run ended
+  /// with a HandOver and the values have not changed.
+  void enqueueInitIfNeeded(cudaStream_t stream);
   void enqueueReadback(cudaStream_t stream);
-  /// For a kernel that does the readback itself: the block on the device, where the host wants it,
-  /// and its length in words.
-  const std::uint32_t* deviceWords() const;
-  std::uint32_t* hostWords() const;
-  std::uint32_t wordCount() const;
+
+  /// For a kernel that is enqueued next, as the last one of a run.
+  HandOver handOver();
+  /// Such a kernel, which does nothing else.
+  void enqueueHandOver(cudaStream_t stream);
+  /// A graph with a HandOver at its end is about to be launched once more.
+  void noteHandOver();
+  /// Waits until the last HandOver is done, or for the stream when that takes long: a failed kernel
+  /// shows there. Only for whoever has waited for all earlier ones.
+  void waitForHandOver(cudaStream_t stream) const;
 
   StageRecord* onDevice(std::size_t i) const;
   FrameState* frameOnDevice() const;
@@ -59,12 +79,15 @@ class RunBlock {
  private:
   StageRecord* initialRecords();
   std::size_t blockBytes() const;
+  std::uint32_t* doneWord() const;
 
   MemoryPool* pool_;
   std::size_t n_records_ = 0;
-  std::uint8_t* device_ = nullptr;
-  std::uint8_t* initial_ = nullptr;  // pinned
-  std::uint8_t* result_ = nullptr;   // pinned
+  std::uint8_t* device_ = nullptr;   // the block, and behind it its start values
+  std::uint8_t* initial_ = nullptr;  // pinned, both: as the caller wants them, as they were sent
+  std::uint8_t* result_ = nullptr;   // pinned, and behind it a word: the last HandOver is done
+  bool is_at_start_ = false;         // on the device, when all that was enqueued has run
+  bool ends_at_start_ = false;       // it will be when the run that was begun ends with a HandOver
 };
 
 }  // namespace fz::cuda

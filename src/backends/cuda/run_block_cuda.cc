@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "backends/cuda/host_flag.h"
 #include "backends/cuda/record.h"
 #include "backends/cuda/run_block.h"
 #include "core/require.h"
@@ -34,11 +35,12 @@ void RunBlock::reserve(std::size_t n_records) {
     return static_cast<std::uint8_t*>(memory);
   };
   device_ = initial_ = result_ = nullptr;
-  device_ = take(pool_->allocatePersistentDevice(blockBytes(), "records"));
-  initial_ = take(pool_->allocatePersistentPinned(blockBytes(), "records"));
-  result_ = take(pool_->allocatePersistentPinned(blockBytes(), "records"));
-  std::memset(initial_, 0, blockBytes());
-  std::memset(result_, 0, blockBytes());
+  device_ = take(pool_->allocatePersistentDevice(2 * blockBytes(), "records"));
+  initial_ = take(pool_->allocatePersistentPinned(2 * blockBytes(), "records"));
+  result_ = take(pool_->allocatePersistentPinned(blockBytes() + sizeof(std::uint32_t), "records"));
+  std::memset(initial_, 0, 2 * blockBytes());
+  std::memset(result_, 0, blockBytes() + sizeof(std::uint32_t));
+  is_at_start_ = false;
   for (std::size_t i = 0; i < n_records; ++i) {
     initRecord(initial(i));
   }
@@ -63,22 +65,47 @@ const FrameState& RunBlock::frameResult() const {
   return *reinterpret_cast<const FrameState*>(result_ + n_records_ * sizeof(StageRecord));
 }
 
-const std::uint32_t* RunBlock::deviceWords() const {
-  return reinterpret_cast<const std::uint32_t*>(device_);
-}
-std::uint32_t* RunBlock::hostWords() const {
-  return reinterpret_cast<std::uint32_t*>(result_);
-}
-std::uint32_t RunBlock::wordCount() const {
-  static_assert(sizeof(FrameState) % sizeof(std::uint32_t) == 0);
-  return static_cast<std::uint32_t>(blockBytes() / sizeof(std::uint32_t));
+std::uint32_t* RunBlock::doneWord() const {
+  return reinterpret_cast<std::uint32_t*>(result_ + blockBytes());
 }
 
 void RunBlock::enqueueInit(cudaStream_t stream) {
-  FZ_CUDA_CHECK(cudaMemcpyAsync(device_, initial_, blockBytes(), cudaMemcpyHostToDevice, stream));
+  std::memcpy(initial_ + blockBytes(), initial_, blockBytes());
+  FZ_CUDA_CHECK(
+      cudaMemcpyAsync(device_, initial_, 2 * blockBytes(), cudaMemcpyHostToDevice, stream));
+  is_at_start_ = false;
+  ends_at_start_ = false;  // in a graph of the caller's it may be run later, or never
+}
+void RunBlock::enqueueInitIfNeeded(cudaStream_t stream) {
+  if (!is_at_start_ || std::memcmp(initial_ + blockBytes(), initial_, blockBytes()) != 0) {
+    enqueueInit(stream);
+  }
+  is_at_start_ = false;
+  ends_at_start_ = true;
 }
 void RunBlock::enqueueReadback(cudaStream_t stream) {
   FZ_CUDA_CHECK(cudaMemcpyAsync(result_, device_, blockBytes(), cudaMemcpyDeviceToHost, stream));
+}
+
+HandOver RunBlock::handOver() {
+  static_assert(sizeof(FrameState) % sizeof(std::uint64_t) == 0);
+  noteHandOver();
+  const auto words = [](std::size_t n_bytes) {
+    return static_cast<std::uint32_t>(n_bytes / sizeof(std::uint32_t));
+  };
+  return {reinterpret_cast<std::uint32_t*>(device_),
+          reinterpret_cast<const std::uint32_t*>(device_ + blockBytes()),
+          reinterpret_cast<std::uint32_t*>(result_),
+          words(blockBytes()),
+          words(n_records_ * sizeof(StageRecord)),
+          doneWord()};
+}
+void RunBlock::noteHandOver() {
+  is_at_start_ = ends_at_start_;
+  lowerFlag(doneWord());
+}
+void RunBlock::waitForHandOver(cudaStream_t stream) const {
+  waitForFlag(doneWord(), stream);
 }
 
 }  // namespace fz::cuda

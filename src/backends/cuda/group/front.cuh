@@ -284,7 +284,7 @@ struct Around {
   }
 };
 
-/// Shared memory of a warp for loadRows and storeRows.
+/// Shared memory of a warp for the rows of a front.
 template <class Front, unsigned N>
 FZ_HD constexpr unsigned stagingBytesOf() {
   constexpr unsigned kOwn = cuda::kWarp * N * sizeof(typename Front::Value);
@@ -302,76 +302,6 @@ __device__ __forceinline__ unsigned stagedAt(unsigned lane, unsigned c) {
   static_assert((kPieces & (kPieces - 1)) == 0, "rows of a power of two of pieces");
   constexpr unsigned kTurn = kPieces >= 8 ? 1 : 8 / kPieces;  // lanes that share a turn
   return kPieces * lane + (c ^ (lane / kTurn & (kPieces - 1)));
-}
-
-/// Rows from any front: its own, or its pieces through shared memory.
-template <unsigned N, class Front>
-__device__ __forceinline__ void loadRows(const Front& front,
-                                         std::uint64_t first,
-                                         uint4* staging,
-                                         typename Front::Value (&v)[N]) {
-  using V = typename Front::Value;
-  if constexpr (Front::kHasRows) {
-    front.template load<N>(first, staging, v);
-  } else {
-    constexpr unsigned kCount = Vec16<V>::kCount;
-    constexpr unsigned kPieces = N / kCount;
-    const unsigned lane = cuda::laneId();
-    const std::uint64_t n = front.count();
-#pragma unroll
-    for (unsigned j = 0; j < kPieces; ++j) {
-      const unsigned i = j * cuda::kWarp + lane;
-      Vec16<V> piece;
-      front.piece(first + i * kCount, valuesFrom(first + i * kCount, n), piece.v);
-      staging[stagedAt<kPieces>(i / kPieces, i % kPieces)] = piece.raw;
-    }
-    __syncwarp();
-#pragma unroll
-    for (unsigned c = 0; c < kPieces; ++c) {
-      Vec16<V> piece;
-      piece.raw = staging[stagedAt<kPieces>(lane, c)];
-#pragma unroll
-      for (unsigned k = 0; k < kCount; ++k) {
-        v[c * kCount + k] = piece.v[k];
-      }
-    }
-    __syncwarp();
-  }
-}
-
-/// The inverse; n is the number of decoded values.
-template <unsigned N, class Front>
-__device__ __forceinline__ void storeRows(const Front& front,
-                                          std::uint64_t first,
-                                          std::uint64_t n,
-                                          uint4* staging,
-                                          typename Front::Value (&v)[N]) {
-  using V = typename Front::Value;
-  if constexpr (Front::kHasRows) {
-    front.template store<N>(first, n, staging, v);
-  } else {
-    constexpr unsigned kCount = Vec16<V>::kCount;
-    constexpr unsigned kPieces = N / kCount;
-    const unsigned lane = cuda::laneId();
-#pragma unroll
-    for (unsigned c = 0; c < kPieces; ++c) {
-      Vec16<V> piece;
-#pragma unroll
-      for (unsigned k = 0; k < kCount; ++k) {
-        piece.v[k] = v[c * kCount + k];
-      }
-      staging[stagedAt<kPieces>(lane, c)] = piece.raw;
-    }
-    __syncwarp();
-#pragma unroll
-    for (unsigned j = 0; j < kPieces; ++j) {
-      const unsigned i = j * cuda::kWarp + lane;
-      Vec16<V> piece;
-      piece.raw = staging[stagedAt<kPieces>(i / kPieces, i % kPieces)];
-      front.putPiece(first + i * kCount, valuesFrom(first + i * kCount, n), piece.v);
-    }
-    __syncwarp();
-  }
 }
 
 }  // namespace fz::group

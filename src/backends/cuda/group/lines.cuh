@@ -30,6 +30,23 @@ __device__ __forceinline__ bool isNeeded(const Front& front) {
   }
 }
 
+/// A warp: n values from `at` on, which all exist, will be read soon and are brought nearer. Fronts
+/// that cannot hand it on do without.
+template <class T>
+__device__ __forceinline__ void prefetch(const Field<T>& field, std::uint64_t at, unsigned n) {
+  constexpr unsigned kStep = 64 / sizeof(T);  // what memory hands out at a time
+  const T* in = reinterpret_cast<const T*>(field.args.in) + at;
+  for (unsigned i = kStep * cuda::laneId(); i < n; i += kStep * cuda::kWarp) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(in + i)));
+  }
+}
+template <class Front>
+__device__ __forceinline__ void prefetch(const Front& front, std::uint64_t at, unsigned n) {
+  if constexpr (requires { front.prefetch(at, n); }) {
+    front.prefetch(at, n);
+  }
+}
+
 /// A single value of any front, without what its ops would note about it.
 template <class Front>
 __device__ __forceinline__ typename Front::Value oneOf(const Front& front, std::uint64_t at) {
@@ -112,18 +129,61 @@ struct LineWalk<Front, true> {
 };
 
 /// Where this lane's piece of line j of staged rows stands: stagedAt<kPieces>(i / kPieces,
-/// i % kPieces) with i = 32 j + lane. What depends on the lane is the same for all lines.
-template <unsigned kPieces>
+/// i % kPieces) with i = 32 j + lane, where kParts lanes share a piece and a line has fewer of
+/// them. What depends on the lane is the same for all lines.
+template <unsigned kPieces, unsigned kParts = 1>
 __device__ __forceinline__ unsigned lineAt(unsigned j) {
   constexpr unsigned kTurn = kPieces >= 8 ? 1 : 8 / kPieces;
-  static_assert(kPieces <= cuda::kWarp && cuda::kWarp / kPieces % kTurn == 0);
-  const unsigned turn = j * (cuda::kWarp / kPieces / kTurn) & (kPieces - 1);
-  return j * cuda::kWarp +
-         (stagedAt<kPieces>(cuda::laneId() / kPieces, cuda::laneId() % kPieces) ^ turn);
+  constexpr unsigned kLine = cuda::kWarp / kParts;
+  static_assert(kPieces <= kLine && kLine / kPieces % kTurn == 0);
+  const unsigned turn = j * (kLine / kPieces / kTurn) & (kPieces - 1);
+  const unsigned i = cuda::laneId() / kParts;
+  return j * kLine + (stagedAt<kPieces>(i / kPieces, i % kPieces) ^ turn);
 }
 
-/// What a lane has under way at a time.
-inline constexpr unsigned kMostRawBytes = 128;
+/// The field's values behind those of a front that names them (FieldValue); else its own.
+template <class Front>
+struct FieldValueOf {
+  using Type = typename Front::Value;
+};
+template <class Front>
+requires requires {
+  typename Front::FieldValue;
+}
+struct FieldValueOf<Front> {
+  using Type = typename Front::FieldValue;
+};
+
+/// Values of a front that a lane takes per line: 16 bytes of them or, where those of the field are
+/// wider, of the field's, so that neighbouring lanes read and write side by side.
+template <class Front>
+FZ_HD constexpr unsigned lineValues() {
+  constexpr unsigned kOwn = Vec16<typename Front::Value>::kCount;
+  constexpr unsigned kOfField = Vec16<typename FieldValueOf<Front>::Type>::kCount;
+  return kOfField < kOwn ? kOfField : kOwn;
+}
+
+/// P values that belong together in staged rows.
+template <class V, unsigned P>
+struct alignas(sizeof(V) * P) LinePart {
+  V v[P];
+};
+template <unsigned P, unsigned kPieces, class V>
+__device__ __forceinline__ LinePart<V, P>* linePart(uint4* staging, unsigned j) {
+  constexpr unsigned kParts = Vec16<V>::kCount / P;
+  return reinterpret_cast<LinePart<V, P>*>(staging + lineAt<kPieces, kParts>(j)) +
+         cuda::laneId() % kParts;
+}
+
+/// What a lane has under way at a time, unless its front asks for less.
+template <class Front>
+FZ_HD constexpr unsigned mostRawBytes() {
+  if constexpr (requires { Front::kMostRawBytes; }) {
+    return Front::kMostRawBytes;
+  } else {
+    return 128;
+  }
+}
 
 /// Rows (see front.cuh) from lines or pieces, through shared memory.
 template <unsigned N, class Front>
@@ -135,18 +195,21 @@ __device__ __forceinline__ void rowsOfLines(const Front& front,
   constexpr unsigned kCount = Vec16<V>::kCount;
   constexpr unsigned kPieces = N / kCount;
   static_assert(kPieces * kCount == N);
-  constexpr std::uint64_t kLine = cuda::kWarp * kCount;  // values from step to step
+  constexpr unsigned kPart = lineValues<Front>();
+  constexpr unsigned kLines = N / kPart;
+  constexpr std::uint64_t kLine = cuda::kWarp * kPart;  // values from step to step
+  using Part = LinePart<V, kPart>;
   const unsigned lane = cuda::laneId();
-  const std::uint64_t own_first = first + lane * kCount;
+  const std::uint64_t own_first = first + lane * kPart;
   const std::uint64_t n = front.count();
   LineWalk<Front> walk(front, first);
   if (first + cuda::kWarp * N <= n) {
-    if constexpr (kCanSplit<Front, kCount>) {
-      using Raw = typename Front::template Raw<kCount>;
-      constexpr unsigned kMost = kMostRawBytes / sizeof(Raw);
-      constexpr unsigned kBatch = kMost < 1 ? 1 : kMost < kPieces ? kMost : kPieces;
+    if constexpr (kCanSplit<Front, kPart>) {
+      using Raw = typename Front::template Raw<kPart>;
+      constexpr unsigned kMost = mostRawBytes<Front>() / sizeof(Raw);
+      constexpr unsigned kBatch = kMost < 1 ? 1 : kMost < kLines ? kMost : kLines;
 #pragma unroll
-      for (unsigned batch = 0; batch < kPieces; batch += kBatch) {
+      for (unsigned batch = 0; batch < kLines; batch += kBatch) {
         Raw raw[kBatch];
 #pragma unroll
         for (unsigned j = 0; j < kBatch; ++j) {
@@ -154,26 +217,26 @@ __device__ __forceinline__ void rowsOfLines(const Front& front,
         }
 #pragma unroll
         for (unsigned j = 0; j < kBatch; ++j) {
-          Vec16<V> piece;
-          walk.make(own_first + (batch + j) * kLine, raw[j], piece.v);
-          staging[lineAt<kPieces>(batch + j)] = piece.raw;
+          Part part;
+          walk.make(own_first + (batch + j) * kLine, raw[j], part.v);
+          *linePart<kPart, kPieces, V>(staging, batch + j) = part;
         }
       }
     } else {
 #pragma unroll
-      for (unsigned j = 0; j < kPieces; ++j) {
-        Vec16<V> piece;
-        walk.next(own_first + j * kLine, kCount, piece.v);
-        staging[lineAt<kPieces>(j)] = piece.raw;
+      for (unsigned j = 0; j < kLines; ++j) {
+        Part part;
+        walk.next(own_first + j * kLine, kPart, part.v);
+        *linePart<kPart, kPieces, V>(staging, j) = part;
       }
     }
   } else {
 #pragma unroll 1
-    for (unsigned j = 0; j < kPieces; ++j) {
+    for (unsigned j = 0; j < kLines; ++j) {
       const std::uint64_t at = own_first + j * kLine;
-      Vec16<V> piece;
-      walk.next(at, valuesFrom(at, n), piece.v);
-      staging[lineAt<kPieces>(j)] = piece.raw;
+      Part part;
+      walk.next(at, valuesFrom(at, n), part.v);
+      *linePart<kPart, kPieces, V>(staging, j) = part;
     }
   }
   __syncwarp();
@@ -213,7 +276,7 @@ inline constexpr bool kFitsOwnStaging =
     !Front::kHasRows || kHasLines<Front> ||
     stagingBytesOf<Front, N>() <= cuda::kWarp * N * sizeof(typename Front::Value);
 
-/// storeRows with less work where all values exist.
+/// The inverse of rowsOfLines; n is the number of decoded values.
 template <unsigned N, class Front>
 __device__ __forceinline__ void putRows(const Front& front,
                                         std::uint64_t first,
@@ -228,22 +291,22 @@ __device__ __forceinline__ void putRows(const Front& front,
     constexpr unsigned kCount = Vec16<V>::kCount;
     constexpr unsigned kPieces = N / kCount;
     stageRows(staging, v);
-    constexpr std::uint64_t kLine = cuda::kWarp * kCount;
-    const std::uint64_t own_first = first + cuda::laneId() * kCount;
+    constexpr unsigned kPart = lineValues<Front>();
+    constexpr unsigned kLines = N / kPart;
+    constexpr std::uint64_t kLine = cuda::kWarp * kPart;
+    const std::uint64_t own_first = first + cuda::laneId() * kPart;
     if (first + cuda::kWarp * N <= n) {
 #pragma unroll
-      for (unsigned j = 0; j < kPieces; ++j) {
-        Vec16<V> piece;
-        piece.raw = staging[lineAt<kPieces>(j)];
-        putWhole(front, own_first + j * kLine, piece.v);
+      for (unsigned j = 0; j < kLines; ++j) {
+        const LinePart<V, kPart> part = *linePart<kPart, kPieces, V>(staging, j);
+        putWhole(front, own_first + j * kLine, part.v);
       }
     } else {
 #pragma unroll 1
-      for (unsigned j = 0; j < kPieces; ++j) {
+      for (unsigned j = 0; j < kLines; ++j) {
         const std::uint64_t at = own_first + j * kLine;
-        Vec16<V> piece;
-        piece.raw = staging[lineAt<kPieces>(j)];
-        front.putPiece(at, valuesFrom(at, n), piece.v);
+        const LinePart<V, kPart> part = *linePart<kPart, kPieces, V>(staging, j);
+        front.putPiece(at, valuesFrom(at, n), part.v);
       }
     }
     __syncwarp();

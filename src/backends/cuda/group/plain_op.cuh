@@ -2,7 +2,7 @@
 
 // The end of a group without a coder: values are stored one after the other. Device code only.
 
-#include "backends/cuda/group/front.cuh"
+#include "backends/cuda/group/lines.cuh"
 #include "backends/cuda/group/plain_op.h"
 
 namespace fz::group {
@@ -37,9 +37,13 @@ struct PlainOp {
     const std::uint64_t first =
         std::uint64_t{blockIdx.x} * Way::kTileValues + cuda::warpId() * cuda::kWarp * Way::kRow;
     uint4* own = staging + cuda::warpId() * kStaging;
-    loadRows<Way::kRow>(front, first, own, v);
+    if constexpr (Front::kHasRows && !kHasLines<Front>) {
+      front.template load<Way::kRow>(first, own, v);
+    } else {
+      rowsOfLines<Way::kRow>(front, first, own, v);
+    }
     const FieldArgs target{nullptr, args.out, {args.n_values * sizeof(V), nullptr}};
-    storeRows<Way::kRow>(Field<V>(target), first, args.n_values, own, v);
+    putRows<Way::kRow>(Field<V>(target), first, args.n_values, own, v);
     front.finish();
   }
 
@@ -57,8 +61,12 @@ struct PlainOp {
         std::uint64_t{blockIdx.x} * Way::kTileValues + cuda::warpId() * cuda::kWarp * Way::kRow;
     uint4* own = staging + cuda::warpId() * kStaging;
     const FieldArgs source{args.in, nullptr, {args.n_values * sizeof(V), nullptr}};
-    loadRows<Way::kRow>(Field<V>(source), first, own, v);
-    storeRows<Way::kRow>(front, first, args.n_values, own, v);
+    rowsOfLines<Way::kRow>(Field<V>(source), first, own, v);
+    if constexpr (Front::kHasRows) {  // may need more staging than putRows allows for
+      front.template store<Way::kRow>(first, args.n_values, own, v);
+    } else {
+      putRows<Way::kRow>(front, first, args.n_values, own, v);
+    }
   }
 };
 

@@ -10,9 +10,9 @@ namespace fz::cuda {
 
 std::span<const BuiltinGroup> lorenzoQuantF32Groups() {
   static const BuiltinGroup kGroups[] = {
-      FZ_GROUP(fz::group::Field<float>, fz::lorenzo_quant::LorenzoQuantOp<float, std::uint16_t, 1>,
+      FZ_GROUP(fz::group::Field<float>, fz::lorenzo_quant::LorenzoQuantOp<float, std::uint16_t>,
                fz::bitplane_rze::BitplaneRzeOp),
-      FZ_GROUP(fz::group::Field<float>, fz::lorenzo_quant::LorenzoQuantOp<float, std::uint16_t, 1>,
+      FZ_GROUP(fz::group::Field<float>, fz::lorenzo_quant::LorenzoQuantOp<float, std::uint16_t>,
                fz::bitshuffle::BitshuffleOp<2>, fz::rze::RzeOp<16384>),
   };
   return kGroups;

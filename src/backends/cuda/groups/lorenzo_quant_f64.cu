@@ -10,11 +10,9 @@ namespace fz::cuda {
 
 std::span<const BuiltinGroup> lorenzoQuantF64Groups() {
   static const BuiltinGroup kGroups[] = {
-      FZ_GROUP(fz::group::Field<double>,
-               fz::lorenzo_quant::LorenzoQuantOp<double, std::uint16_t, 1>,
+      FZ_GROUP(fz::group::Field<double>, fz::lorenzo_quant::LorenzoQuantOp<double, std::uint16_t>,
                fz::bitplane_rze::BitplaneRzeOp),
-      FZ_GROUP(fz::group::Field<double>,
-               fz::lorenzo_quant::LorenzoQuantOp<double, std::uint16_t, 1>,
+      FZ_GROUP(fz::group::Field<double>, fz::lorenzo_quant::LorenzoQuantOp<double, std::uint16_t>,
                fz::bitshuffle::BitshuffleOp<2>, fz::rze::RzeOp<16384>),
   };
   return kGroups;
