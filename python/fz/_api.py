@@ -298,7 +298,9 @@ class VerifyReport:
         return self.n_violations == 0
 
 
-def verify(frame: Any, original: Any, bound: str | Bound | None = None, **options: Any) -> VerifyReport:
+def verify(
+    frame: Any, original: Any, bound: str | Bound | None = None, **options: Any
+) -> VerifyReport:
     """Decodes a frame and compares every value with the original, exactly.
 
     The rule is the frame's own bound, or the one given. NaN and infinities must be equal bit for
@@ -320,10 +322,11 @@ def verify(frame: Any, original: Any, bound: str | Bound | None = None, **option
             f"verify: the original is {expected.dtype} of {expected.size} values, the frame "
             f"{decoded.dtype} of {decoded.size}"
         )
-    wanted = None if bound is None else Bound.parse(bound)
-    row = _fz.check_values(
-        source, expected, decoded, wanted and wanted.kind, wanted.value if wanted else 0.0
-    )
+    kind, value = None, 0.0
+    if bound is not None:
+        wanted = Bound.parse(bound)
+        kind, value = wanted.kind, wanted.value
+    row = _fz.check_values(source, expected, decoded, kind, value)
     return VerifyReport(**row)
 
 

@@ -1,9 +1,11 @@
 """Every example in docstrings and documents runs and prints what is written there."""
 
+import ast
 import doctest
 import importlib
 import subprocess
 import sys
+from importlib.resources import files
 
 import pytest
 
@@ -29,7 +31,14 @@ def test_public_names_have_docstrings():
         assert name == "__version__" or getattr(fz, name).__doc__
 
 
-def test_the_package_says_that_it_is_typed():
-    from importlib.resources import files
+def test_stubs_name_what_the_extension_has():
+    from fz import _fz
 
+    stubs = ast.parse((files("fz") / "_fz.pyi").read_text())
+    named = {row.name for row in stubs.body if isinstance(row, (ast.ClassDef, ast.FunctionDef))}
+    real = {name for name in vars(_fz) if not name.startswith("_") and name != "has_cuda"}
+    assert real <= named and (named == real or not _fz.has_cuda)
+
+
+def test_the_package_says_that_it_is_typed():
     assert (files("fz") / "py.typed").is_file() and (files("fz") / "_fz.pyi").is_file()
