@@ -82,6 +82,8 @@ def host_array(array: Any) -> np.ndarray:
     """The same values as a C-contiguous array in native byte order; a copy only where it is not."""
     if is_device_array(array):
         raise TypeError("the array is on a GPU; one in host memory is needed here")
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        raise TypeError("the array has masked values, which a frame cannot say; use .filled(...)")
     values = np.asarray(array)
     check_type(values.dtype)
     # ascontiguousarray would turn 0-d into 1-d.

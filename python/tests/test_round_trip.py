@@ -139,6 +139,13 @@ def test_types_that_frames_cannot_hold_are_refused(dtype):
         fz.compress(np.zeros(4, dtype), "abs:1e-3")
 
 
+def test_masks_are_not_lost_in_silence():
+    field = np.ma.masked_greater(wave((100,)), 0.5)
+    with pytest.raises(TypeError, match="filled"):
+        fz.compress(field, "abs:1e-3")
+    assert fz.compress(np.ma.array(field.data), "abs:1e-3") == fz.compress(field.data, "abs:1e-3")
+
+
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
 def test_integers_go_through_lossless_pipelines(dtype):
     values = np.arange(5000).astype(dtype).reshape(50, 100)
