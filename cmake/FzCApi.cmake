@@ -1,12 +1,14 @@
 # libfz_c: the C interface (include/fz.h) as a shared library that shows those functions alone. Its
 # name is not libfz, because -lfz would then mean it instead of the static C++ library.
-include(CheckLanguage)
-foreach(language C Fortran)
-  check_language(${language})  # for examples and tests; the library itself is C++
-  if(CMAKE_${language}_COMPILER)
-    enable_language(${language})
-  endif()
-endforeach()
+if(FZ_EXAMPLES OR FZ_TESTS)  # the library itself is C++
+  include(CheckLanguage)
+  foreach(language C Fortran)
+    check_language(${language})
+    if(CMAKE_${language}_COMPILER)
+      enable_language(${language})
+    endif()
+  endforeach()
+endif()
 
 file(GLOB c_api_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/c_api/*.cc)
 add_library(fz_c_objects OBJECT ${c_api_sources})  # the tests link them without the library
