@@ -37,7 +37,8 @@ demo: build  ## a short tour on data that it makes itself
 	tools/demo $(BUILD) $(DEMO_OUT)
 
 # The sanitizers follow the ordinary tests; a run with a sanitizer preset is one already.
-test: setup  ## source rules, all tests, and the core tests under address and UB sanitizers
+test:  ## source rules, all tests, and the core tests under address and UB sanitizers
+	@tools/setup tests
 	tools/check_forbidden.py
 	$(MAKE) --no-print-directory build
 	$(CTEST) --test-dir $(BUILD)

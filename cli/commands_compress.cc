@@ -10,6 +10,7 @@
 #include "fz/host_api.h"
 #include "fz/presets.h"
 #include "options.h"
+#include "report/hook.h"
 #include "suggest.h"
 #include "warnings.h"
 
@@ -39,6 +40,7 @@ struct CompressArguments {
   std::vector<std::string> settings;
   std::string type;
   std::string dims;
+  ReportOptions report;
   bool verify = false;
 };
 
@@ -48,6 +50,7 @@ struct CompressJob {
   CompressOptions options;
   FieldRequest request;
   std::optional<BoundRequest> bound;
+  ReportOptions report;
   bool verify = false;
 };
 
@@ -104,6 +107,8 @@ CompressJob makeJob(const CompressArguments& arguments) {
   job.options.threads = arguments.common.threads;
   addSettings(job, arguments.settings);
   checkOutputCount(job.common);
+  job.report = arguments.report;
+  checkReport(job.report, job.common);
   if (!arguments.config.empty() && !arguments.preset.empty()) {
     throw Failure(ExitCode::kUsage, "-c and --preset both name a pipeline; leave one out");
   }
@@ -160,11 +165,17 @@ BoundRule ruleToVerify(const CompressJob& job, const Field& field, const FrameIn
   return rule;
 }
 
-CheckReport verifyFrame(const CompressJob& job,
-                        const Field& field,
-                        const Frame& frame,
-                        const FrameInfo& info) {
-  const Array decoded =
+/// A report shows a failed check as well; without one the check throws.
+struct Decoded {
+  Array values;
+  CheckReport check;
+};
+
+Decoded verifyFrame(const CompressJob& job,
+                    const Field& field,
+                    const Frame& frame,
+                    const FrameInfo& info) {
+  Array decoded =
       decompress(frame, {.backend = job.options.backend, .threads = job.options.threads});
   if (decoded.bytes().size() != field.bytes.size()) {
     throw Failure(ExitCode::kBound,
@@ -172,14 +183,34 @@ CheckReport verifyFrame(const CompressJob& job,
                               "this",
                               field.bytes.size(), decoded.bytes().size()));
   }
-  CheckReport report =
+  CheckReport check =
       checkValues(field.type, field.bytes, decoded.bytes(), ruleToVerify(job, field, info));
-  if (!report.passed()) {
+  return {std::move(decoded), std::move(check)};
+}
+
+void requirePassed(const CheckReport& check) {
+  if (!check.passed()) {
     throw Failure(ExitCode::kBound,
-                  fmt::format("verify: {}; nothing was written, use another preset or bound",
-                              violationText(report)));
+                  fmt::format("verify: {}; no archive was written, use another preset or bound",
+                              violationText(check)));
   }
-  return report;
+}
+
+/// What is known after a compression, for its report.
+report::Input reportInput(const Field& field,
+                          const Frame& frame,
+                          const Decoded& decoded,
+                          const CompressOptions& options) {
+  report::Input input;
+  input.original_name = field.name;
+  input.info = inspect(frame);
+  input.original = {field.type, input.info.dims, field.bytes};
+  input.decoded = decoded.values.bytes();
+  input.frame = frame.bytes();
+  input.check = decoded.check;
+  input.options = options;
+  input.decode = {.backend = options.backend, .threads = options.threads};
+  return input;
 }
 
 void report(const CompressJob& job,
@@ -209,6 +240,7 @@ void compressFile(const CompressJob& job, const std::string& input) {
   }
   const std::string output = outputPath(job.common, input, input + std::string(kArchiveSuffix));
   checkOutput(output, input, job.common.force);
+  const std::string page = reportPath(job.report, job.common, input);
   const Field field = readField(input, job.request);
   if (!job.common.quiet) {
     const bool has_config = !job.options.config_toml.empty();
@@ -226,11 +258,21 @@ void compressFile(const CompressJob& job, const std::string& input) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const FrameInfo info = inspect(frame);
   checkBoundKind(job, info);
-  std::optional<CheckReport> checked;
-  if (job.verify) {
-    checked = verifyFrame(job, field, frame, info);
+  std::optional<Decoded> decoded;
+  if (job.verify || !page.empty()) {
+    decoded = verifyFrame(job, field, frame, info);
   }
-  writeOutput(output, {}, frame.bytes());
+  if (!decoded || decoded->check.passed()) {
+    writeOutput(output, {}, frame.bytes());
+  }
+  if (!page.empty()) {
+    report::Input about = reportInput(field, frame, *decoded, options);
+    about.archive_name = output;
+    writeReport(page, job.report, std::move(about));
+  }
+  if (decoded) {
+    requirePassed(decoded->check);
+  }
   if (job.common.quiet) {
     return;
   }
@@ -238,9 +280,13 @@ void compressFile(const CompressJob& job, const std::string& input) {
   if (!field.has_shape && info.ndim > 1) {
     fmt::print(stderr, "  shape {} ({})\n", dimsText(info.dims), job.options.preset);
   }
-  if (checked) {
-    fmt::print(stderr, "  verified: all {} values meet {}, largest error {}\n", checked->n_values,
-               ruleText(checked->rule), checked->stats.max_error);
+  if (decoded) {
+    fmt::print(stderr, "  verified: all {} values meet {}, largest error {}\n",
+               decoded->check.n_values, ruleText(decoded->check.rule),
+               decoded->check.stats.max_error);
+  }
+  if (!page.empty()) {
+    fmt::print(stderr, "  report: {}\n", page);
   }
   for (const std::string& warning : warningsFor(field, info)) {
     printWarning(field.name, warning);
@@ -275,6 +321,8 @@ Command addCompress(CLI::App& root) {
       ->type_name("XxYxZ");
   app->add_flag("--verify", arguments->verify,
                 "decode and check every value before the file gets its name");
+  addReport(*app, arguments->report);
+  addSweep(*app, arguments->report);
   addQuietAndVerbose(*app, arguments->common);
   addRunning(*app, arguments->common);
   app->footer(kFooter);

@@ -9,6 +9,7 @@
 #include "json_report.h"
 #include "npy.h"
 #include "options.h"
+#include "report/hook.h"
 
 namespace fz::cli {
 
@@ -19,6 +20,7 @@ struct VerifyArguments {
   std::string archive;
   std::string original;
   std::string bound;
+  ReportOptions report;
   bool json = false;
 };
 
@@ -78,11 +80,13 @@ ExitCode runVerify(const VerifyArguments& arguments) {
   if (arguments.archive == kStandardStream && arguments.original == kStandardStream) {
     throw Failure(ExitCode::kUsage, "only one of the two can be standard input; name the other");
   }
+  const std::string page = reportPath(arguments.report, arguments.common, arguments.original);
   Array decoded;
   FrameInfo info;
+  std::vector<std::uint8_t> frame;
   const ExitCode read =
       forEachFile({arguments.archive}, Task::kDecode, [&](const std::string& path) {
-        const std::vector<std::uint8_t> frame = readBytes(path);
+        frame = readBytes(path);
         info = inspect(frame);
         decoded = decompress(ByteView(frame), options);
       });
@@ -101,6 +105,18 @@ ExitCode runVerify(const VerifyArguments& arguments) {
     fmt::print("{}", checkToJson(arguments.archive, arguments.original, report));
   } else if (!arguments.common.quiet) {
     printReport(report);
+  }
+  if (!page.empty()) {
+    report::Input input;
+    input.original_name = inputName(arguments.original);
+    input.archive_name = inputName(arguments.archive);
+    input.original = {info.type, info.dims, original};
+    input.decoded = decoded.bytes();
+    input.frame = frame;
+    input.info = info;
+    input.check = report;
+    input.decode = options;
+    writeReport(page, arguments.report, std::move(input));
   }
   if (!report.passed()) {
     throw Failure(ExitCode::kBound,
@@ -125,6 +141,8 @@ Command addVerify(CLI::App& root) {
                   "check abs:E, rel:E or range:E instead of the archive's own bound")
       ->type_name("KIND:E");
   app->add_flag("--json", arguments->json, "print the report for machines");
+  addReport(*app, arguments->report);
+  app->add_flag("-f,--force", arguments->common.force, "overwrite an existing page of --report");
   app->add_flag("-q,--quiet", arguments->common.quiet, "say nothing but errors");
   addRunning(*app, arguments->common);
   addLimits(*app, arguments->common);

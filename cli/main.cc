@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "fz/backend.h"
 #include "fzm_format.h"
+#include "report/hook.h"
 #include "suggest.h"
 
 namespace {
@@ -153,7 +154,9 @@ ExitCode run(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   ExitCode code = ExitCode::kUsage;
   try {
-    code = run(std::vector<std::string>(argv + 1, argv + argc));
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    fz::cli::setCommandLine(words);
+    code = run(words);
   } catch (...) {
     const Failure failure = fz::cli::currentFailure(fz::cli::Task::kEncode);
     fz::cli::printFailure("", failure.what());

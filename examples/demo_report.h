@@ -1,26 +1,30 @@
 #pragma once
 
-#include <cstddef>
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "fz/data_type.h"
+#include "report/report.h"
+
 namespace fz::demo {
 
-/// One preset's result.
-struct Row {
-  std::string preset;
-  double ratio = 0;
-  double bound = 0;
-  double max_error = 0;
-  double psnr = 0;
-  std::size_t n_violations = 0;
-  double compress_gbs = 0;
-  double decompress_gbs = 0;
+using Row = report::PresetResult;
+
+struct Field {
+  std::string name;
+  DataType type = DataType::FLOAT32;
+  std::array<std::size_t, 3> dims = {0, 1, 1};
+  std::vector<std::uint8_t> bytes;
 };
 
 std::string tableHead();
 std::string tableLine(const Row& row);
-/// A page that needs nothing but a browser: table and bars, light and dark.
-std::string htmlPage(const std::string& field, double bound, const std::vector<Row>& rows);
+/// The report of the preset with the best ratio, with all presets compared and a sweep of bounds.
+std::string htmlPage(const Field& field,
+                     double bound,
+                     std::size_t threads,
+                     const std::vector<Row>& rows);
 
 }  // namespace fz::demo

@@ -1,5 +1,6 @@
 #include "fz/host_api.h"
 
+#include "api/host_run.h"
 #include "core/require.h"
 #include "format/file_io.h"
 #include "format/frame_header.h"
@@ -97,9 +98,18 @@ double FrameInfo::ratio() const {
 
 Frame compress(DataType type, ByteView bytes, const CompressOptions& options) {
   Pipeline pipeline;
-  pipeline.setBackend(options.backend);
-  pipeline.setThreads(options.threads);
-  loadPipeline(pipeline, type, options);
+  return compressOn(pipeline, type, bytes, options);
+}
+
+Frame compressOn(Pipeline& pipeline,
+                 DataType type,
+                 ByteView bytes,
+                 const CompressOptions& options) {
+  if (!pipeline.isFinalized()) {
+    pipeline.setBackend(options.backend);
+    pipeline.setThreads(options.threads);
+    loadPipeline(pipeline, type, options);
+  }
 #if FZ_HAVE_CUDA
   if (pipeline.getBackend() == Backend::CUDA) {
     const DeviceCopy input(pipeline.getMemoryPool(), bytes);
@@ -125,12 +135,16 @@ Frame compress(std::span<const double> values, const CompressOptions& options) {
 }
 
 Array decompress(ByteView frame, const DecompressOptions& options) {
+  Pipeline pipeline;
+  return decompressOn(pipeline, frame, options);
+}
+
+Array decompressOn(Pipeline& pipeline, ByteView frame, const DecompressOptions& options) {
   const FrameInfo info = inspect(frame);
   FZ_REQUIRE(options.limits.max_output_bytes == 0 ||
                  info.original_bytes <= options.limits.max_output_bytes,
              ErrorCode::kLimit, "frame: decodes to {} bytes, the limit is {}", info.original_bytes,
              options.limits.max_output_bytes);
-  Pipeline pipeline;
   pipeline.setBackend(options.backend);
   pipeline.setThreads(options.threads);
   pipeline.setDecodeLimits(options.limits);

@@ -180,6 +180,41 @@ class Python(Hdf5Case):
         self.assertLessEqual(abs(float(text)), BOUND)
 
 
+TWO_LIBRARIES = """
+import sys
+import numpy as np
+import h5py._debian_h5py_serial as serial
+import h5py._debian_h5py_mpi as parallel
+
+plugin_dir, folder = sys.argv[1:]
+words = tuple(int(word) for word in "{words}".split(","))
+data = np.linspace(0, 1, 10000, dtype="f4")
+for turn in range(2):
+    for library, name in ((serial, "serial"), (parallel, "parallel")):
+        library.h5pl.prepend(plugin_dir.encode())
+        path = f"{{folder}}/{{name}}.h5"
+        with library.File(path, "w") as file:
+            file.create_dataset("d", data=data, chunks=(1000,), compression=62074, compression_opts=words)
+        with library.File(path) as file:
+            assert np.abs(file["d"][...] - data).max() <= 1e-3
+maps = open("/proc/self/maps").read()
+assert "libhdf5_serial" in maps and "libhdf5_openmpi" in maps
+"""
+
+
+class OneProcess(Hdf5Case):
+    @unittest.skipUnless(
+        all(importlib.util.find_spec(f"h5py._debian_h5py_{kind}") for kind in ("serial", "mpi"))
+        and importlib.util.find_spec("mpi4py"),
+        "not both a serial and a parallel h5py are installed",
+    )
+    def test_a_serial_and_a_parallel_hdf5_share_the_plugin(self):
+        words = ",".join(str(word) for word in fz_hdf5.cd_values("abs:1e-3", "pfpl"))
+        env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        program = TWO_LIBRARIES.format(words=words)
+        run(sys.executable, "-c", program, PLUGIN_DIR, self.folder, env=env)
+
+
 class Frames(Hdf5Case):
     def test_chunks_are_frames_that_the_command_line_decodes(self):
         for preset, bound in (("pfpl", "abs:1e-3"), ("lossless", None)):

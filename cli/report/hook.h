@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+
+#include "field_io.h"
+#include "options.h"
+#include "report/report.h"
+
+/// What the sub-commands need of reports.
+namespace CLI {
+class App;
+}
+
+namespace fz::cli {
+
+/// --report and --sweep as they were typed.
+struct ReportOptions {
+  std::string path;
+  std::string sweep;  ///< empty: none
+};
+
+void addReport(CLI::App& app, ReportOptions& options);
+void addSweep(CLI::App& app, ReportOptions& options);
+/// Refuses a sweep without a report, and one report for several files.
+void checkReport(const ReportOptions& options, const CommonOptions& common);
+
+/// The name of the page for this input, checked against existing files before the work begins.
+/// Empty when no report was asked for.
+std::string reportPath(const ReportOptions& options,
+                       const CommonOptions& common,
+                       const std::string& input);
+/// Makes the page and writes it; it is complete under its name or not there.
+void writeReport(const std::string& path, const ReportOptions& options, report::Input input);
+
+/// The words that the process was started with, for the page. Set once, by main.
+void setCommandLine(const std::vector<std::string>& words);
+
+}  // namespace fz::cli

@@ -1,0 +1,229 @@
+#include "report/stage_figures.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <string_view>
+#include <thread>
+
+#include "api/host_run.h"
+#include "format/frame_header.h"
+#include "fz/params.h"
+#include "report/part.h"
+
+namespace fz::report {
+
+namespace {
+
+/// Smaller fields run twice, and the second run counts: the first one pays for fresh memory.
+constexpr std::size_t kRunTwiceBytes = std::size_t{64} << 20;
+
+std::string typesText(const std::vector<DataType>& types) {
+  std::string text;
+  for (const DataType type : types) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", dataTypeToString(type));
+  }
+  return text;
+}
+
+/// Stages, who feeds whom, and what is stored: as the header says.
+void readGraph(const FrameHeader& header, const FrameInfo& info, StageFigures& figures) {
+  const auto producerOf = [&](std::uint16_t buffer) -> std::optional<std::size_t> {
+    for (std::size_t i = 0; i < header.stages.size(); ++i) {
+      const FZMStageInfo& stage = header.stages[i];
+      const auto end = stage.output_buffer_ids.begin() + stage.num_outputs;
+      if (std::find(stage.output_buffer_ids.begin(), end, buffer) != end) {
+        return i;
+      }
+    }
+    return std::nullopt;
+  };
+  for (std::size_t i = 0; i < header.stages.size(); ++i) {
+    StageRow row;
+    row.name = info.stages[i].name;
+    row.types = typesText(info.stages[i].types);
+    for (const auto& [key, value] : info.stages[i].params) {
+      row.settings.push_back(fmt::format("{} = {}", key, toTomlText(value)));
+    }
+    for (std::size_t port = 0; port < header.stages[i].num_inputs; ++port) {
+      // Stages stand in the order in which they run, so a source comes before.
+      if (const auto from = producerOf(header.stages[i].input_buffer_ids[port]);
+          from && *from < i) {
+        row.sources.push_back(*from);
+        row.level = std::max(row.level, figures.stages[*from].level + 1);
+      }
+    }
+    figures.stages.push_back(std::move(row));
+  }
+  for (const FZMBufferEntry& entry : header.buffers) {
+    const std::string_view name(entry.name.data(),
+                                std::find(entry.name.begin(), entry.name.end(), '\0'));
+    figures.segments.push_back(
+        {std::string(name), entry.data_size, producerOf(entry.dag_buffer_id).value_or(0)});
+  }
+}
+
+/// "A + B" becomes {A, B}.
+std::vector<std::string> partsOf(std::string_view name) {
+  constexpr std::string_view kBetween = " + ";
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at != std::string_view::npos;) {
+    const std::size_t next = name.find(kBetween, at);
+    parts.emplace_back(name.substr(at, next == std::string_view::npos ? next : next - at));
+    at = next == std::string_view::npos ? next : next + kBetween.size();
+  }
+  return parts;
+}
+
+/// Bytes between stages, from a decoding stage by stage: what the inverse of a stage gives is what
+/// the stage took.
+void takeDecodeRows(const std::vector<StageTimingResult>& rows, StageFigures& figures) {
+  std::vector<bool> is_used(rows.size(), false);
+  for (std::size_t i = figures.stages.size(); i-- > 0;) {
+    StageRow& stage = figures.stages[i];
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      if (!is_used[k] && rows[k].name == stage.name) {
+        is_used[k] = true;
+        stage.decompress_ms = static_cast<double>(rows[k].elapsed_ms);
+        stage.input_bytes = rows[k].output_bytes;
+        break;
+      }
+    }
+  }
+  for (std::size_t i = 0; i < figures.stages.size(); ++i) {
+    std::uint64_t n_bytes = 0;
+    bool is_known = true;
+    for (const SegmentRow& segment : figures.segments) {
+      n_bytes += segment.stage == i ? segment.n_bytes : 0;
+    }
+    for (const StageRow& reader : figures.stages) {
+      if (std::find(reader.sources.begin(), reader.sources.end(), i) != reader.sources.end()) {
+        is_known = is_known && reader.sources.size() == 1 && reader.input_bytes.has_value();
+        n_bytes += reader.input_bytes.value_or(0);
+      }
+    }
+    if (is_known) {
+      figures.stages[i].output_bytes = n_bytes;
+    }
+  }
+}
+
+/// Chains that a decoding ran as one pass; their names are those of stage types.
+void takeDecodeGroups(const std::vector<StageTimingResult>& passes, StageFigures& figures) {
+  std::vector<bool> is_used(figures.stages.size(), false);
+  for (const StageTimingResult& pass : passes) {
+    const std::vector<std::string> parts = partsOf(pass.name);
+    std::vector<std::size_t> group;
+    for (const std::string& part : parts) {
+      for (std::size_t i = 0; i < figures.stages.size(); ++i) {
+        if (!is_used[i] && figures.stages[i].name == part) {
+          is_used[i] = true;
+          group.push_back(i);
+          break;
+        }
+      }
+    }
+    if (group.size() > 1 && group.size() == parts.size()) {
+      figures.groups.push_back(std::move(group));
+    }
+  }
+}
+
+/// A pipeline's own names of its stages, as configurations give them, become those of the types.
+void nameByType(Pipeline& pipeline, PipelinePerfResult& perf) {
+  for (StageTimingResult& pass : perf.stages) {
+    std::string name;
+    for (const std::string& part : partsOf(pass.name)) {
+      const auto& order = pipeline.getDAG()->getOrder();
+      const auto found = std::find_if(order.begin(), order.end(),
+                                      [&](const DAGNode* node) { return node->name == part; });
+      name +=
+          (name.empty() ? "" : " + ") + (found != order.end() ? (*found)->stage->getName() : part);
+    }
+    pass.name = name;
+  }
+}
+
+/// Sets a pipeline up to be measured and runs it, twice where that is cheap.
+template <class F>
+void runMeasured(Pipeline& pipeline, const Input& input, bool staged, const F& run) {
+  if (staged) {
+    pipeline.setFusion(Fusion::Off);
+  }
+  pipeline.enableProfiling(true);
+  const int n_runs = input.original.bytes.size() <= kRunTwiceBytes ? 2 : 1;
+  for (int i = 0; i < n_runs; ++i) {
+    run();
+  }
+}
+
+PipelinePerfResult runForwards(const Input& input, bool staged, StageFigures& figures) {
+  Pipeline pipeline;
+  runMeasured(pipeline, input, staged, [&] {
+    compressOn(pipeline, input.original.type, input.original.bytes, *input.options);
+  });
+  if (!staged) {
+    for (const FusedGroup& group : pipeline.getDAG()->getGroups()) {
+      std::vector<std::size_t> stages;
+      for (const DAGNode* node : group.chain) {
+        stages.push_back(static_cast<std::size_t>(node->execution_order));
+      }
+      figures.groups.push_back(std::move(stages));
+    }
+  }
+  PipelinePerfResult perf = pipeline.getLastPerfResult();
+  nameByType(pipeline, perf);
+  return perf;
+}
+
+PipelinePerfResult runBackwards(const Input& input, bool staged, StageFigures& figures) {
+  Pipeline pipeline;
+  runMeasured(pipeline, input, staged, [&] { decompressOn(pipeline, input.frame, input.decode); });
+  figures.backend = backendName(pipeline.getBackend());
+  const std::size_t n_threads = pipeline.getThreads();
+  figures.threads = fmt::format(
+      "{}", n_threads == 0 ? std::max(1u, std::thread::hardware_concurrency()) : n_threads);
+  return pipeline.getLastPerfResult();
+}
+
+CallFigures callOf(const PipelinePerfResult& perf) {
+  return {static_cast<double>(perf.host_elapsed_ms), perf.stages};
+}
+
+}  // namespace
+
+StageFigures measureStages(const Input& whole) {
+  Input input = whole;
+  Frame part_frame;
+  // Stage by stage everything between stages is in memory, which a large field may not leave room
+  // for. Only whoever made the archive can make one of a part.
+  if (whole.options && whole.info.bound) {
+    input.original = middlePart(whole.original);
+  }
+  if (input.original.bytes.size() != whole.original.bytes.size()) {
+    input.options = optionsForPart(whole, input.original, whole.info.bound->requested);
+    part_frame = compress(input.original.type, input.original.bytes, *input.options);
+    input.frame = part_frame.bytes();
+    input.info = inspect(part_frame);
+  }
+  StageFigures figures;
+  figures.n_values = input.original.count();
+  figures.field_bytes = input.original.bytes.size();
+  figures.archive_bytes = input.frame.size();
+  readGraph(readHeader(input.frame, input.frame.size()), input.info, figures);
+  const PipelinePerfResult decoded = runBackwards(input, false, figures);
+  figures.decompress = callOf(decoded);
+  takeDecodeRows(runBackwards(input, true, figures).stages, figures);
+  if (!input.options) {
+    takeDecodeGroups(decoded.stages, figures);
+    return figures;
+  }
+  figures.compress = callOf(runForwards(input, false, figures));
+  const PipelinePerfResult staged = runForwards(input, true, figures);
+  for (std::size_t i = 0; i < staged.stages.size() && staged.stages.size() == figures.stages.size();
+       ++i) {
+    figures.stages[i].compress_ms = static_cast<double>(staged.stages[i].elapsed_ms);
+  }
+  return figures;
+}
+
+}  // namespace fz::report
