@@ -25,11 +25,10 @@ constexpr std::uint64_t kChunkBytesMax = 0xffffffffu;
 /// Ranks of a parallel program share the cores already, so one thread unless told otherwise.
 std::size_t threadsOfFilter() {
   const char* text = std::getenv("FZ_HDF5_THREADS");
-  if (text == nullptr) {
-    return 1;
-  }
-  const long n_threads = std::strtol(text, nullptr, 10);
-  return n_threads < 0 ? 1 : static_cast<std::size_t>(n_threads);
+  char* end = nullptr;
+  const long n_threads = text == nullptr ? 1 : std::strtol(text, &end, 10);
+  return n_threads < 0 || (text != nullptr && end == text) ? 1
+                                                           : static_cast<std::size_t>(n_threads);
 }
 
 /// Chunks are in host memory; a GPU is used where the user asks for it. The bytes are the same.

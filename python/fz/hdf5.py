@@ -18,7 +18,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FILTER_ID", "PluginError", "filter", "is_visible", "plugin_directory", "make_visible"]
+__all__ = [
+    "FILTER_ID", "PluginError", "cd_values", "filter", "is_visible", "make_visible",
+    "plugin_directory",
+]  # fmt: skip
 
 FILTER_ID = 62074
 STRICT = 1  # flag in the parameters of the filter
@@ -66,13 +69,14 @@ def make_visible() -> Path:
     parts = [part for part in os.environ.get("HDF5_PLUGIN_PATH", "").split(":") if part]
     if str(folder) not in parts:
         os.environ["HDF5_PLUGIN_PATH"] = ":".join([str(folder), *parts])
-        try:
-            import h5py
-        except ImportError:
-            return folder
-        known = {h5py.h5pl.get(i) for i in range(h5py.h5pl.size())}
-        if str(folder).encode() not in known:
-            h5py.h5pl.prepend(str(folder).encode())
+    try:
+        import h5py
+    except ImportError:
+        return folder
+    # Its HDF5 has read the variable already, maybe before it was set.
+    known = {h5py.h5pl.get(i) for i in range(h5py.h5pl.size())}
+    if str(folder).encode() not in known:
+        h5py.h5pl.prepend(str(folder).encode())
     return folder
 
 
@@ -99,7 +103,9 @@ def _load() -> ctypes.CDLL:
     return _plugin
 
 
-def cd_values(bound: str | None = None, preset: str = "pfpl", strict: bool = False) -> tuple[int, ...]:
+def cd_values(
+    bound: str | None = None, preset: str = "pfpl", strict: bool = False
+) -> tuple[int, ...]:
     """The parameters of the filter as HDF5 takes them, for h5repack, nccopy and other languages."""
     values = (ctypes.c_uint * MAX_WORDS)()
     message = ctypes.create_string_buffer(512)

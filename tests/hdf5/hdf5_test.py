@@ -176,8 +176,27 @@ class Python(Hdf5Case):
     def test_a_fresh_process_reads_with_the_plugin_path_alone(self):
         path = self.write(**fz_hdf5.filter("abs:1e-3"))
         env = dict(os.environ, HDF5_PLUGIN_PATH=PLUGIN_DIR)
-        text = run(sys.executable, "-c", f"import h5py; print(h5py.File('{path}')['d'][0, 0, 0])", env=env)
+        program = f"import h5py; print(h5py.File('{path}')['d'][0, 0, 0])"
+        text = run(sys.executable, "-c", program, env=env)
         self.assertLessEqual(abs(float(text)), BOUND)
+
+
+@needs("nm")
+class Plugin(unittest.TestCase):
+    def symbols(self, option):
+        lines = run("nm", "-D", option, Path(PLUGIN_DIR) / fz_hdf5.PLUGIN_FILE).splitlines()
+        return {line.split()[-1].split("@")[0] for line in lines}
+
+    def test_it_exports_three_functions(self):
+        names = {"H5PLget_plugin_type", "H5PLget_plugin_info", "fz_hdf5_cd_values_from_text"}
+        self.assertEqual(self.symbols("--defined-only"), names)
+
+    def test_it_links_no_hdf5_and_cannot_end_the_process(self):
+        needed = self.symbols("--undefined-only")
+        self.assertFalse([name for name in needed if name.startswith("H5")])
+        # The runtime of CUDA, where it is part of the plugin, is not ours to judge.
+        if b"cudart" not in (Path(PLUGIN_DIR) / fz_hdf5.PLUGIN_FILE).read_bytes():
+            self.assertFalse(needed & {"exit", "_exit", "abort", "printf", "puts", "signal"})
 
 
 TWO_LIBRARIES = """
@@ -194,7 +213,8 @@ for turn in range(2):
         library.h5pl.prepend(plugin_dir.encode())
         path = f"{{folder}}/{{name}}.h5"
         with library.File(path, "w") as file:
-            file.create_dataset("d", data=data, chunks=(1000,), compression=62074, compression_opts=words)
+            file.create_dataset("d", data=data, chunks=(1000,), compression=62074,
+                                compression_opts=words)
         with library.File(path) as file:
             assert np.abs(file["d"][...] - data).max() <= 1e-3
 maps = open("/proc/self/maps").read()
@@ -218,13 +238,14 @@ class OneProcess(Hdf5Case):
 class Frames(Hdf5Case):
     def test_chunks_are_frames_that_the_command_line_decodes(self):
         for preset, bound in (("pfpl", "abs:1e-3"), ("lossless", None)):
-            path = self.write(data=field((32, 32, 32)), chunks=(16, 32, 32), **fz_hdf5.filter(bound, preset))
+            data = field((32, 32, 32))
+            path = self.write(data=data, chunks=(16, 32, 32), **fz_hdf5.filter(bound, preset))
             with h5py.File(path) as file:
                 _, frame = file["d"].id.read_direct_chunk((16, 0, 0))
             (self.folder / "chunk.fzm").write_bytes(frame)
             run(FZ, "decompress", "-f", self.folder / "chunk.fzm", "-o", self.folder / "chunk.raw")
             values = np.fromfile(self.folder / "chunk.raw", "f4").reshape(16, 32, 32)
-            self.assertLessEqual(np.abs(values - field((32, 32, 32))[16:]).max(), BOUND if bound else 0)
+            self.assertLessEqual(np.abs(values - data[16:]).max(), BOUND if bound else 0)
             info = run(FZ, "info", self.folder / "chunk.fzm")
             self.assertIn("32 x 32 x 16", info)
 
