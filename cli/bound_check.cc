@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <limits>
 
+#include "progress.h"
 #include "shared/fp.h"
 
 namespace fz::cli {
@@ -49,12 +50,17 @@ void countKept(KeptCount& count, bool is_kept) {
 }
 
 template <class T>
-CheckReport check(const T* original, const T* decoded, std::size_t n, const BoundRule& rule) {
+CheckReport check(
+    const T* original, const T* decoded, std::size_t n, const BoundRule& rule, Progress* progress) {
+  constexpr std::size_t kPart = std::size_t{1} << 20;  // values between two looks at the progress
   CheckReport report;
   report.rule = rule;
   report.n_values = n;
   report.stats = calculateStatistics(original, decoded, n);
   for (std::size_t i = 0; i < n; ++i) {
+    if (progress != nullptr && i % kPart == 0) {
+      progress->add(std::min(kPart, n - i) * sizeof(T));
+    }
     const T x = original[i];
     const bool is_equal = fp::bits(x) == fp::bits(decoded[i]);
     if (std::isnan(x)) {
@@ -134,16 +140,17 @@ BoundRule ruleOfRequest(const BoundRequest& request, DataType type, ByteView ori
   return {BoundRule::Kind::kAbsolute, request.value};
 }
 
-CheckReport checkValues(DataType type, ByteView original, ByteView decoded, const BoundRule& rule) {
+CheckReport checkValues(
+    DataType type, ByteView original, ByteView decoded, const BoundRule& rule, Progress* progress) {
   if (type == DataType::FLOAT32) {
     return check(reinterpret_cast<const float*>(original.data()),
                  reinterpret_cast<const float*>(decoded.data()), original.size() / sizeof(float),
-                 rule);
+                 rule, progress);
   }
   if (type == DataType::FLOAT64) {
     return check(reinterpret_cast<const double*>(original.data()),
                  reinterpret_cast<const double*>(decoded.data()), original.size() / sizeof(double),
-                 rule);
+                 rule, progress);
   }
   return checkBytes(original, decoded);
 }

@@ -13,6 +13,8 @@
 
 namespace fz::cli {
 
+class Progress;
+
 /// The condition that every value has to meet.
 struct BoundRule {
   enum class Kind {
@@ -54,7 +56,12 @@ BoundRule ruleOfRequest(const BoundRequest& request, DataType type, ByteView ori
 
 /// Compares without any rounding. NaN and infinities must be equal bit for bit. Types other than
 /// f32 and f64 are compared as bytes. Precondition: equal lengths.
-CheckReport checkValues(DataType type, ByteView original, ByteView decoded, const BoundRule& rule);
+/// `progress` counts bytes; it may be null.
+CheckReport checkValues(DataType type,
+                        ByteView original,
+                        ByteView decoded,
+                        const BoundRule& rule,
+                        Progress* progress = nullptr);
 
 std::string ruleText(const BoundRule& rule);
 /// "violations 3, first at index 7: 1.5 became 2" - the reason in an error message.

@@ -12,6 +12,10 @@ class App;
 
 namespace fz::cli {
 
+/// The tool fz as a function: arguments without the name of the program, exit code. Failures are
+/// printed, none is thrown.
+int runTool(const std::vector<std::string>& words);
+
 /// A sub-command: its options, and what it does once they are parsed.
 struct Command {
   CLI::App* app = nullptr;
@@ -25,8 +29,11 @@ Command addDecompress(CLI::App& root);
 Command addTest(CLI::App& root);
 Command addInfo(CLI::App& root);
 Command addVerify(CLI::App& root);
+Command addBench(CLI::App& root);
+Command addConvert(CLI::App& root);
 Command addStages(CLI::App& root);
 Command addPresets(CLI::App& root);
+Command addGenerate(CLI::App& root);
 
 /// Runs `work` on every file; a failure is printed and the others go on. Gives the code of the
 /// first failure.

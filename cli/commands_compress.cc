@@ -8,10 +8,14 @@
 #include "commands.h"
 #include "field_io.h"
 #include "fz/host_api.h"
-#include "fz/presets.h"
+#include "hdf5_io.h"
+#include "memory_check.h"
 #include "options.h"
+#include "output_io.h"
+#include "pipeline_options.h"
+#include "progress.h"
 #include "report/hook.h"
-#include "suggest.h"
+#include "stage_spec.h"
 #include "warnings.h"
 
 namespace fz::cli {
@@ -27,17 +31,20 @@ constexpr const char* kFooter =
     "  range:E  |x - x'| <= E * (max - min) of the field\n"
     "NaN and infinities come back bit for bit.\n"
     "\n"
+    "Pipelines: a preset (-p), a file (-c), or one line (--stages): stages joined by '->', settings\n"
+    "in brackets as key=value, switches and choices by their word: quantizer(rel), huffman(fine).\n"
+    "Element types, element_width and bklen follow from the stages around; -v shows them.\n"
+    "\n"
     "Examples:\n"
     "  fz compress -b range:1e-4 -d 3600x1800 temperature.f32    writes temperature.f32.fzm\n"
     "  fz compress -p cusz -b abs:0.01 --verify wind.npy\n"
+    "  fz compress -b range:1e-3 climate.nc:/temperature\n"
+    "  fz compress --stages 'quantizer(linear)->lorenzo(block_size=32)->adaptive_bitpack' a.f32\n"
     "  generate | fz compress -t f64 -b rel:1e-3 - > field.fzm";
 
 struct CompressArguments {
   CommonOptions common;
-  std::string bound;
-  std::string preset;
-  std::string config;
-  std::vector<std::string> settings;
+  PipelineArguments pipeline;
   std::string type;
   std::string dims;
   ReportOptions report;
@@ -47,55 +54,18 @@ struct CompressArguments {
 /// The arguments after parsing, the same for every file.
 struct CompressJob {
   CommonOptions common;
-  CompressOptions options;
+  PipelineChoice pipeline;
   FieldRequest request;
-  std::optional<BoundRequest> bound;
   ReportOptions report;
   bool verify = false;
 };
-
-void readConfig(CompressOptions& options, const std::string& path) {
-  const std::vector<std::uint8_t> bytes = readBytes(path);
-  options.preset = path;
-  // The line break keeps an empty file from looking like no file.
-  options.config_toml = std::string(bytes.begin(), bytes.end()) + "\n";
-}
-
-void checkPreset(const std::string& name) {
-  if (findPreset(name) != nullptr) {
-    return;
-  }
-  std::vector<std::string> names;
-  for (const Preset& preset : allPresets()) {
-    names.emplace_back(preset.name);
-  }
-  const std::string hint = didYouMean(name, names);
-  throw Failure(ExitCode::kUsage, fmt::format("no preset '{}'{}", name,
-                                              hint.empty() ? "; 'fz presets' lists them" : hint));
-}
-
-void addSettings(CompressJob& job, const std::vector<std::string>& settings) {
-  for (const std::string& text : settings) {
-    const auto setting = parseSetting(text);
-    const std::string key = setting.first.substr(setting.first.rfind('.') + 1);
-    if (job.bound && (key == "error_bound" || key == "error_bound_mode")) {
-      throw Failure(ExitCode::kUsage,
-                    fmt::format("--set {} and -b both give the bound; leave one out", text));
-    }
-    job.options.params.push_back(setting);
-  }
-}
 
 CompressJob makeJob(const CompressArguments& arguments) {
   CompressJob job;
   job.common = arguments.common;
   job.common.files = filesOrStandardInput(arguments.common.files);
   job.verify = arguments.verify;
-  if (!arguments.bound.empty()) {
-    job.bound = parseBound(arguments.bound);
-    job.options.error_bound = job.bound->value;
-    job.options.mode = job.bound->mode;
-  }
+  job.pipeline = choosePipeline(arguments.pipeline);
   if (!arguments.type.empty()) {
     job.request.type = parseType(arguments.type);
   }
@@ -103,34 +73,10 @@ CompressJob makeJob(const CompressArguments& arguments) {
     job.request.dims = parseDims(arguments.dims);
   }
   checkCommon(arguments.common);
-  job.options.backend = parseBackend(arguments.common.backend);
-  job.options.threads = arguments.common.threads;
-  addSettings(job, arguments.settings);
   checkOutputCount(job.common);
   job.report = arguments.report;
   checkReport(job.report, job.common);
-  if (!arguments.config.empty() && !arguments.preset.empty()) {
-    throw Failure(ExitCode::kUsage, "-c and --preset both name a pipeline; leave one out");
-  }
-  if (!arguments.config.empty()) {
-    readConfig(job.options, arguments.config);
-  } else if (!arguments.preset.empty()) {
-    checkPreset(arguments.preset);
-    job.options.preset = arguments.preset;
-  }
   return job;
-}
-
-/// -b rel promises a bound for each value; a stage that takes REL of the largest value does less.
-void checkBoundKind(const CompressJob& job, const FrameInfo& info) {
-  if (job.bound && job.bound->mode == ErrorBoundMode::REL && info.bound &&
-      info.bound->absolute != 0.0) {
-    throw Failure(
-        ExitCode::kUsage,
-        fmt::format("-b rel bounds each value by its own size, but '{}' would bound all by {}, "
-                    "from the largest; use -p pfpl, or -b abs or -b range",
-                    job.options.preset, info.bound->absolute));
-  }
 }
 
 std::string boundText(const FrameInfo& info) {
@@ -148,7 +94,7 @@ std::string boundText(const FrameInfo& info) {
 /// What --verify holds an archive to: all that it promises, and no less than was asked for.
 BoundRule ruleToVerify(const CompressJob& job, const Field& field, const FrameInfo& info) {
   const std::optional<BoundRule> promised = ruleOfFrame(info);
-  if (!job.bound || (promised && promised->kind == BoundRule::Kind::kBits)) {
+  if (!job.pipeline.bound || (promised && promised->kind == BoundRule::Kind::kBits)) {
     if (!promised) {
       throw Failure(ExitCode::kUsage,
                     "verify: this pipeline promises no bound (linear_policy Wrap); give the one to "
@@ -156,10 +102,10 @@ BoundRule ruleToVerify(const CompressJob& job, const Field& field, const FrameIn
     }
     return *promised;
   }
-  BoundRule rule = ruleOfRequest(*job.bound, field.type, field.bytes);
+  BoundRule rule = ruleOfRequest(*job.pipeline.bound, field.type, field.bytes);
   if (promised) {
     // A range that was given (value_base) counts, not the one of these data.
-    const bool has_range = job.bound->mode == ErrorBoundMode::NOA;
+    const bool has_range = job.pipeline.bound->mode == ErrorBoundMode::NOA;
     rule.value = has_range ? promised->value : std::min(rule.value, promised->value);
   }
   return rule;
@@ -174,17 +120,21 @@ struct Decoded {
 Decoded verifyFrame(const CompressJob& job,
                     const Field& field,
                     const Frame& frame,
-                    const FrameInfo& info) {
-  Array decoded =
-      decompress(frame, {.backend = job.options.backend, .threads = job.options.threads});
+                    const FrameInfo& info,
+                    Progress& progress) {
+  progress.beginRun("decoding", field.bytes.size());
+  Array decoded = decompress(frame, {.backend = parseBackend(job.common.backend),
+                                     .threads = job.common.threads,
+                                     .progress = progress.pipeline()});
   if (decoded.bytes().size() != field.bytes.size()) {
     throw Failure(ExitCode::kBound,
                   fmt::format("verify: {} bytes decoded to {}; nothing was written, please report "
                               "this",
                               field.bytes.size(), decoded.bytes().size()));
   }
-  CheckReport check =
-      checkValues(field.type, field.bytes, decoded.bytes(), ruleToVerify(job, field, info));
+  progress.beginBytes("checking", field.bytes.size());
+  CheckReport check = checkValues(field.type, field.bytes, decoded.bytes(),
+                                  ruleToVerify(job, field, info), &progress);
   return {std::move(decoded), std::move(check)};
 }
 
@@ -213,6 +163,19 @@ report::Input reportInput(const Field& field,
   return input;
 }
 
+/// An archive is one frame, so the whole field passes the pipeline at once; what that takes is
+/// known before any of it is read.
+void checkMemoryFor(const CompressJob& job, const Field& field, const CompressOptions& options) {
+  std::uint64_t n_bytes = fz::estimateMemory(field.type, field.bytes.size(), options);
+  n_bytes += field.bytes.isMapped() ? 0 : field.bytes.size();
+  // A report needs the decoded values too, and about as much again for its figures.
+  const unsigned n_fields = !job.report.path.empty() ? 2 : job.verify ? 1 : 0;
+  n_bytes += n_fields * field.bytes.size();
+  checkMemory({n_bytes, fmt::format("compressing {} bytes with {}{}", field.bytes.size(),
+                                    job.pipeline.name, job.verify ? " and --verify" : "")},
+              job.common.limits.max_memory_bytes);
+}
+
 void report(const CompressJob& job,
             const std::string& input,
             const std::string& output,
@@ -228,8 +191,42 @@ void report(const CompressJob& job,
   for (const FrameStageInfo& stage : info.stages) {
     stages += fmt::format("{}{}", stages.empty() ? "" : ", ", stage.name);
   }
-  fmt::print(stderr, "  pipeline '{}': {}\n  {:.3f} s, {:.3f} GB/s\n", job.options.preset, stages,
+  fmt::print(stderr, "  pipeline '{}': {}\n  {:.3f} s, {:.3f} GB/s\n", job.pipeline.name, stages,
              seconds, static_cast<double>(info.original_bytes) / seconds * 1e-9);
+}
+
+/// What the archive of an input is called when nothing is said.
+std::string ownName(const std::string& input) {
+  const std::optional<Hdf5Name> dataset = hdf5Name(input);
+  return (dataset ? flatName(*dataset) : input) + std::string(kArchiveSuffix);
+}
+
+CompressOptions optionsFor(const CompressJob& job, const Field& field) {
+  CompressOptions options = compressOptions(job.pipeline, field.type);
+  options.backend = parseBackend(job.common.backend);
+  options.threads = job.common.threads;
+  options.max_memory_bytes = job.common.limits.max_memory_bytes;
+  options.dims = field.dims;
+  if (!field.has_shape && job.pipeline.has_config) {
+    options.dims = {0, 0, 0};  // as the configuration says
+  }
+  return options;
+}
+
+void sayField(const CompressJob& job, const Field& field) {
+  if (job.common.quiet) {
+    return;
+  }
+  fmt::print(stderr, "{}: {}\n", field.name,
+             describeField(field, job.pipeline.has_config ? job.pipeline.name : ""));
+  if (!field.note.empty()) {
+    fmt::print(stderr, "  {}\n", field.note);
+  }
+  if (job.common.verbose && !job.pipeline.stages.empty()) {
+    fmt::print(stderr, "  --stages builds:\n{}",
+               describeStages(buildStages(job.pipeline.stages, field.type),
+                              job.pipeline.bound.has_value()));
+  }
 }
 
 void compressFile(const CompressJob& job, const std::string& input) {
@@ -238,36 +235,40 @@ void compressFile(const CompressJob& job, const std::string& input) {
         ExitCode::kUsage,
         "its name says that it is an archive already; use -f to compress it all the same");
   }
-  const std::string output = outputPath(job.common, input, input + std::string(kArchiveSuffix));
+  const std::string output = outputPath(job.common, input, ownName(input));
   checkOutput(output, input, job.common.force);
   const std::string page = reportPath(job.report, job.common, input);
-  const Field field = readField(input, job.request);
-  if (!job.common.quiet) {
-    const bool has_config = !job.options.config_toml.empty();
-    fmt::print(stderr, "{}: {}\n", field.name,
-               describeField(field, has_config ? job.options.preset : ""));
+  if (const std::optional<Hdf5Name> dataset = hdf5Name(input)) {
+    checkMemory({hdf5DatasetBytes(*dataset), "holding the dataset"},
+                job.common.limits.max_memory_bytes);
   }
-  CompressOptions options = job.options;
-  options.dims = field.dims;
-  if (!field.has_shape && !options.config_toml.empty()) {
-    options.dims = {0, 0, 0};  // as the configuration says
-  }
+  Progress progress(progressMode(job.common), inputName(input));
+  const Field field = readField(input, job.request, &progress);
+  progress.pause();
+  sayField(job, field);
+  CompressOptions options = optionsFor(job, field);
+  checkMemoryFor(job, field, options);
+  options.progress = progress.pipeline();
+  progress.beginRun("compressing", field.bytes.size());
   const auto start = std::chrono::steady_clock::now();
   const Frame frame = compress(field.type, field.bytes, options);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const FrameInfo info = inspect(frame);
-  checkBoundKind(job, info);
+  checkBoundKind(job.pipeline, info);
   std::optional<Decoded> decoded;
   if (job.verify || !page.empty()) {
-    decoded = verifyFrame(job, field, frame, info);
+    decoded = verifyFrame(job, field, frame, info, progress);
   }
   if (!decoded || decoded->check.passed()) {
-    writeOutput(output, {}, frame.bytes());
+    progress.beginBytes("writing", frame.size());
+    writeOutput(output, {}, frame.bytes(), &progress);
   }
+  progress.end();
   if (!page.empty()) {
     report::Input about = reportInput(field, frame, *decoded, options);
     about.archive_name = output;
+    about.options->progress = nullptr;
     writeReport(page, job.report, std::move(about));
   }
   if (decoded) {
@@ -278,7 +279,7 @@ void compressFile(const CompressJob& job, const std::string& input) {
   }
   report(job, input, output, info, seconds);
   if (!field.has_shape && info.ndim > 1) {
-    fmt::print(stderr, "  shape {} ({})\n", dimsText(info.dims), job.options.preset);
+    fmt::print(stderr, "  shape {} ({})\n", dimsText(info.dims), job.pipeline.name);
   }
   if (decoded) {
     fmt::print(stderr, "  verified: all {} values meet {}, largest error {}\n",
@@ -299,21 +300,10 @@ Command addCompress(CLI::App& root) {
   auto arguments = std::make_shared<CompressArguments>();
   CLI::App* app = root.add_subcommand(
       "compress", "Compress arrays of f32 or f64: FILE becomes FILE.fzm and stays");
-  addFiles(*app, arguments->common, "raw little-endian fields or .npy files; - or none: stdin");
+  addFiles(*app, arguments->common,
+           "raw little-endian fields, .npy, or datasets as file.h5:/name; - or none: stdin");
   addOutput(*app, arguments->common, "result; a folder for several files, - for stdout");
-  app->add_option("-b,--bound", arguments->bound,
-                  "abs:E, rel:E or range:E, see below; without it the preset's own")
-      ->type_name("KIND:E");
-  app->add_option("-p,--preset", arguments->preset,
-                  fmt::format("see 'fz presets'; {} if neither -p nor -c is given",
-                              CompressOptions().preset))
-      ->type_name("NAME");
-  app->add_option("-c,--config", arguments->config, "a pipeline of your own instead of a preset")
-      ->type_name("TOML");
-  app->add_option("--set", arguments->settings,
-                  "a setting of a stage: stage.key=value; may be repeated, see 'fz stages'")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  addPipeline(*app, arguments->pipeline);
   app->add_option("-t,--type", arguments->type,
                   "f32 or f64; else by the name (.f32, .f64, .npy), else f32")
       ->type_name("TYPE");
@@ -325,6 +315,9 @@ Command addCompress(CLI::App& root) {
   addSweep(*app, arguments->report);
   addQuietAndVerbose(*app, arguments->common);
   addRunning(*app, arguments->common);
+  addProgress(*app, arguments->common);
+  addMemoryLimit(*app, arguments->common,
+                 "refuse work that needs more memory than this besides the mapped input");
   app->footer(kFooter);
   return {app,
           [arguments] {

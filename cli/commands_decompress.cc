@@ -7,6 +7,8 @@
 #include "fz/host_api.h"
 #include "npy.h"
 #include "options.h"
+#include "output_io.h"
+#include "progress.h"
 
 namespace fz::cli {
 
@@ -14,9 +16,11 @@ namespace {
 
 constexpr std::string_view kArchiveSuffix = ".fzm";
 
-DecompressOptions decodeOptions(const CommonOptions& common) {
-  return {
-      .limits = common.limits, .backend = parseBackend(common.backend), .threads = common.threads};
+DecompressOptions decodeOptions(const CommonOptions& common, Progress* progress) {
+  return {.limits = common.limits,
+          .backend = parseBackend(common.backend),
+          .threads = common.threads,
+          .progress = progress->pipeline()};
 }
 
 /// The name without .fzm; without -o there must be one.
@@ -34,30 +38,43 @@ std::string ownName(const CommonOptions& options, const std::string& input) {
   return input + ".out";
 }
 
+const char* checksumText(const FrameInfo& info) {
+  return info.has_checksums ? "match" : "absent (format 3.0)";
+}
+
 void decompressFile(const CommonOptions& options, const std::string& input) {
   const std::string output = outputPath(options, input, ownName(options, input));
   checkOutput(output, input, options.force);
-  const std::vector<std::uint8_t> frame = readBytes(input);
+  Progress progress(progressMode(options), inputName(input));
+  const InputBytes frame = readBytes(input, &progress);
   const FrameInfo info = inspect(frame);
   const std::string header =
       isNpyName(output) ? makeNpyHeader(info.type, info.dims, info.ndim) : std::string();
-  const Array array = decompress(ByteView(frame), decodeOptions(options));
-  writeOutput(output, header, array.bytes());
+  Result result(output, header);
+  progress.beginRun("decompressing", info.original_bytes);
+  const std::size_t n_bytes = decompressInto(
+      frame, [&](std::size_t n) { return result.provide(n); }, decodeOptions(options, &progress));
+  progress.beginBytes("writing", result.isMapped() ? 0 : n_bytes);
+  result.finish(&progress);
+  progress.end();
   if (!options.quiet) {
     fmt::print(stderr, "{} -> {}: {} {}, {} bytes{}\n", inputName(input),
                output == kStandardStream ? "standard output" : output, dataTypeToString(info.type),
-               dimsText(info.dims), array.bytes().size(), header.empty() ? "" : " as .npy");
+               dimsText(info.dims), n_bytes, header.empty() ? "" : " as .npy");
   }
   if (options.verbose) {
     fmt::print(stderr, "  ratio {:.2f}, {} stages, checksums {}\n", info.ratio(),
-               info.stages.size(), info.has_checksums ? "match" : "absent (format 3.0)");
+               info.stages.size(), checksumText(info));
   }
 }
 
 void testFile(const CommonOptions& options, const std::string& input) {
-  const std::vector<std::uint8_t> frame = readBytes(input);
+  Progress progress(progressMode(options), inputName(input));
+  const InputBytes frame = readBytes(input, &progress);
   const FrameInfo info = inspect(frame);
-  const Array array = decompress(ByteView(frame), decodeOptions(options));
+  progress.beginRun("testing", info.original_bytes);
+  const Array array = decompress(ByteView(frame), decodeOptions(options, &progress));
+  progress.end();
   if (array.bytes().size() != info.original_bytes) {
     throw Failure(ExitCode::kCorrupt,
                   fmt::format("decodes to {} bytes, its header says {}; restore the file",
@@ -69,8 +86,7 @@ void testFile(const CommonOptions& options, const std::string& input) {
   fmt::print("{}: ok\n", inputName(input));
   if (options.verbose) {
     fmt::print("  {} {}, {} bytes decoded, checksums {}\n", dataTypeToString(info.type),
-               dimsText(info.dims), array.bytes().size(),
-               info.has_checksums ? "match" : "absent (format 3.0)");
+               dimsText(info.dims), array.bytes().size(), checksumText(info));
   }
 }
 
@@ -84,6 +100,7 @@ Command addDecompress(CLI::App& root) {
   addOutput(*app, *options, "result; .npy by its name, a folder for several files, - for stdout");
   addQuietAndVerbose(*app, *options);
   addRunning(*app, *options);
+  addProgress(*app, *options);
   addLimits(*app, *options);
   app->footer(
       "The result is the plain little-endian array, or a .npy file if its name ends so.\n"
@@ -110,6 +127,7 @@ Command addTest(CLI::App& root) {
   addFiles(*app, *options, "archives; - or none: stdin");
   addQuietAndVerbose(*app, *options);
   addRunning(*app, *options);
+  addProgress(*app, *options);
   addLimits(*app, *options);
   app->footer(
       "Examples:\n"

@@ -11,6 +11,7 @@
 #include "json_report.h"
 #include "options.h"
 #include "preset_bounds.h"
+#include "stage_traits.h"
 #include "suggest.h"
 
 namespace fz::cli {
@@ -114,6 +115,12 @@ void printStage(const StageDescriptor& stage) {
                                           : fmt::format("{} ({}; in a file without them {})", types,
                                                         keys, joinTypes(defaultTypes(stage))));
   fmt::print("ports: {}\n", fmt::join(defaultPorts(stage), ", "));
+  const StageTraits traits = traitsOf(stage);
+  fmt::print("backends: {}\n", fmt::join(traits.backends, ", "));
+  const auto yesNo = [](bool is_so) { return is_so ? "yes" : "no"; };
+  fmt::print("graph-safe: compress {}, decompress {}\n", yesNo(traits.is_graph_safe_forward),
+             yesNo(traits.is_graph_safe_inverse));
+  fmt::print("fusable with these defaults: {} ({})\n", yesNo(traits.is_fusable), traits.part);
   const std::vector<Param>& rows = stage.params().rows();
   fmt::print("settings:{}\n", rows.empty() ? " none" : "");
   for (const Param& param : rows) {

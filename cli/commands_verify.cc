@@ -6,9 +6,11 @@
 #include "commands.h"
 #include "field_io.h"
 #include "fz/host_api.h"
+#include "hdf5_io.h"
 #include "json_report.h"
 #include "npy.h"
 #include "options.h"
+#include "progress.h"
 #include "report/hook.h"
 
 namespace fz::cli {
@@ -25,11 +27,11 @@ struct VerifyArguments {
 };
 
 /// The original's values; the archive knows their type.
-std::vector<std::uint8_t> readOriginal(const std::string& path, const FrameInfo& info) {
+InputBytes readOriginal(const std::string& path, const FrameInfo& info, Progress* progress) {
   const bool is_typed = isFloat(info.type);
-  std::vector<std::uint8_t> bytes;
-  if (isNpyName(path)) {
-    Field field = readField(path, {});
+  InputBytes bytes;
+  if (isNpyName(path) || hdf5Name(path)) {
+    Field field = readField(path, {}, progress);
     if (is_typed && field.type != info.type) {
       throw Failure(ExitCode::kBound,
                     fmt::format("{}: holds {}, the archive {}; is it the right original?", path,
@@ -37,7 +39,7 @@ std::vector<std::uint8_t> readOriginal(const std::string& path, const FrameInfo&
     }
     bytes = std::move(field.bytes);
   } else {
-    bytes = readBytes(path);
+    bytes = readBytes(path, progress);
   }
   if (bytes.size() != info.original_bytes) {
     throw Failure(ExitCode::kBound, fmt::format("{}: has {} bytes, the archive decodes to {}; is "
@@ -74,33 +76,39 @@ ExitCode runVerify(const VerifyArguments& arguments) {
   if (!arguments.bound.empty()) {
     request = parseBound(arguments.bound);
   }
+  checkCommon(arguments.common);
+  Progress progress(progressMode(arguments.common), arguments.archive);
   const DecompressOptions options{.limits = arguments.common.limits,
                                   .backend = parseBackend(arguments.common.backend),
-                                  .threads = arguments.common.threads};
+                                  .threads = arguments.common.threads,
+                                  .progress = progress.pipeline()};
   if (arguments.archive == kStandardStream && arguments.original == kStandardStream) {
     throw Failure(ExitCode::kUsage, "only one of the two can be standard input; name the other");
   }
   const std::string page = reportPath(arguments.report, arguments.common, arguments.original);
   Array decoded;
   FrameInfo info;
-  std::vector<std::uint8_t> frame;
+  InputBytes frame;
   const ExitCode read =
       forEachFile({arguments.archive}, Task::kDecode, [&](const std::string& path) {
-        frame = readBytes(path);
+        frame = readBytes(path, &progress);
         info = inspect(frame);
+        progress.beginRun("decoding", info.original_bytes);
         decoded = decompress(ByteView(frame), options);
       });
   if (read != ExitCode::kOk) {
     return read;
   }
-  const std::vector<std::uint8_t> original = readOriginal(arguments.original, info);
+  const InputBytes original = readOriginal(arguments.original, info, &progress);
   const std::optional<BoundRule> rule =
       request ? ruleOfRequest(*request, info.type, original) : ruleOfFrame(info);
   if (!rule) {
     throw Failure(ExitCode::kUsage, fmt::format("{}: the archive states no bound; give one with -b",
                                                 arguments.archive));
   }
-  const CheckReport report = checkValues(info.type, original, decoded.bytes(), *rule);
+  progress.beginBytes("checking", info.original_bytes);
+  const CheckReport report = checkValues(info.type, original, decoded.bytes(), *rule, &progress);
+  progress.end();
   if (arguments.json) {
     fmt::print("{}", checkToJson(arguments.archive, arguments.original, report));
   } else if (!arguments.common.quiet) {
@@ -134,7 +142,8 @@ Command addVerify(CLI::App& root) {
   CLI::App* app = root.add_subcommand(
       "verify", "Compare an archive with its original: exact errors, violations, PSNR");
   app->add_option("archive", arguments->archive, "the archive")->type_name("ARCHIVE")->required();
-  app->add_option("original", arguments->original, "raw or .npy; the archive knows the type")
+  app->add_option("original", arguments->original,
+                  "raw, .npy or file.h5:/name; the archive knows the type")
       ->type_name("ORIGINAL")
       ->required();
   app->add_option("-b,--bound", arguments->bound,
@@ -145,6 +154,7 @@ Command addVerify(CLI::App& root) {
   app->add_flag("-f,--force", arguments->common.force, "overwrite an existing page of --report");
   app->add_flag("-q,--quiet", arguments->common.quiet, "say nothing but errors");
   addRunning(*app, arguments->common);
+  addProgress(*app, arguments->common);
   addLimits(*app, arguments->common);
   app->footer(
       "Exit code 4 means that a value is outside the bound or the files do not belong together.\n"

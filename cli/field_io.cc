@@ -10,7 +10,9 @@
 
 #include "failure.h"
 #include "format/file_io.h"
+#include "hdf5_io.h"
 #include "npy.h"
+#include "progress.h"
 
 namespace fz::cli {
 
@@ -18,22 +20,32 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::vector<std::uint8_t> readStream(std::FILE* stream, const std::string& name) {
+/// To the end of a pipe or a device, as the bytes come.
+std::vector<std::uint8_t> readStream(int descriptor, const std::string& name, Progress* progress) {
   constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+  if (progress != nullptr) {
+    progress->beginBytes("reading", 0);
+  }
   std::vector<std::uint8_t> bytes;
   std::size_t n_read = 0;
   for (;;) {
     if (bytes.size() - n_read < kChunkBytes) {
       bytes.resize(std::max(bytes.size() * 2, n_read + kChunkBytes));
     }
-    const std::size_t n = std::fread(bytes.data() + n_read, 1, bytes.size() - n_read, stream);
-    n_read += n;
+    const ssize_t n = ::read(descriptor, bytes.data() + n_read, kChunkBytes);
+    if (n < 0 && errno == EINTR) {
+      continue;
+    }
+    if (n < 0) {
+      throw Failure(ExitCode::kIo, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
+    }
     if (n == 0) {
       break;
     }
-  }
-  if (std::ferror(stream) != 0) {
-    throw Failure(ExitCode::kIo, fmt::format("cannot read {}: {}", name, std::strerror(errno)));
+    n_read += static_cast<std::size_t>(n);
+    if (progress != nullptr) {
+      progress->add(static_cast<std::uint64_t>(n));
+    }
   }
   bytes.resize(n_read);
   return bytes;
@@ -49,23 +61,47 @@ std::string sizeAdvice(const Field& field, std::size_t n_wanted) {
   return "check -t and -d, and that the file is complete";
 }
 
-void readNpy(Field& field, const FieldRequest& request) {
-  const NpyHeader header = parseNpyHeader(field.bytes);
-  const std::array<std::size_t, 3> dims = dimsOfShape(header.shape);
-  if (request.type && *request.type != header.type) {
-    throw Failure(ExitCode::kUsage, fmt::format("-t {}, but the .npy file says {}; leave -t out",
-                                                shortName(*request.type), shortName(header.type)));
+/// Type and shape as a file states them; -t and -d may repeat them.
+void takeShape(Field& field,
+               const FieldRequest& request,
+               DataType type,
+               const std::vector<std::size_t>& shape,
+               const std::string& source) {
+  const std::array<std::size_t, 3> dims = dimsOfShape(shape);
+  if (request.type && *request.type != type) {
+    throw Failure(ExitCode::kUsage, fmt::format("-t {}, but the {} says {}; leave -t out",
+                                                shortName(*request.type), source, shortName(type)));
   }
   if (request.dims && *request.dims != dims) {
-    throw Failure(ExitCode::kUsage, fmt::format("-d {}, but the .npy file says {}; leave -d out",
-                                                dimsText(*request.dims), dimsText(dims)));
+    throw Failure(ExitCode::kUsage, fmt::format("-d {}, but the {} says {}; leave -d out",
+                                                dimsText(*request.dims), source, dimsText(dims)));
   }
-  field.type = header.type;
+  field.type = type;
   field.dims = dims;
   field.has_shape = true;
+}
+
+void readHdf5Field(Field& field,
+                   const FieldRequest& request,
+                   const Hdf5Name& name,
+                   Progress* progress) {
+  Hdf5Dataset dataset = readHdf5(name, progress);
+  takeShape(field, request, dataset.type, dataset.shape, "HDF5 dataset");
+  field.how = fmt::format("HDF5{}{}", dataset.is_swapped ? ", stored big-endian" : "",
+                          dataset.shape.size() > 3 ? ", slow axes folded into z" : "");
+  field.bytes = InputBytes(std::move(dataset.bytes));
+  if (dataset.fill_value) {
+    field.note = fmt::format("fill value {} ({}) in {} of {} values", *dataset.fill_value,
+                             dataset.fill_source, dataset.n_fill, field.valueCount());
+  }
+}
+
+void readNpy(Field& field, const FieldRequest& request) {
+  const NpyHeader header = parseNpyHeader(field.bytes);
+  takeShape(field, request, header.type, header.shape, ".npy file");
+  const std::array<std::size_t, 3>& dims = field.dims;
   field.how = header.shape.size() > 3 ? ".npy, slow axes folded into z" : ".npy";
-  field.bytes.erase(field.bytes.begin(),
-                    field.bytes.begin() + static_cast<std::ptrdiff_t>(header.n_header_bytes));
+  field.bytes.dropFront(header.n_header_bytes);
   const std::size_t value_bytes = getDataTypeSize(field.type);
   const std::size_t n_values = *countOf(dims);
   if (field.bytes.size() / value_bytes != n_values || field.bytes.size() % value_bytes != 0) {
@@ -107,16 +143,6 @@ bool isStandard(std::string_view path) {
   return path == kStandardStream;
 }
 
-void writeAll(std::FILE* stream, const std::string& name, std::string_view header, ByteView bytes) {
-  const bool done = std::fwrite(header.data(), 1, header.size(), stream) == header.size() &&
-                    std::fwrite(bytes.data(), 1, bytes.size(), stream) == bytes.size() &&
-                    std::fflush(stream) == 0;
-  if (!done) {
-    throw Failure(ExitCode::kIo, fmt::format("cannot write {}: {}; check the free space", name,
-                                             std::strerror(errno)));
-  }
-}
-
 }  // namespace
 
 std::optional<DataType> typeFromName(std::string_view path) {
@@ -133,13 +159,13 @@ std::string_view shortName(DataType type) {
   return type == DataType::FLOAT64 ? "f64" : "f32";
 }
 
-std::vector<std::uint8_t> readBytes(const std::string& path) {
+InputBytes readBytes(const std::string& path, Progress* progress) {
   if (isStandard(path)) {
     if (::isatty(STDIN_FILENO) != 0) {
       throw Failure(ExitCode::kUsage,
                     "standard input is a terminal; name a file or redirect one with '<'");
     }
-    return readStream(stdin, inputName(path));
+    return InputBytes(readStream(STDIN_FILENO, inputName(path), progress));
   }
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
@@ -147,7 +173,7 @@ std::vector<std::uint8_t> readBytes(const std::string& path) {
     throw Failure(ExitCode::kIo, fmt::format("'{}' is a folder; name a file in it", path));
   }
   if (!fs::exists(status) || fs::is_regular_file(status)) {
-    return reading([&] { return readFile(path); });
+    return reading([&] { return InputBytes::map(path); });
   }
   std::FILE* stream = std::fopen(path.c_str(), "rb");
   if (stream == nullptr) {
@@ -155,13 +181,22 @@ std::vector<std::uint8_t> readBytes(const std::string& path) {
                                              std::strerror(errno)));
   }
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> closer(stream, &std::fclose);
-  return readStream(stream, path);
+  return InputBytes(readStream(::fileno(stream), path, progress));
 }
 
-Field readField(const std::string& path, const FieldRequest& request) {
+Field readField(const std::string& path, const FieldRequest& request, Progress* progress) {
   Field field;
   field.name = inputName(path);
-  field.bytes = readBytes(path);
+  if (const std::optional<Hdf5Name> name = hdf5Name(path)) {
+    readHdf5Field(field, request, *name, progress);
+    return field;
+  }
+  field.bytes = readBytes(path, progress);
+  if (hasHdf5Signature(field.bytes) && !request.type) {
+    throw Failure(ExitCode::kUsage,
+                  fmt::format("it is an HDF5 file; name a dataset in it, as in '{}:/NAME'{}", path,
+                              hdf5Advice(path)));
+  }
   // A name can be trusted; on a pipe only the content tells.
   const bool is_npy = isNpyName(path) || (isStandard(path) && hasNpyMagic(field.bytes));
   if (is_npy) {
@@ -197,97 +232,6 @@ std::string describeField(const Field& field, const std::string& config) {
 
 std::string inputName(const std::string& path) {
   return isStandard(path) ? "standard input" : path;
-}
-
-std::string outputPath(const CommonOptions& options,
-                       const std::string& input,
-                       const std::string& own_name) {
-  if (options.output.empty()) {
-    return isStandard(input) ? std::string(kStandardStream) : own_name;
-  }
-  std::error_code ignored;
-  if (isStandard(options.output) || !fs::is_directory(options.output, ignored)) {
-    return options.output;
-  }
-  if (isStandard(input)) {
-    throw Failure(ExitCode::kUsage,
-                  fmt::format("-o {} is a folder, and standard input has no name to use in it; "
-                              "name a file",
-                              options.output));
-  }
-  return (fs::path(options.output) / fs::path(own_name).filename()).string();
-}
-
-void checkOutputCount(const CommonOptions& options) {
-  std::error_code ignored;
-  if (options.files.size() <= 1 || (!options.output.empty() && !isStandard(options.output) &&
-                                    fs::is_directory(options.output, ignored))) {
-    return;
-  }
-  if (!options.output.empty()) {
-    throw Failure(ExitCode::kUsage,
-                  fmt::format("-o {} is one place for {} inputs; leave -o out or name a folder",
-                              options.output, options.files.size()));
-  }
-  for (const std::string& file : options.files) {
-    if (isStandard(file)) {
-      throw Failure(ExitCode::kUsage, "'-' must be the only input; run fz once for each");
-    }
-  }
-}
-
-void checkOutput(const std::string& output, const std::string& input, bool force) {
-  if (isStandard(output)) {
-    if (::isatty(STDOUT_FILENO) != 0) {
-      throw Failure(ExitCode::kUsage,
-                    "not writing binary data to a terminal; redirect with '>' or use -o FILE");
-    }
-    return;
-  }
-  std::error_code ignored;
-  const fs::file_status status = fs::status(output, ignored);
-  if (fs::is_directory(status)) {
-    throw Failure(ExitCode::kIo, fmt::format("'{}' is a folder; choose another -o", output));
-  }
-  if (!isStandard(input) && fs::equivalent(output, input, ignored)) {
-    throw Failure(ExitCode::kUsage,
-                  fmt::format("'{}' is the input itself; choose another -o", output));
-  }
-  if (fs::is_regular_file(status) && !force) {
-    throw Failure(ExitCode::kIo, fmt::format("'{}' exists; use -f to overwrite it", output));
-  }
-}
-
-void writeOutput(const std::string& output, std::string_view header, ByteView bytes) {
-  if (isStandard(output)) {
-    writeAll(stdout, "standard output", header, bytes);
-    return;
-  }
-  std::error_code ignored;
-  const fs::file_status status = fs::status(output, ignored);
-  if (fs::exists(status) && !fs::is_regular_file(status)) {
-    // A device or a pipe must not be replaced by a file.
-    std::FILE* stream = std::fopen(output.c_str(), "wb");
-    if (stream == nullptr) {
-      throw Failure(ExitCode::kIo, fmt::format("cannot open '{}': {}; check the permissions",
-                                               output, std::strerror(errno)));
-    }
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> closer(stream, &std::fclose);
-    writeAll(stream, fmt::format("'{}'", output), header, bytes);
-    return;
-  }
-  // Through a link to the file behind it, so that the link stays one.
-  const fs::path real = fs::is_symlink(fs::symlink_status(output, ignored))
-                            ? fs::weakly_canonical(output, ignored)
-                            : fs::path(output);
-  const std::string path = real.empty() ? output : real.string();
-  if (header.empty()) {
-    writeFileAtomically(path, bytes);
-    return;
-  }
-  std::vector<std::uint8_t> whole(header.begin(), header.end());
-  whole.insert(whole.end(), bytes.begin(), bytes.end());
-  writeFileAtomically(path, whole);
 }
 
 }  // namespace fz::cli

@@ -10,14 +10,17 @@
 
 #include "fz/data_type.h"
 #include "fz/span.h"
+#include "input_bytes.h"
 #include "options.h"
 
 namespace fz::cli {
 
+class Progress;
+
 /// The name that means standard input or output.
 inline constexpr std::string_view kStandardStream = "-";
 
-/// What the command line says about a raw field; a .npy file says it itself.
+/// What the command line says about a raw field; .npy and HDF5 files say it themselves.
 struct FieldRequest {
   std::optional<DataType> type;
   std::optional<std::array<std::size_t, 3>> dims;
@@ -30,7 +33,8 @@ struct Field {
   std::array<std::size_t, 3> dims = {0, 1, 1};  ///< x first
   bool has_shape = false;                       ///< dims were given, not assumed
   std::string how;                              ///< where type and shape come from
-  std::vector<std::uint8_t> bytes;
+  std::string note;                             ///< what else its file says; may be empty
+  InputBytes bytes;
 
   std::size_t valueCount() const { return bytes.size() / getDataTypeSize(type); }
 };
@@ -40,11 +44,12 @@ std::optional<DataType> typeFromName(std::string_view path);
 /// "f32" or "f64".
 std::string_view shortName(DataType type);
 
-/// All bytes of a file, a pipe or, for "-", standard input. Throws Failure or Error(kIo).
-std::vector<std::uint8_t> readBytes(const std::string& path);
+/// All bytes of a file (as memory, without reading it yet), a pipe or, for "-", standard input.
+/// Throws Failure or Error(kIo).
+InputBytes readBytes(const std::string& path, Progress* progress = nullptr);
 
 /// Reads and checks the size against type and dims. Throws Failure, Error(kIo).
-Field readField(const std::string& path, const FieldRequest& request);
+Field readField(const std::string& path, const FieldRequest& request, Progress* progress = nullptr);
 /// One line that reads the interpretation back: type, axes, counts. `config` is the file that has
 /// the shape when the field has none; it may be empty.
 std::string describeField(const Field& field, const std::string& config);
@@ -53,18 +58,5 @@ std::string dimsText(const std::array<std::size_t, 3>& dims);
 
 /// Name for messages: "standard input" for "-".
 std::string inputName(const std::string& path);
-
-/// Where -o, or the lack of it, sends the result for `input`. `own_name` is the name that the
-/// result has when nothing is said.
-std::string outputPath(const CommonOptions& options,
-                       const std::string& input,
-                       const std::string& own_name);
-/// Refuses several inputs for one -o file or for standard output.
-void checkOutputCount(const CommonOptions& options);
-/// Refuses terminals, folders, existing files without -f, and the input itself.
-void checkOutput(const std::string& output, const std::string& input, bool force);
-/// To standard output for "-"; else the file is complete under its name, or unchanged. The parts
-/// follow each other. Throws Failure(kIo), Error(kIo).
-void writeOutput(const std::string& output, std::string_view header, ByteView bytes);
 
 }  // namespace fz::cli

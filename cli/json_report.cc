@@ -5,6 +5,7 @@
 
 #include "options.h"
 #include "preset_bounds.h"
+#include "stage_traits.h"
 
 namespace fz::cli {
 
@@ -144,6 +145,12 @@ std::string stagesToJson(std::span<const StageDescriptor* const> stages) {
                  {"default_types", typesJson(defaultTypes(*stage))},
                  {"ports", defaultPorts(*stage)},
                  {"params", Json::array()}};
+    const StageTraits traits = traitsOf(*stage);
+    json["backends"] = traits.backends;
+    json["graph_safe"] = {{"compress", traits.is_graph_safe_forward},
+                          {"decompress", traits.is_graph_safe_inverse}};
+    json["fusable"] = traits.is_fusable;
+    json["fusion_part"] = traits.part;
     for (const std::string_view alias : stage->aliases) {
       json["aliases"].push_back(textJson(alias));
     }

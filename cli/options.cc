@@ -58,13 +58,23 @@ void addRunning(CLI::App& app, CommonOptions& options) {
       ->capture_default_str();
 }
 
+void addProgress(CLI::App& app, CommonOptions& options) {
+  app.add_option("--progress", options.progress,
+                 "a progress line: auto (long work on a terminal), always or never")
+      ->type_name("WHEN")
+      ->capture_default_str();
+}
+
 void addLimits(CLI::App& app, CommonOptions& options) {
   app.add_option("--max-output", options.limits.max_output_bytes,
                  "refuse archives that decode to more bytes (as in 500M or 4G)")
       ->transform(CLI::AsSizeValue(false).description(""))
       ->type_name("BYTES");
-  app.add_option("--max-memory", options.limits.max_memory_bytes,
-                 "refuse archives that need more working memory than this")
+  addMemoryLimit(app, options, "refuse archives that need more working memory than this");
+}
+
+void addMemoryLimit(CLI::App& app, CommonOptions& options, const char* help) {
+  app.add_option("--max-memory", options.limits.max_memory_bytes, help)
       ->transform(CLI::AsSizeValue(false).description(""))
       ->type_name("BYTES");
 }
@@ -74,6 +84,7 @@ void checkCommon(const CommonOptions& options) {
     failUsage("-q and -v contradict each other; leave one out");
   }
   parseBackend(options.backend);
+  parseProgress(options.progress);
 }
 
 std::string_view boundModeOption(ErrorBoundMode mode) {
@@ -164,6 +175,25 @@ Backend parseBackend(std::string_view text) {
   }
   failUsage(fmt::format("--backend '{}': there are auto, cpu and cuda{}", text,
                         didYouMean(text, {"auto", "cpu", "cuda"})));
+}
+
+ProgressMode parseProgress(std::string_view text) {
+  if (text == "auto") {
+    return ProgressMode::kAuto;
+  }
+  if (text == "always") {
+    return ProgressMode::kAlways;
+  }
+  if (text == "never") {
+    return ProgressMode::kNever;
+  }
+  failUsage(fmt::format("--progress '{}': there are auto, always and never{}", text,
+                        didYouMean(text, {"auto", "always", "never"})));
+}
+
+ProgressMode progressMode(const CommonOptions& options) {
+  const ProgressMode mode = parseProgress(options.progress);
+  return options.quiet && mode == ProgressMode::kAuto ? ProgressMode::kNever : mode;
 }
 
 std::pair<std::string, std::string> parseSetting(std::string_view text) {

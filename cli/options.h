@@ -12,6 +12,7 @@
 #include "fz/bound.h"
 #include "fz/data_type.h"
 #include "fz/limits.h"
+#include "progress.h"
 
 namespace CLI {
 class App;
@@ -28,6 +29,7 @@ struct CommonOptions {
   bool verbose = false;
   std::size_t threads = 0;
   std::string backend = "auto";
+  std::string progress = "auto";
   DecodeLimits limits;
 };
 
@@ -35,8 +37,12 @@ void addFiles(CLI::App& app, CommonOptions& options, const char* help);
 void addOutput(CLI::App& app, CommonOptions& options, const char* help);
 void addQuietAndVerbose(CLI::App& app, CommonOptions& options);
 void addRunning(CLI::App& app, CommonOptions& options);
+/// --progress.
+void addProgress(CLI::App& app, CommonOptions& options);
 /// What decoding may cost.
 void addLimits(CLI::App& app, CommonOptions& options);
+/// --max-memory alone.
+void addMemoryLimit(CLI::App& app, CommonOptions& options, const char* help);
 /// Throws Failure(kUsage) for options that contradict each other and for an unknown backend.
 void checkCommon(const CommonOptions& options);
 
@@ -57,6 +63,9 @@ std::array<std::size_t, 3> parseDims(std::string_view text);
 /// f32 or f64, also by their long names.
 DataType parseType(std::string_view text);
 Backend parseBackend(std::string_view text);
+ProgressMode parseProgress(std::string_view text);
+/// What --progress asks for; nothing with -q unless it was asked for.
+ProgressMode progressMode(const CommonOptions& options);
 /// "stage.key=value" or "key=value".
 std::pair<std::string, std::string> parseSetting(std::string_view text);
 

@@ -52,7 +52,8 @@ std::string closest(std::string_view word, const std::vector<std::string>& candi
     }
     const bool is_prefix = wanted.size() >= 2 && name.starts_with(wanted);
     const std::size_t distance = is_prefix ? 1 : editDistance(wanted, name);
-    if (distance < best_distance) {
+    const bool is_shorter = distance == best_distance && name.size() < bare(best).size();
+    if (distance < best_distance || is_shorter) {
       best_distance = distance;
       best = candidate;
     }

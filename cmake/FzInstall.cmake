@@ -29,6 +29,12 @@ if(library_type STREQUAL "STATIC_LIBRARY")
   set(FZ_IS_STATIC ON)
 endif()
 
+# What the static library of the command line tools needs besides.
+set(FZ_CLI_MODULES "")
+if(hdf5_FOUND)
+  set(FZ_CLI_MODULES hdf5)
+endif()
+
 foreach(package fz FZGPUModules)
   set(version ${PROJECT_VERSION})
   if(package STREQUAL "FZGPUModules")

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "failure.h"
+#include "output_io.h"
 
 namespace fz::cli {
 

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +21,9 @@
 /// Arrays in host memory in, owned frames and arrays out: no raw ownership, any backend.
 namespace fz {
 
+class Pipeline;
+struct RunProgress;
+
 struct CompressOptions {
   /// Name of a shipped preset, or with config_toml a name for messages.
   std::string preset = "pfpl";
@@ -33,19 +38,28 @@ struct CompressOptions {
   std::vector<std::pair<std::string, std::string>> params = {};
   Backend backend = Backend::Auto;
   std::size_t threads = 0;  ///< 0: all
+  /// As Pipeline::setMemoryLimit.
+  std::size_t max_memory_bytes = 0;
+  /// As Pipeline::setProgress.
+  RunProgress* progress = nullptr;
 };
 
 struct DecompressOptions {
   DecodeLimits limits = {};
   Backend backend = Backend::Auto;
   std::size_t threads = 0;
+  /// As Pipeline::setProgress.
+  RunProgress* progress = nullptr;
 };
 
-/// A frame that owns its bytes.
+/// A frame that owns its bytes; copies share them.
 class Frame {
  public:
   Frame() = default;
-  explicit Frame(std::vector<std::uint8_t> bytes) : bytes_(std::move(bytes)) {}
+  explicit Frame(std::vector<std::uint8_t> bytes);
+  /// Bytes in the memory of `owner`, which lives as long as the frame and its copies.
+  Frame(std::shared_ptr<const void> owner, ByteView bytes)
+      : owner_(std::move(owner)), bytes_(bytes) {}
 
   ByteView bytes() const { return bytes_; }
   std::size_t size() const { return bytes_.size(); }
@@ -54,15 +68,21 @@ class Frame {
   static Frame readFromFile(const std::string& path);
 
  private:
-  std::vector<std::uint8_t> bytes_;
+  std::shared_ptr<const void> owner_;
+  ByteView bytes_;
 };
 
-/// A decoded array that owns its values.
+/// A decoded array that owns its values; copies share them.
 class Array {
  public:
   Array() = default;
-  Array(DataType type, std::array<std::size_t, 3> dims, std::vector<std::uint8_t> bytes)
-      : type_(type), dims_(dims), bytes_(std::move(bytes)) {}
+  Array(DataType type, std::array<std::size_t, 3> dims, std::vector<std::uint8_t> bytes);
+  /// Values in the memory of `owner`, which lives as long as the array and its copies.
+  Array(DataType type,
+        std::array<std::size_t, 3> dims,
+        std::shared_ptr<const void> owner,
+        ByteView bytes)
+      : type_(type), dims_(dims), owner_(std::move(owner)), bytes_(bytes) {}
 
   DataType type() const { return type_; }
   std::array<std::size_t, 3> dims() const { return dims_; }
@@ -79,7 +99,8 @@ class Array {
 
   DataType type_ = DataType::UNKNOWN;
   std::array<std::size_t, 3> dims_ = {0, 1, 1};
-  std::vector<std::uint8_t> bytes_;
+  std::shared_ptr<const void> owner_;
+  ByteView bytes_;
 };
 
 /// One stored segment.
@@ -130,11 +151,24 @@ Frame compress(std::span<const double> values, const CompressOptions& options = 
 /// The same for raw bytes of a given type.
 Frame compress(DataType type, ByteView bytes, const CompressOptions& options = {});
 
+/// Builds in a new pipeline what compress() with these options runs, for callers who want to keep
+/// it. Throws as compress() does.
+void configure(Pipeline& pipeline, DataType type, const CompressOptions& options);
+
+/// Memory that compress() of that many bytes is expected to take besides its input, without looking
+/// at data; see Pipeline::estimateMemory. Throws as compress() does for wrong options.
+std::size_t estimateMemory(DataType type, std::size_t n_bytes, const CompressOptions& options = {});
+
 /// Decodes any frame. Untrusted input: Error(kCorrupt) or a correct result.
 Array decompress(ByteView frame, const DecompressOptions& options = {});
 inline Array decompress(const Frame& frame, const DecompressOptions& options = {}) {
   return decompress(frame.bytes(), options);
 }
+
+/// Decodes into memory that `provide` gives, see Pipeline::decompressFrame; returns the length.
+std::size_t decompressInto(ByteView frame,
+                           const std::function<void*(std::size_t n_bytes)>& provide,
+                           const DecompressOptions& options = {});
 
 /// Checks the header and describes the frame; the payload is not decoded.
 FrameInfo inspect(ByteView frame);

@@ -24,6 +24,8 @@
 
 namespace fz {
 
+struct RunProgress;
+
 /// A frame in memory that somebody else owns.
 struct CompressedView {
   const void* data = nullptr;
@@ -103,6 +105,14 @@ class Pipeline {
   /// frees it with std::free (CPU) or cudaFree (CUDA). Any time.
   void setPoolManagedDecompOutput(bool on);
   bool isPoolManagedDecompOutput() const;
+  /// Memory that compress() may take besides its input: buffers between the stages, what the stages
+  /// keep for their own work, and the frame. More throws Error(kLimit) before it is taken. CPU
+  /// only; 0: no limit. Any time.
+  void setMemoryLimit(std::size_t n_bytes);
+  std::size_t getMemoryLimit() const;
+  /// Where compress() and decompress() count what they have done; null: nowhere. It must outlive
+  /// the calls. Any time.
+  void setProgress(RunProgress* progress);
   void setDecodeLimits(const DecodeLimits& limits);
   DecodeLimits getDecodeLimits() const;
   void enableProfiling(bool on);
@@ -206,6 +216,15 @@ class Pipeline {
   /// for decompress(..., void**, ...).
   void decompressFrame(ByteView frame, void** d_out, std::size_t* out_bytes);
 
+  /// The same into host memory of the caller, on either backend. `provide` is asked for as many
+  /// bytes as the frame has been found to need, perhaps again for more; what an earlier call gave
+  /// is not used any more then. Returns the original length.
+  std::size_t decompressFrame(ByteView frame,
+                              const std::function<void*(std::size_t n_bytes)>& provide);
+
+  /// Memory that compress() of an input of this length is expected to take besides the input. Data
+  /// with more outliers than the settings foresee take more, most data less.
+  std::size_t estimateMemory(std::size_t n_bytes) const;
   /// Bytes that no input of this length can exceed when compressed.
   std::size_t getMaxCompressedSize(std::size_t n_bytes) const;
   /// Bytes of the last compress() input; 0 before the first.

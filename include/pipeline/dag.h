@@ -19,6 +19,7 @@ namespace fz {
 class MemoryPool;
 class Stage;
 struct ExecContext;
+struct RunProgress;
 namespace cuda {
 struct GroupKernel;
 class RunBlock;
@@ -223,6 +224,8 @@ class CompressionDAG {
 
   /// Threads and backend for the stages; must outlive the graph's runs.
   void setExecContext(const ExecContext* context) { exec_context_ = context; }
+  /// Counts stages as they are done; null: nobody looks. Must outlive the graph's runs.
+  void setProgress(RunProgress* progress) { progress_ = progress; }
 
  private:
   struct Region {
@@ -300,6 +303,7 @@ class CompressionDAG {
   SizeWork size_work_;
   std::function<void*(int, std::size_t)> grow_external_;
   const ExecContext* exec_context_ = nullptr;
+  RunProgress* progress_ = nullptr;
   std::function<void(cudaStream_t)> before_stages_;
   std::function<void()> before_output_;
   std::shared_ptr<CudaState> cuda_;  // shared only because the type is hidden here

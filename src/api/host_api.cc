@@ -1,5 +1,7 @@
 #include "fz/host_api.h"
 
+#include <cstdlib>
+
 #include "api/host_run.h"
 #include "core/require.h"
 #include "format/file_io.h"
@@ -12,6 +14,7 @@
 #if FZ_HAVE_CUDA
 #include <cuda_runtime_api.h>
 
+#include "backends/cuda/cuda_memory.h"
 #include "cuda_check.h"
 #endif
 
@@ -51,6 +54,17 @@ void loadPipeline(Pipeline& pipeline, DataType type, const CompressOptions& opti
   pipeline.loadConfigText(std::string(preset->toml), options.preset, overrides);
 }
 
+void setUp(Pipeline& pipeline, const FrameInfo& info, const DecompressOptions& options) {
+  FZ_REQUIRE(options.limits.max_output_bytes == 0 ||
+                 info.original_bytes <= options.limits.max_output_bytes,
+             ErrorCode::kLimit, "frame: decodes to {} bytes, the limit is {}", info.original_bytes,
+             options.limits.max_output_bytes);
+  pipeline.setBackend(options.backend);
+  pipeline.setThreads(options.threads);
+  pipeline.setDecodeLimits(options.limits);
+  pipeline.setProgress(options.progress);
+}
+
 #if FZ_HAVE_CUDA
 /// A copy of host memory on the device, from the pipeline's pool.
 class DeviceCopy {
@@ -76,9 +90,28 @@ std::vector<std::uint8_t> toHost(const void* memory, std::size_t n_bytes) {
   FZ_CUDA_CHECK(cudaMemcpy(bytes.data(), memory, n_bytes, cudaMemcpyDefault));
   return bytes;
 }
+
+Frame throughDevice(Pipeline& pipeline, ByteView bytes) {
+  const DeviceCopy input(pipeline.getMemoryPool(), bytes);
+  const CompressedView on_device = pipeline.compress(input.data(), bytes.size());
+  return Frame(toHost(on_device.data, on_device.n_bytes));
+}
 #endif
 
 }  // namespace
+
+Frame::Frame(std::vector<std::uint8_t> bytes) {
+  const auto owned = std::make_shared<const std::vector<std::uint8_t>>(std::move(bytes));
+  bytes_ = *owned;
+  owner_ = owned;
+}
+
+Array::Array(DataType type, std::array<std::size_t, 3> dims, std::vector<std::uint8_t> bytes)
+    : type_(type), dims_(dims) {
+  const auto owned = std::make_shared<const std::vector<std::uint8_t>>(std::move(bytes));
+  bytes_ = *owned;
+  owner_ = owned;
+}
 
 void Frame::writeToFile(const std::string& path) const {
   writeFileAtomically(path, bytes_);
@@ -96,9 +129,29 @@ double FrameInfo::ratio() const {
   return static_cast<double>(original_bytes) / static_cast<double>(frameBytes());
 }
 
+void configure(Pipeline& pipeline, DataType type, const CompressOptions& options) {
+  pipeline.setBackend(options.backend);
+  pipeline.setThreads(options.threads);
+  pipeline.setMemoryLimit(options.max_memory_bytes);
+  pipeline.setProgress(options.progress);
+  loadPipeline(pipeline, type, options);
+}
+
 Frame compress(DataType type, ByteView bytes, const CompressOptions& options) {
-  Pipeline pipeline;
-  return compressOn(pipeline, type, bytes, options);
+  const auto owner = std::make_shared<Pipeline>();
+  Pipeline& pipeline = *owner;
+  configure(pipeline, type, options);
+#if FZ_HAVE_CUDA
+  if (pipeline.getBackend() == Backend::CUDA) {
+    return throughDevice(pipeline, bytes);
+  }
+#endif
+  const CompressedView view = pipeline.compress(bytes.data(), bytes.size());
+  pipeline.setProgress(nullptr);
+  // The frame stays where it is, and the pipeline with it, less the memory of its other buffers.
+  pipeline.reset();
+  pipeline.getMemoryPool().trim();
+  return Frame(owner, {static_cast<const std::uint8_t*>(view.data), view.n_bytes});
 }
 
 Frame compressOn(Pipeline& pipeline,
@@ -106,20 +159,22 @@ Frame compressOn(Pipeline& pipeline,
                  ByteView bytes,
                  const CompressOptions& options) {
   if (!pipeline.isFinalized()) {
-    pipeline.setBackend(options.backend);
-    pipeline.setThreads(options.threads);
-    loadPipeline(pipeline, type, options);
+    configure(pipeline, type, options);
   }
 #if FZ_HAVE_CUDA
   if (pipeline.getBackend() == Backend::CUDA) {
-    const DeviceCopy input(pipeline.getMemoryPool(), bytes);
-    const CompressedView on_device = pipeline.compress(input.data(), bytes.size());
-    return Frame(toHost(on_device.data, on_device.n_bytes));
+    return throughDevice(pipeline, bytes);
   }
 #endif
   const CompressedView view = pipeline.compress(bytes.data(), bytes.size());
-  const auto* begin = static_cast<const std::uint8_t*>(view.data);
-  return Frame(std::vector<std::uint8_t>(begin, begin + view.n_bytes));
+  const auto* data = static_cast<const std::uint8_t*>(view.data);
+  return Frame(std::vector<std::uint8_t>(data, data + view.n_bytes));
+}
+
+std::size_t estimateMemory(DataType type, std::size_t n_bytes, const CompressOptions& options) {
+  Pipeline pipeline;
+  configure(pipeline, type, options);
+  return pipeline.estimateMemory(n_bytes);
 }
 
 Frame compress(std::span<const float> values, const CompressOptions& options) {
@@ -141,23 +196,28 @@ Array decompress(ByteView frame, const DecompressOptions& options) {
 
 Array decompressOn(Pipeline& pipeline, ByteView frame, const DecompressOptions& options) {
   const FrameInfo info = inspect(frame);
-  FZ_REQUIRE(options.limits.max_output_bytes == 0 ||
-                 info.original_bytes <= options.limits.max_output_bytes,
-             ErrorCode::kLimit, "frame: decodes to {} bytes, the limit is {}", info.original_bytes,
-             options.limits.max_output_bytes);
-  pipeline.setBackend(options.backend);
-  pipeline.setThreads(options.threads);
-  pipeline.setDecodeLimits(options.limits);
+  setUp(pipeline, info, options);
+  pipeline.setPoolManagedDecompOutput(false);
   void* data = nullptr;
   std::size_t n_bytes = 0;
   pipeline.decompressFrame(frame, &data, &n_bytes);
 #if FZ_HAVE_CUDA
   if (pipeline.getBackend() == Backend::CUDA) {
+    const std::unique_ptr<void, void (*)(void*)> on_device(data, &cuda::freeForCaller);
     return Array(info.type, info.dims, toHost(data, n_bytes));
   }
 #endif
-  const auto* begin = static_cast<const std::uint8_t*>(data);
-  return Array(info.type, info.dims, std::vector<std::uint8_t>(begin, begin + n_bytes));
+  const std::shared_ptr<const void> owner(data, &std::free);
+  return Array(info.type, info.dims, owner, {static_cast<const std::uint8_t*>(data), n_bytes});
+}
+
+std::size_t decompressInto(ByteView frame,
+                           const std::function<void*(std::size_t)>& provide,
+                           const DecompressOptions& options) {
+  const FrameInfo info = inspect(frame);
+  Pipeline pipeline;
+  setUp(pipeline, info, options);
+  return pipeline.decompressFrame(frame, provide);
 }
 
 namespace {

@@ -1,6 +1,7 @@
 #include "config/toml_read.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fmt/ranges.h>
 #include <set>
 #include <sstream>
@@ -12,6 +13,18 @@
 namespace fz {
 
 namespace {
+
+constexpr std::size_t kParserBytes = 64 * 1024;
+constexpr std::size_t kParserBytesPerChar = 64;  // a node for every few characters
+
+/// Throws when this many bytes cannot be had now.
+void requireMemory(std::size_t n_bytes) {
+  void* volatile room =
+      std::malloc(n_bytes);  // volatile: a pair of calls that nobody looks at may go
+  FZ_REQUIRE(room != nullptr, ErrorCode::kOutOfMemory, "configuration: {} bytes to read it",
+             n_bytes);
+  std::free(room);
+}
 
 TextPlace placeOf(const toml::source_region& region) {
   return {region.begin.line, region.begin.column};
@@ -278,7 +291,11 @@ LoadedStage ConfigReader::readStage(const toml::table& table) const {
 LoadedConfig ConfigReader::read(const std::string& text) {
   toml::table document;
   try {
-    document = toml::parse(text, source_name_);
+    // The parser cannot report that memory ran out: it calls the text wrong, or ends the process.
+    // So the memory it will need is asked for first; the name, which it would copy, it does not
+    // get.
+    requireMemory(kParserBytes + kParserBytesPerChar * text.size());
+    document = toml::parse(text);
   } catch (const toml::parse_error& e) {
     fail(e.source(), std::string(e.description()));
   }

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -20,14 +21,13 @@ class Descriptor {
   explicit Descriptor(int fd) : fd_(fd) {}
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { close(); }
+  ~Descriptor() {
+    if (fd_ >= 0) {
+      ::close(fd_);
+    }
+  }
 
   int get() const { return fd_; }
-  /// False when the system reports an error that writing did not (a full disk, say).
-  bool close() {
-    const int fd = std::exchange(fd_, -1);
-    return fd < 0 || ::close(fd) == 0;
-  }
 
  private:
   int fd_;
@@ -74,18 +74,14 @@ std::string folderOf(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-/// A new file beside `path`; the kernel applies the process's umask. -1 when none can be made.
-int createBeside(const std::string& path, std::string& name) {
+/// A name beside `path` that nothing has; it says whose it is.
+std::string nameBeside(const std::string& path) {
   static std::atomic<unsigned> counter{0};
-  for (int attempt = 0; attempt < 100; ++attempt) {
-    name = fmt::format("{}.{}-{}.tmp", path, ::getpid(), counter.fetch_add(1));
-    const int fd = ::open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-    if (fd >= 0 || errno != EEXIST) {
-      return fd;
-    }
-  }
-  return -1;
+  return fmt::format("{}.{}-{}.tmp", path, ::getpid(), counter.fetch_add(1));
 }
+
+constexpr int kNameAttempts = 100;
+constexpr mode_t kNewFileMode = 0666;  // less the process's umask
 
 }  // namespace
 
@@ -115,32 +111,162 @@ std::vector<std::uint8_t> readFile(const std::string& path) {
   return readFileFront(path, static_cast<std::size_t>(-1), &total_bytes);
 }
 
-void writeFileAtomically(const std::string& path, ByteView bytes) {
-  std::string temporary;
-  Descriptor file(createBeside(path, temporary));
-  if (file.get() < 0) {
-    throwIo("cannot create a file beside", path);
+/// Keeps errno for the message: what follows may change it.
+[[noreturn]] void AtomicFile::fail(const char* what) {
+  const int saved = errno;
+  discard();
+  errno = saved;
+  throwIo(what, path_);
+}
+
+AtomicFile::AtomicFile(const std::string& path, [[maybe_unused]] bool needs_name) : path_(path) {
+#ifdef O_TMPFILE
+  // Without a name there is nothing to leave behind, even when the process is killed. Naming the
+  // file later goes through /proc, which a bare chroot lacks.
+  if (!needs_name && ::access("/proc/self/fd", X_OK) == 0) {
+    fd_ = ::open(folderOf(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kNewFileMode);
   }
-  const auto fail = [&](const char* what) {
-    const int saved = errno;
-    ::unlink(temporary.c_str());
-    errno = saved;
-    throwIo(what, path);
-  };
-  struct stat old = {};
-  const bool keep_mode = ::stat(path.c_str(), &old) == 0;
-  if (!writeAll(file.get(), bytes) ||
-      (keep_mode && ::fchmod(file.get(), old.st_mode & 07777) != 0) || ::fsync(file.get()) != 0 ||
-      !file.close()) {
+  if (fd_ >= 0) {
+    return;
+  }
+#endif
+  for (int attempt = 0; attempt < kNameAttempts && fd_ < 0; ++attempt) {
+    temporary_ = nameBeside(path);
+    fd_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, kNewFileMode);
+    if (fd_ < 0 && errno != EEXIST) {
+      break;
+    }
+  }
+  if (fd_ < 0) {
+    temporary_.clear();
+    throwIo("cannot create a file beside", path_);
+  }
+}
+
+AtomicFile::~AtomicFile() {
+  discard();
+}
+
+void AtomicFile::unmap() {
+  if (mapped_ != nullptr) {
+    ::munmap(mapped_, n_mapped_);
+    mapped_ = nullptr;
+  }
+}
+
+void AtomicFile::discard() {
+  unmap();
+  if (fd_ >= 0) {
+    ::close(std::exchange(fd_, -1));
+  }
+  if (!temporary_.empty()) {
+    ::unlink(temporary_.c_str());
+    temporary_.clear();
+  }
+}
+
+void AtomicFile::write(ByteView bytes) {
+  if (!writeAll(fd_, bytes)) {
     fail("cannot write");
   }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+}
+
+MutableByteView AtomicFile::map(std::size_t n_bytes) {
+  if (n_bytes == 0) {
+    return {};
+  }
+  unmap();
+  const off_t at = ::lseek(fd_, 0, SEEK_CUR);
+  // Space is reserved now: a full disk is an error here and no signal later.
+  errno = ::posix_fallocate(fd_, at, static_cast<off_t>(n_bytes));
+  if (at < 0 || errno != 0) {
+    fail("cannot write");
+  }
+  n_mapped_ = static_cast<std::size_t>(at) + n_bytes;
+  void* memory = ::mmap(nullptr, n_mapped_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  if (memory == MAP_FAILED) {
+    fail("cannot map");
+  }
+  mapped_ = memory;
+  return {static_cast<std::uint8_t*>(memory) + at, n_bytes};
+}
+
+/// Gives a file without a name this one, if nothing has it.
+bool AtomicFile::link(const std::string& name) const {
+  const std::string self = fmt::format("/proc/self/fd/{}", fd_);
+  return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
+/// Gives it one beside its path.
+bool AtomicFile::nameIt() {
+  for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
+    const std::string name = nameBeside(path_);
+    if (link(name)) {
+      temporary_ = name;
+      return true;
+    }
+    if (errno != EEXIST) {
+      return false;
+    }
+  }
+  return false;
+}
+
+void AtomicFile::commit() {
+  struct stat old = {};
+  const bool keep_mode = ::stat(path_.c_str(), &old) == 0;
+  unmap();
+  if ((keep_mode && ::fchmod(fd_, old.st_mode & 07777) != 0) || ::fsync(fd_) != 0) {
+    fail("cannot write");
+  }
+  // A name that is free is taken at once; one that is not needs a second name to be moved from.
+  const bool is_in_place = temporary_.empty() && !keep_mode && link(path_);
+  if (!is_in_place && temporary_.empty() && !nameIt()) {
+    fail("cannot write");
+  }
+  if (::close(std::exchange(fd_, -1)) != 0) {  // reports what writing did not, a full disk say
+    fail("cannot write");
+  }
+  if (!is_in_place && ::rename(temporary_.c_str(), path_.c_str()) != 0) {
     fail("cannot replace");
   }
+  temporary_.clear();
   // The new name itself must survive a power cut; some file systems refuse this, which is fine.
-  const Descriptor folder(::open(folderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor folder(::open(folderOf(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() >= 0) {
     static_cast<void>(::fsync(folder.get()));
+  }
+}
+
+void writeFileAtomically(const std::string& path, ByteView bytes) {
+  AtomicFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+MappedFile::MappedFile(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status = {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) {
+    throwIo("cannot open", path);
+  }
+  FZ_REQUIRE(S_ISREG(status.st_mode), ErrorCode::kIo, "cannot read '{}': not a regular file", path);
+  const auto n_bytes = static_cast<std::size_t>(status.st_size);
+  if (n_bytes == 0) {
+    return;
+  }
+  void* memory = ::mmap(nullptr, n_bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  FZ_REQUIRE(memory != MAP_FAILED || errno != ENOMEM, ErrorCode::kOutOfMemory,
+             "'{}': not enough memory addresses for its {} bytes", path, n_bytes);
+  if (memory == MAP_FAILED) {
+    throwIo("cannot map", path);
+  }
+  bytes_ = {static_cast<const std::uint8_t*>(memory), n_bytes};
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) {
+    ::munmap(const_cast<std::uint8_t*>(bytes_.data()), bytes_.size());
   }
 }
 

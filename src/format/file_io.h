@@ -18,4 +18,55 @@ std::vector<std::uint8_t> readFileFront(const std::string& path,
 /// holds the old file or the whole new one. Throws Error(kIo); nothing is left behind then.
 void writeFileAtomically(const std::string& path, ByteView bytes);
 
+/// The same by parts. Where the file system allows it the file has no name before commit(), so that
+/// not even a kill leaves anything behind; elsewhere it is `path.PID-N.tmp`, which nothing reads.
+class AtomicFile {
+ public:
+  /// Throws Error(kIo), as all calls do; nothing is left behind then.
+  explicit AtomicFile(const std::string& path, bool needs_name = false);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  /// Without commit() the file is gone.
+  ~AtomicFile();
+
+  void write(ByteView bytes);
+  /// The name before commit(), under which another library can write the file; empty unless
+  /// `needs_name`.
+  const std::string& temporaryPath() const { return temporary_; }
+  /// The last n_bytes of the file, after what was written, as memory that needs no copy and no
+  /// room besides the system's cache. Valid until commit() or the next map(), which may ask for
+  /// more.
+  MutableByteView map(std::size_t n_bytes);
+  /// Syncs, then gives the file its name.
+  void commit();
+
+ private:
+  [[noreturn]] void fail(const char* what);
+  void discard();
+  void unmap();
+  bool link(const std::string& name) const;
+  bool nameIt();
+
+  std::string path_;
+  std::string temporary_;  // empty while the file has no name
+  int fd_ = -1;
+  void* mapped_ = nullptr;
+  std::size_t n_mapped_ = 0;
+};
+
+/// A regular file as memory, read-only. A file that shrinks while it is mapped raises SIGBUS.
+class MappedFile {
+ public:
+  /// Throws Error(kIo).
+  explicit MappedFile(const std::string& path);
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile();
+
+  ByteView bytes() const { return bytes_; }
+
+ private:
+  ByteView bytes_;
+};
+
 }  // namespace fz

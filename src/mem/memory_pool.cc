@@ -140,10 +140,28 @@ struct MemoryPool::Impl {
       }
       ++n_system_allocations;
     }
+    const std::size_t block_bytes = block.block_bytes;
+    const HostAllocator& owner = block.pinned ? pinned_allocator : allocator;
+    try {
+      used.emplace(memory, std::move(block));
+    } catch (...) {
+      owner.release(memory, block_bytes, owner.context);  // nobody would know of it any more
+      throw;
+    }
     used_bytes += n_bytes;
     peak_bytes = std::max(peak_bytes, used_bytes);
-    used.emplace(memory, std::move(block));
     return memory;
+  }
+
+  /// True when the block is on the list of those for later requests.
+  bool keep(void* memory, std::size_t n_bytes) noexcept {
+    try {
+      kept.emplace(n_bytes, memory);
+    } catch (...) {  // the list cannot grow
+      return false;
+    }
+    kept_bytes += n_bytes;
+    return true;
   }
 
   void giveBack(void* memory) {
@@ -163,12 +181,10 @@ struct MemoryPool::Impl {
       pinned_allocator.release(memory, n_bytes, pinned_allocator.context);
       return;
     }
-    if (!config.enable_reuse) {
+    if (!config.enable_reuse || !keep(memory, n_bytes)) {
       allocator.release(memory, n_bytes, allocator.context);
       return;
     }
-    kept.emplace(n_bytes, memory);
-    kept_bytes += n_bytes;
     releaseKept(keep_limit_bytes);
   }
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/require.h"
+#include "fz/progress.h"
 #include "mem/mempool.h"
 #include "pipeline/dag.h"
 #include "stage/stage.h"
@@ -221,14 +222,20 @@ void CompressionDAG::execute(cudaStream_t stream) {
   }
   planGroups(stream);
   preallocateBuffers(stream);
+  RunProgress nobody_looks;
+  RunProgress& progress = progress_ != nullptr ? *progress_ : nobody_looks;
+  progress.beginCall(order_.size());
   for (DAGNode* node : order_) {
     if (node->group < 0) {
+      progress.beginStages(1, 0);
       runNode(*node, stream);
+      progress.endStages(1);
       continue;
     }
     FusedGroup& group = groups_[static_cast<std::size_t>(node->group)];
     if (group.runs_at == node) {
       runGroup(group, stream);
+      progress.endStages(group.chain.size());
     }
   }
 }

@@ -6,6 +6,7 @@
 #include "backends/cpu/parallel_for.h"
 #include "backends/cpu/tile_walk.h"
 #include "core/require.h"
+#include "fz/progress.h"
 #include "fz/simple_stage.h"
 #include "pipeline/dag.h"
 
@@ -139,7 +140,7 @@ void CompressionDAG::runGroup(FusedGroup& group, cudaStream_t stream) {
   const CpuExecutor& executor = exec_context_ != nullptr && exec_context_->cpu != nullptr
                                     ? *exec_context_->cpu
                                     : CpuExecutor::serial();
-  const TileWalk walk{cpu.chain, cut, executor, pool_, cpu.work};
+  const TileWalk walk{cpu.chain, cut, executor, pool_, cpu.work, progress_};
   const auto inputOf = [](const DAGNode& node) {
     return ByteView(static_cast<const std::uint8_t*>(node.exec_inputs[0]), node.exec_sizes[0]);
   };
@@ -151,6 +152,9 @@ void CompressionDAG::runGroup(FusedGroup& group, cudaStream_t stream) {
     FZ_REQUIRE(attempt < kMaxAttempts, ErrorCode::kInternal, "{}: not done after {} attempts",
                group.name, kMaxAttempts);
     beginGroup(group, cut, stream);
+    if (progress_ != nullptr) {
+      progress_->beginStages(group.chain.size(), cut.tileCount());
+    }
     const DAGNode& first = *cpu.in_order.front();
     const DAGNode& last = *cpu.in_order.back();
     if (is_inverse) {

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/exec_context.h"
 #include "core/require.h"
+#include "fz/progress.h"
 #include "mem/mempool.h"
 #include "mem/scratch.h"
 #include "pipeline/decode_plan.h"
@@ -120,6 +121,7 @@ void FrameDecoder::decode(const FrameHeader& header,
   dag.setMemoryLimit(limits.max_memory_bytes, frame_copy_bytes_);
   bindSegments(header, payload, stream);
   dag.setExecContext(&context);
+  dag.setProgress(progress_);
   dag.setExternalOutput(plan_->result_buffer, nullptr, 0);
   // A stage may begin with less and ask for the rest once its stream has confirmed it.
   dag.setExternalGrower([&](int /*buffer_id*/, std::size_t stage_bytes) {
@@ -132,6 +134,10 @@ void FrameDecoder::decode(const FrameHeader& header,
       dag.execute(stream);
     } else {
       runCuda(header, stream);
+      if (progress_ != nullptr) {
+        progress_->beginCall(header.stages.size());
+        progress_->endStages(header.stages.size());
+      }
     }
   } catch (...) {
     dag.setBeforeOutput({});

@@ -17,6 +17,7 @@ class MemoryPool;
 struct DecodePlan;
 class Stage;
 struct ExecContext;
+struct RunProgress;
 namespace cuda {
 class CallTimer;
 }
@@ -56,6 +57,8 @@ class FrameDecoder {
   void setPayloadCrc(std::function<std::uint32_t()> wait_for_crc) {
     wait_for_crc_ = std::move(wait_for_crc);
   }
+  /// Counts stages as they are done; may be null.
+  void setProgress(RunProgress* progress) { progress_ = progress; }
   /// Told when a device has the last work of a decode; may be null.
   void setCallTimer(cuda::CallTimer* timer) { call_timer_ = timer; }
   bool isFor(MemoryStrategy strategy) const { return strategy_ == strategy; }
@@ -75,6 +78,7 @@ class FrameDecoder {
   std::function<std::uint32_t()> wait_for_crc_;
   std::size_t frame_copy_bytes_ = 0;
   cuda::CallTimer* call_timer_ = nullptr;
+  RunProgress* progress_ = nullptr;
   std::vector<std::uint16_t> key_;  // of the frame at hand
 };
 

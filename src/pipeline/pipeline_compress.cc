@@ -5,6 +5,7 @@
 
 #include "core/require.h"
 #include "format/crc32.h"
+#include "fz/progress.h"
 #include "fz/stage_dims.h"
 #include "pipeline/compressor.h"
 #include "pipeline/pipeline_impl.h"
@@ -54,8 +55,19 @@ void* Pipeline::Impl::growFirstSegment(std::size_t n_bytes) {
     const BufferInfo& sink = dag->getBufferInfo(sinks[i]);
     others += std::max(sink.size, sink.initial_size);
   }
+  requireFrameFits(header_bytes + n_bytes + others);
   frame.reserve(header_bytes + n_bytes + others, 0, "frame");
+  dag->setMemoryLimit(memory_limit_bytes, frame.capacity());
   return frame.data() + header_bytes;
+}
+
+void Pipeline::Impl::requireFrameFits(std::size_t n_bytes) const {
+  const std::size_t n_used = dag->getCurrentMemoryUsage();
+  FZ_REQUIRE(memory_limit_bytes == 0 || n_bytes <= frame.capacity() ||
+                 (n_used <= memory_limit_bytes && n_bytes <= memory_limit_bytes - n_used),
+             ErrorCode::kLimit,
+             "frame: {} bytes more than the {} in use exceed the limit of {} bytes", n_bytes,
+             n_used, memory_limit_bytes);
 }
 
 /// Only stages from outside the library ask for alignment. The padding repeats the last value, so
@@ -156,6 +168,7 @@ void Pipeline::Impl::assembleFrame(std::size_t n_bytes, std::size_t padded_bytes
   FrameHeader& header = last_header;
   describeFrame(n_bytes, padded_bytes, header);
   const std::size_t total = header_bytes + header.core.compressed_size;
+  requireFrameFits(total);
   const std::size_t n_first = header_bytes + dag->getBufferInfo(sinks.front()).size;
   frame.reserve(total, std::min(n_first, frame.capacity()), "frame");
   for (std::size_t i = 1; i < sinks.size(); ++i) {
@@ -230,19 +243,27 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
 #if FZ_HAVE_CUDA
     if (cuda != nullptr) {
       cuda->compress(input, n_bytes, stream);
+      if (progress != nullptr) {
+        progress->beginCall(entries.size());
+        progress->endStages(entries.size());
+      }
       noteCompressed(n_bytes);
       return;
     }
 #endif
     requireHostPointer(input, "input");
     const std::size_t padded_bytes = bits::roundUp(n_bytes, alignment);
-    const void* data = padded_bytes == n_bytes ? input : padInput(input, n_bytes, padded_bytes);
+    const void* data = padded_bytes == n_bytes && isAlignedForValues(input)
+                           ? input
+                           : padInput(input, n_bytes, padded_bytes);
     dag->updateBufferSize(source_buffer, padded_bytes);
     dag->setExternalPointer(source_buffer, const_cast<void*>(data));
     // The segment's place depends on the frame's memory, which the last call may have moved.
     dag->setExternalOutput(sinks.front(),
                            frame.capacity() > header_bytes ? frame.data() + header_bytes : nullptr,
                            frame.capacity() > header_bytes ? frame.capacity() - header_bytes : 0);
+    dag->setMemoryLimit(memory_limit_bytes, frame.capacity());
+    dag->setProgress(progress);
     dag->execute(stream);
     assembleFrame(n_bytes, padded_bytes);
   } catch (...) {
@@ -295,6 +316,22 @@ void Pipeline::compress(const void* d_in,
              impl_->frame_bytes, capacity_bytes);
   impl_->copyResult(d_buffer, impl_->frame.data(), impl_->frame_bytes, stream);
   *actual_bytes = impl_->frame_bytes;
+}
+
+std::size_t Pipeline::estimateMemory(std::size_t n_bytes) const {
+  impl_->requireFinalized("estimateMemory");
+  CompressionDAG& dag = *impl_->dag;
+  const std::size_t before = dag.getBufferSize(impl_->source_buffer);
+  const std::size_t padded_bytes = bits::roundUp(n_bytes, impl_->alignment);
+  dag.updateBufferSize(impl_->source_buffer, padded_bytes);
+  // With the first segment, which the graph writes into the frame; the others are copied there.
+  std::size_t total = dag.computeTopoPoolSize() + impl_->header_bytes;
+  const std::vector<std::size_t> sizes = dag.propagateSizes(false);
+  for (std::size_t i = 1; i < impl_->sinks.size(); ++i) {
+    total += sizes[static_cast<std::size_t>(impl_->sinks[i])];
+  }
+  dag.updateBufferSize(impl_->source_buffer, before);
+  return total - std::min(total, padded_bytes == n_bytes ? n_bytes : 0);
 }
 
 std::size_t Pipeline::getMaxCompressedSize(std::size_t n_bytes) const {

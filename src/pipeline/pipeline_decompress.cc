@@ -135,6 +135,7 @@ std::size_t Pipeline::Impl::runDecompress(ByteView bytes,
     decoder->setCustomStages(stagesInOrder());
   }
   decoder->enableProfiling(profiling);
+  decoder->setProgress(progress);
 #if FZ_HAVE_CUDA
   decoder->setCallTimer(cuda != nullptr ? &cuda->callTimer() : nullptr);
   decoder->setPayloadCrc([this] { return cuda->payloadCrc(); });
@@ -162,6 +163,29 @@ void Pipeline::decompress(const void* d_in,
 
 void Pipeline::decompressFrame(ByteView bytes, void** d_out, std::size_t* out_bytes) {
   impl_->decompressTo(bytes, d_out, out_bytes, nullptr);
+}
+
+std::size_t Pipeline::decompressFrame(ByteView bytes,
+                                      const std::function<void*(std::size_t)>& provide) {
+  impl_->openFrame(bytes, nullptr);
+  const FrameHeader& header = impl_->read_header;
+  // A padded frame decodes to more than its data, and a device to memory of its own.
+  const bool direct =
+      impl_->cuda == nullptr && header.core.uncompressed_size == header.description.original_bytes;
+  const std::size_t n_bytes = impl_->runDecompress(
+      bytes,
+      [&](std::size_t n) -> void* {
+        if (direct) {
+          return provide(n);
+        }
+        impl_->decoded.reserve(n, 0, "decoded output");
+        return impl_->decoded.data();
+      },
+      nullptr);
+  if (!direct && n_bytes > 0) {
+    impl_->copyAndWait(provide(n_bytes), impl_->decoded.data(), n_bytes, nullptr);
+  }
+  return n_bytes;
 }
 
 void Pipeline::Impl::decompressTo(ByteView bytes,
@@ -218,10 +242,11 @@ void Pipeline::decompress(const void* d_in,
              "Pipeline::decompress: the data have {} bytes, the caller's buffer {}", wanted,
              capacity_bytes);
   // A padded frame decodes to more than its data; only then, or where the buffer's alignment does
-  // not suit the kernels, a detour is needed.
+  // not suit the stages, a detour is needed.
   constexpr std::size_t kDeviceAlignment = 16;
-  const bool aligned =
-      impl_->cuda == nullptr || reinterpret_cast<std::uintptr_t>(d_buffer) % kDeviceAlignment == 0;
+  const bool aligned = impl_->cuda == nullptr
+                           ? isAlignedForValues(d_buffer)
+                           : reinterpret_cast<std::uintptr_t>(d_buffer) % kDeviceAlignment == 0;
   const bool direct = header.core.uncompressed_size <= capacity_bytes && aligned;
   *actual_bytes = impl_->runDecompress(
       bytes,

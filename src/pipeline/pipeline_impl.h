@@ -40,6 +40,12 @@ class PoolBuffer {
   std::size_t capacity_bytes_ = 0;
 };
 
+/// Whether stages on the CPU may use this memory as values of any type; a caller's may stand
+/// anywhere, and what does not suit goes through a copy.
+inline bool isAlignedForValues(const void* memory) {
+  return reinterpret_cast<std::uintptr_t>(memory) % alignof(std::uint64_t) == 0;
+}
+
 struct Pipeline::Impl {
   struct Entry {
     std::unique_ptr<Stage> stage;
@@ -78,10 +84,12 @@ struct Pipeline::Impl {
   StageDims shapeOf(std::size_t n_values) const;
   void describeFrame(std::size_t n_bytes, std::size_t padded_bytes, FrameHeader& header) const;
   void* growFirstSegment(std::size_t n_bytes);
+  /// Throws Error(kLimit) when a frame of this length does not fit the memory limit any more.
+  void requireFrameFits(std::size_t n_bytes) const;
   void fillPerf(PipelinePerfResult& perf, const std::vector<StageTimingResult>& stages) const;
 
-  /// Settles where this pipeline runs, before anything is allocated; `call` is what the user called.
-  /// Throws Error(kNoDevice).
+  /// Settles where this pipeline runs, before anything is allocated; `call` is what the user
+  /// called. Throws Error(kNoDevice).
   void resolveBackend(const char* call);
   /// Throws Error(kInvalidArgument) when the CPU cannot read the memory.
   void requireHostPointer(const void* data, const char* what) const;
@@ -114,6 +122,8 @@ struct Pipeline::Impl {
   std::unique_ptr<CpuExecutor> executor;
   ExecContext context;
   DecodeLimits limits;
+  std::size_t memory_limit_bytes = 0;
+  RunProgress* progress = nullptr;
   bool finalized = false;
   bool warmup_on_finalize = false;
   bool pool_managed_output = true;

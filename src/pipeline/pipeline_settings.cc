@@ -216,6 +216,15 @@ void Pipeline::setPoolManagedDecompOutput(bool on) {
 bool Pipeline::isPoolManagedDecompOutput() const {
   return impl_->pool_managed_output;
 }
+void Pipeline::setMemoryLimit(std::size_t n_bytes) {
+  impl_->memory_limit_bytes = n_bytes;
+}
+std::size_t Pipeline::getMemoryLimit() const {
+  return impl_->memory_limit_bytes;
+}
+void Pipeline::setProgress(RunProgress* progress) {
+  impl_->progress = progress;
+}
 void Pipeline::setDecodeLimits(const DecodeLimits& limits) {
   impl_->limits = limits;
 }

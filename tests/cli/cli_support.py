@@ -12,6 +12,8 @@ import tempfile
 import unittest
 
 BINARY = ""
+FZGMOD = ""
+MAKE_HDF5 = ""  # empty: built without HDF5
 
 OK, USAGE, IO, CORRUPT, BOUND, MEMORY, NO_DEVICE = range(7)
 
@@ -38,11 +40,22 @@ def max_error(original, decoded):
     )
 
 
+def memory_folder():
+    """A file system in memory with room to spare, or nothing."""
+    try:
+        room = os.statvfs("/dev/shm")
+    except OSError:
+        return None
+    return "/dev/shm" if room.f_bavail * room.f_frsize > 1 << 30 and os.access("/dev/shm", os.W_OK) else None
+
+
 class CliCase(unittest.TestCase):
     """A test in a folder of its own, which is the working folder of every process."""
 
+    IN_MEMORY = True  # small files only; every write is synced, and a busy disk takes its time
+
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="fz_cli_"))
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="fz_cli_", dir=memory_folder() if self.IN_MEMORY else None))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
     def fz(self, *words, code=OK, stdin=b"", **kwargs):
@@ -59,6 +72,15 @@ class CliCase(unittest.TestCase):
             self.assertEqual(done.returncode, code, (words, done.stderr.decode(errors="replace")))
         else:
             self.assertEqual(done.returncode, code, words)
+        return done
+
+    def tool(self, *words, code=0, **kwargs):
+        """Runs fzgmod-cli and checks its exit code."""
+        done = subprocess.run(
+            [os.path.abspath(FZGMOD), *map(str, words)], cwd=self.folder, check=False, timeout=120,
+            capture_output=True, **kwargs
+        )
+        self.assertEqual(done.returncode, code, (words, done.stderr.decode(errors="replace")))
         return done
 
     def fails(self, code, *words, says="", **kwargs):

@@ -1,21 +1,36 @@
 #!/usr/bin/env python3
-"""Tests of the command line tool, driven as a process.
+"""Tests of the command line tools, driven as processes.
 
-Usage: cli_test.py PATH_TO_FZ [unittest arguments, such as CompressTest or -k npy]
+Usage: cli_test.py PATH_TO_FZ [--fzgmod PATH] [--make-hdf5 PATH] [--topic NAME]
+                   [unittest arguments, such as CompressTest or -k npy]
 """
 
+import argparse
+import importlib
 import sys
 import unittest
 
 import cli_support
 
-# Imported so that unittest finds their classes here.
-from cli_compress_cases import *  # noqa: F401,F403
-from cli_decode_cases import *  # noqa: F401,F403
-from cli_usage_cases import *  # noqa: F401,F403
+TOPICS = ("compress", "decode", "usage", "stages", "bench", "convert", "robust", "compat")
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("binary")
+    parser.add_argument("--fzgmod", default="")
+    parser.add_argument("--make-hdf5", default="")
+    parser.add_argument("--topic", choices=TOPICS)
+    options, rest = parser.parse_known_args()
+    cli_support.BINARY = options.binary
+    cli_support.FZGMOD = options.fzgmod
+    cli_support.MAKE_HDF5 = options.make_hdf5
+    for topic in [options.topic] if options.topic else TOPICS:
+        module = importlib.import_module(f"cli_{topic}_cases")
+        for name in module.__all__:
+            globals()[name] = getattr(module, name)  # where unittest looks for them
+    unittest.main(argv=[sys.argv[0], *rest])
+
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    cli_support.BINARY = sys.argv.pop(1)
-    unittest.main()
+    main()

@@ -1,13 +1,29 @@
 """Cases of `fz` itself: help, version, lists, mistyped words."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import unittest
 
+import cli_support
 from cli_support import IO, OK, USAGE, CliCase, wave
 
-__all__ = ["HelpTest", "ListTest", "MistakeTest"]
+__all__ = ["HelpTest", "ListTest", "MistakeTest", "GenerateTest"]
 
-COMMANDS = ("compress", "decompress", "test", "info", "verify", "stages", "presets")
+COMMANDS = (
+    "compress",
+    "decompress",
+    "test",
+    "info",
+    "verify",
+    "bench",
+    "convert",
+    "stages",
+    "presets",
+    "generate",
+)
 
 
 class HelpTest(CliCase):
@@ -49,6 +65,9 @@ class ListTest(CliCase):
         self.assertIn("bklen = ", one)
         self.assertNotIn("LorenzoQuant", one)
         self.assertIn("ports: output\n", one)
+        self.assertRegex(one, r"(?m)^backends: cpu(, cuda)?$")
+        self.assertRegex(one, r"(?m)^graph-safe: compress (yes|no), decompress (yes|no)$")
+        self.assertIn("fusable with these defaults: yes (map)", self.fz("stages", "Zigzag").stdout.decode())
         quantizer = self.fz("stages", "Quantizer").stdout.decode()
         self.assertIn("ports: codes, outlier_vals, outlier_idxs\n", quantizer)
         self.assertIn("(input_type, code_type; in a file without them float32/uint32)", quantizer)
@@ -66,6 +85,10 @@ class ListTest(CliCase):
         self.assertEqual(quantizer["default_types"], ["float32", "uint32"])
         modes = [(p["default"], p["config_default"]) for p in quantizer["params"] if p["key"] == "error_bound_mode"]
         self.assertEqual(modes, [("ABS", "REL")])
+        self.assertEqual((stages["Zigzag"]["fusable"], stages["Zigzag"]["fusion_part"]), (True, "map"))
+        self.assertFalse(stages["Huffman"]["fusable"])
+        self.assertIn("cpu", stages["Huffman"]["backends"])
+        self.assertIn("compress", stages["Huffman"]["graph_safe"])
         one = json.loads(self.fz("stages", "--json", "Huffman").stdout)
         self.assertEqual([stage["name"] for stage in one], ["Huffman"])
 
@@ -134,3 +157,67 @@ class MistakeTest(CliCase):
     def test_messages_are_one_line(self):
         message = self.fz("compress", "absent.f32", "-p", "cusz", code=IO).stderr.decode()
         self.assertEqual(len(re.findall(r"\n", message)), 1)
+
+
+class GenerateTest(CliCase):
+    """Manual and completions come from the options, so they have every one of them."""
+
+    def options(self, command):
+        text = self.fz(command, "--help").stdout.decode()
+        return set(re.findall(r"(?m)^  .*?(--[a-z][a-z-]*)", text.split("Options:")[1].split("\n\n")[0]))
+
+    def test_every_option_is_there(self):
+        texts = {what: self.fz("generate", what).stdout.decode() for what in ("bash", "zsh", "man")}
+        for command in COMMANDS:
+            options = self.options(command)
+            self.assertIn("--help", options)
+            for what, text in texts.items():
+                plain = text.replace("\\-", "-")
+                self.assertIn(command, plain)
+                for option in options:
+                    self.assertIn(option, plain, (what, command))
+
+    def complete(self, *words):
+        """What bash offers for the last word."""
+        script = "source <({} generate bash); COMP_WORDS=({}); COMP_CWORD={}; _fz; echo ${{COMPREPLY[@]}}"
+        quoted = " ".join(f"'{word}'" for word in ("fz", *words))
+        done = subprocess.run(
+            ["bash", "-c", script.format("fz", quoted, len(words))],
+            cwd=self.folder, capture_output=True, check=True, env=self.path_with_fz(),
+        )
+        self.assertEqual(done.stderr, b"")
+        return done.stdout.decode().split()
+
+    def path_with_fz(self):
+        folder = self.folder / "bin"
+        folder.mkdir(exist_ok=True)
+        if not (folder / "fz").exists():
+            os.symlink(os.path.abspath(cli_support.BINARY), folder / "fz")
+        return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+    @unittest.skipUnless(shutil.which("bash"), "no bash here")
+    def test_bash_completes(self):
+        self.assertEqual(self.complete("comp"), ["compress"])
+        self.assertEqual(self.complete("compress", "--ver"), ["--verify", "--verbose"])
+        self.assertEqual(self.complete("compress", "-p", "cuszp3_"), ["cuszp3_fixed", "cuszp3_outlier"])
+        self.assertEqual(self.complete("stages", "Huf"), ["Huffman"])
+        self.put("field.f32", wave(3))
+        self.assertEqual(self.complete("compress", "fie"), ["field.f32"])
+        self.assertEqual(self.complete("test", "--progress", "al"), ["always"])
+
+    @unittest.skipUnless(shutil.which("zsh"), "no zsh here")
+    def test_zsh_can_read_it(self):
+        self.put("_fz", self.fz("generate", "zsh").stdout)
+        subprocess.run(["zsh", "-n", str(self.folder / "_fz")], check=True, capture_output=True)
+
+    @unittest.skipUnless(shutil.which("groff"), "no groff here")
+    def test_manuals_are_good_roff(self):
+        for what in ("man", "fzgmod-man"):
+            page = self.fz("generate", what).stdout
+            done = subprocess.run(["groff", "-man", "-ww", "-Tascii"], input=page, capture_output=True, check=True)
+            self.assertEqual(done.stderr, b"")
+            self.assertIn(b"SYNOPSIS", re.sub(rb"\x1b\[[0-9]*m|.\x08", b"", done.stdout))
+
+    def test_other_words_are_refused(self):
+        self.fails(USAGE, "generate", "fish", says="bash, zsh, man")
+        self.fails(USAGE, "generate", "zhs", says="did you mean 'zsh'")

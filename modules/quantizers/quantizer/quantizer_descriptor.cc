@@ -163,7 +163,12 @@ void QuantizerBase::checkStoredFields(std::uint8_t value_type, std::uint8_t code
              "Quantizer: config with error bound mode {}", static_cast<int>(mode_));
   FZ_REQUIRE(!rel || (std::isfinite(error_bound_) && error_bound_ > 0.0), ErrorCode::kCorrupt,
              "Quantizer: config with relative bound {}", error_bound_);
-  FZ_REQUIRE(rel || (std::isfinite(bound_in_use_) && bound_in_use_ >= 0.0), ErrorCode::kCorrupt,
+  // Twice the bound is the step: an infinite one would turn code 0 into NaN, of other bits on
+  // every machine.
+  const double largest_bound = value_type_ == DataType::FLOAT32
+                                   ? static_cast<double>(std::numeric_limits<float>::max()) / 2
+                                   : std::numeric_limits<double>::max() / 2;
+  FZ_REQUIRE(rel || (bound_in_use_ >= 0.0 && bound_in_use_ <= largest_bound), ErrorCode::kCorrupt,
              "Quantizer: config with bound {}", bound_in_use_);
   FZ_REQUIRE(!rel || getStageVersion() <= 2, ErrorCode::kUnsupported,
              "Quantizer: version {} of the REL stream; this build reads 1 and 2",
@@ -178,6 +183,10 @@ void QuantizerBase::readConfig(ByteReader& in) {
   const std::size_t n_bytes = in.remaining();
   FZ_REQUIRE(n_bytes >= kShortestConfig, ErrorCode::kCorrupt,
              "Quantizer: config of {} bytes, at least {} needed", n_bytes, kShortestConfig);
+  // No writer cuts the f64 fields in the middle, and readers would differ in what is left of them.
+  FZ_REQUIRE(n_bytes <= kDitherEnd || n_bytes >= kFullConfig, ErrorCode::kCorrupt,
+             "Quantizer: config of {} bytes; it has at most {} or at least {}", n_bytes, kDitherEnd,
+             kFullConfig);
   if (stored_version_ == 0) {
     stored_version_ = 1;
   }

@@ -1,5 +1,6 @@
 // Settings, forbidden combinations, and the policies of linear mode.
 #include <cmath>
+#include <cstring>
 #include <gtest/gtest.h>
 
 #include "fz/error.h"
@@ -230,6 +231,54 @@ TEST(Quantizer, LinearModeInAConfigurationTurnsTheZigzagDefaultOff) {
       *stage, [](std::string_view key) { return key == "linear_mode"; },
       [](std::string_view) { return ParamValue(true); });
   EXPECT_FALSE(std::get<bool>(getParam(*stage, "zigzag_codes")));
+}
+
+/// An encoded field whose config can be spoiled.
+Encoded smallStream(Stage& stage) {
+  const std::vector<float> values = {0.f, 1.f, -2.f, 0.5f};
+  return encode(stage, toBytes(values));
+}
+
+bool isCorrupt(std::uint16_t id, const Encoded& encoded) {
+  try {
+    decode(id, encoded);
+  } catch (const Error& e) {
+    return e.code() == ErrorCode::kCorrupt;
+  }
+  return false;
+}
+
+// A step that is infinite gives NaN for code 0, whose bits a CPU and a GPU choose differently.
+TEST(Quantizer, AStoredBoundWhoseStepIsInfiniteIsRefused) {
+  QuantizerStage<float, std::uint32_t> stage;
+  stage.setErrorBound(0.1f);
+  Encoded encoded = smallStream(stage);
+  constexpr std::size_t kBoundOffset = 56;
+  for (const double bound :
+       {1e39, 1.8e38, 1e300, -1.0, static_cast<double>(INFINITY), static_cast<double>(NAN)}) {
+    std::memcpy(encoded.config.data() + kBoundOffset, &bound, sizeof(bound));
+    EXPECT_TRUE(isCorrupt(stage.getStageTypeId(), encoded)) << bound;
+  }
+  const double largest = 0x1p125;
+  std::memcpy(encoded.config.data() + kBoundOffset, &largest, sizeof(largest));
+  EXPECT_NO_THROW(decode(stage.getStageTypeId(), encoded));
+}
+
+TEST(Quantizer, AConfigThatEndsInsideItsDoublesIsRefused) {
+  QuantizerStage<float, std::uint32_t> stage;
+  stage.setErrorBound(0.1f);
+  const Encoded whole = smallStream(stage);
+  ASSERT_EQ(whole.config.size(), 72u);
+  for (std::size_t n = 57; n < 72; ++n) {
+    Encoded cut = whole;
+    cut.config.resize(n);
+    EXPECT_TRUE(isCorrupt(stage.getStageTypeId(), cut)) << n;
+  }
+  for (const std::size_t n : {28u, 36u, 48u, 52u}) {
+    Encoded older = whole;
+    older.config.resize(n);
+    EXPECT_NO_THROW(decode(stage.getStageTypeId(), older)) << n;
+  }
 }
 
 }  // namespace

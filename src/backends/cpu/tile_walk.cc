@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "backends/cpu/parallel_for.h"
+#include "fz/progress.h"
 #include "shared/bits.h"
 
 namespace fz {
@@ -150,6 +151,12 @@ void decodeFront(const TileChain& chain,
   }
 }
 
+void noteTiles(const TileWalk& walk, std::size_t n_tiles) {
+  if (walk.progress != nullptr) {
+    walk.progress->n_tiles_done.fetch_add(n_tiles, std::memory_order_relaxed);
+  }
+}
+
 /// Calls f(slab, desk) for every slab on all threads; slabs are begun in order.
 template <class F>
 void forSlabs(const TileWalk& walk, std::size_t n_slabs, std::size_t slot_bytes, F f) {
@@ -164,6 +171,8 @@ void forSlabs(const TileWalk& walk, std::size_t n_slabs, std::size_t slot_bytes,
         return;
       }
       f(slab, desk);
+      const std::size_t first = slab * slabTiles(walk);
+      noteTiles(walk, std::min(slabTiles(walk), walk.cut.tileCount() - first));
     }
   });
 }
@@ -177,6 +186,7 @@ std::uint64_t encodeInPlace(const TileWalk& walk, ByteView field, MutableByteVie
   for (std::size_t tile = 0; tile < walk.cut.tileCount(); ++tile) {
     const TileRange range = walk.cut.at(tile);
     const void* values = encodeFront(chain, range, field.data(), desk, nullptr);
+    noteTiles(walk, 1);
     const std::size_t room = end < payload.size() ? payload.size() - end : 0;
     if (room >= slot_bytes) {
       const std::size_t n_bytes = chain.coder->encodeTile(range, values, payload.data() + end);

@@ -13,6 +13,7 @@ namespace fz {
 
 class CpuExecutor;
 class MemoryPool;
+struct RunProgress;
 
 /// A map, rows or planes with the bytes of a value on its two sides.
 struct TileStep {
@@ -43,6 +44,7 @@ struct TileWalk {
   const CpuExecutor& executor;
   MemoryPool* pool;
   TileWork& work;
+  RunProgress* progress = nullptr;  ///< told of tiles that are done; may be null
 };
 
 /// Takes every tile through all stages while it is in cache. `out` is the coder's whole output, or

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench_run.h"
+#include "failure.h"
+
+namespace fz::cli {
+
+struct BenchRow {
+  std::string file;
+  std::string pipeline;
+  std::string bound;
+  BenchResult result;
+  std::string error;  ///< why there is no result; empty when there is one
+  ExitCode error_code = ExitCode::kOk;
+};
+
+/// The bound of a frame as -b writes it.
+std::string boundOption(const FrameInfo& info);
+std::string benchTable(const std::vector<BenchRow>& rows, const BenchPlan& plan, bool per_stage);
+std::string benchToJson(const std::vector<BenchRow>& rows, const BenchPlan& plan);
+
+}  // namespace fz::cli

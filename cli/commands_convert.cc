@@ -1,0 +1,258 @@
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <filesystem>
+#include <fmt/format.h>
+#include <limits>
+#include <memory>
+
+#include "bound_check.h"
+#include "commands.h"
+#include "field_io.h"
+#include "fz/host_api.h"
+#include "hdf5_io.h"
+#include "memory_check.h"
+#include "npy.h"
+#include "options.h"
+#include "output_io.h"
+#include "pipeline_options.h"
+#include "progress.h"
+
+namespace fz::cli {
+
+namespace {
+
+constexpr std::string_view kArchiveSuffix = ".fzm";
+
+constexpr const char* kFooter =
+    "Arrays: raw, .npy and HDF5 datasets (file.h5:/name) become each other, by the names. Values do\n"
+    "not change; f32 stays f32. Existing HDF5 files are never changed.\n"
+    "Archives: with -p, -c or --stages a .fzm is decoded and compressed again. Its values are those\n"
+    "of the old archive, so the errors add up: |x - x''| <= old + new, which is said in absolute\n"
+    "numbers where both are; the new archive states its own bound, against the old values.\n"
+    "\n"
+    "Examples:\n"
+    "  fz convert -d 3600x1800 temperature.f32 temperature.npy\n"
+    "  fz convert climate.nc:/temperature temperature.npy\n"
+    "  fz convert temperature.npy new.h5:/fields/temperature\n"
+    "  fz convert -p cusz -b abs:0.01 old.fzm smaller.fzm";
+
+struct ConvertArguments {
+  CommonOptions common;
+  std::string input;
+  std::string output;
+  PipelineArguments pipeline;
+  std::string type;
+  std::string dims;
+};
+
+bool namesPipeline(const PipelineArguments& arguments) {
+  return !arguments.preset.empty() || !arguments.config.empty() || !arguments.stages.empty() ||
+         !arguments.bound.empty() || !arguments.settings.empty();
+}
+
+std::vector<std::size_t> shapeOf(const std::array<std::size_t, 3>& dims, int ndim) {
+  std::vector<std::size_t> shape;
+  for (int axis = ndim - 1; axis >= 0; --axis) {
+    shape.push_back(dims[static_cast<std::size_t>(axis)]);
+  }
+  return shape;
+}
+
+int axesOf(const std::array<std::size_t, 3>& dims) {
+  return dims[2] > 1 ? 3 : dims[1] > 1 ? 2 : 1;
+}
+
+/// An array to a file of the kind that the name says.
+void writeArray(const std::string& output, const Field& field, Progress& progress) {
+  progress.beginBytes("writing", field.bytes.size());
+  const int n_axes = axesOf(field.dims);
+  if (const std::optional<Hdf5Name> name = hdf5Name(output)) {
+    writeHdf5(*name, field.type, shapeOf(field.dims, n_axes), field.bytes);
+    return;
+  }
+  const std::string header =
+      isNpyName(output) ? makeNpyHeader(field.type, field.dims, n_axes) : std::string();
+  writeOutput(output, header, field.bytes, &progress);
+}
+
+/// The array in an archive.
+Field decodeField(const ConvertArguments& arguments, Progress& progress, FrameInfo& info) {
+  try {
+    const InputBytes frame = readBytes(arguments.input, &progress);
+    info = inspect(frame);
+    progress.beginRun("decoding", info.original_bytes);
+    const Array array =
+        decompress(ByteView(frame), {.limits = arguments.common.limits,
+                                     .backend = parseBackend(arguments.common.backend),
+                                     .threads = arguments.common.threads,
+                                     .progress = progress.pipeline()});
+    Field field;
+    field.name = arguments.input;
+    field.type = info.type;
+    field.dims = info.dims;
+    field.has_shape = true;
+    field.how = "archive";
+    const auto kept = std::make_shared<const Array>(array);
+    field.bytes = InputBytes(kept, kept->bytes(), false);
+    return field;
+  } catch (...) {
+    // The same library error means a damaged archive here and a wrong setting further on.
+    throw currentFailure(Task::kDecode);
+  }
+}
+
+/// The smallest double that is not below the real sum.
+double roundedUpSum(double a, double b) {
+  const double sum = a + b;
+  const double b_part = sum - a;
+  const double rest = (a - (sum - b_part)) + (b - b_part);
+  return rest > 0.0 ? std::nextafter(sum, std::numeric_limits<double>::infinity()) : sum;
+}
+
+/// What both bounds come to against the first original.
+std::string sumText(const FrameInfo& old_info, const FrameInfo& new_info) {
+  const std::optional<BoundRule> first = ruleOfFrame(old_info);
+  const std::optional<BoundRule> second = ruleOfFrame(new_info);
+  if (!first || !second) {
+    return "one of the two archives promises no bound, so there is none against the original";
+  }
+  const auto isExact = [](const BoundRule& rule) { return rule.kind == BoundRule::Kind::kBits; };
+  if (isExact(*first) || isExact(*second)) {
+    return fmt::format("against the original: {}, because the {} archive is exact",
+                       ruleText(isExact(*first) ? *second : *first),
+                       isExact(*first) ? "old" : "new");
+  }
+  if (first->kind == BoundRule::Kind::kAbsolute && second->kind == BoundRule::Kind::kAbsolute) {
+    return fmt::format("against the original: |x - x''| <= {} + {} = {}", first->value,
+                       second->value, roundedUpSum(first->value, second->value));
+  }
+  if (first->kind == BoundRule::Kind::kPointwise && second->kind == BoundRule::Kind::kPointwise) {
+    return fmt::format("against the original: |x - x''| <= ({} + {} + {} * {}) * |x|", first->value,
+                       second->value, first->value, second->value);
+  }
+  return fmt::format(
+      "against the original the errors add up: {} of the old archive, then {} of "
+      "the new one",
+      ruleText(*first), ruleText(*second));
+}
+
+void encodeAgain(const ConvertArguments& arguments,
+                 const Field& field,
+                 const FrameInfo& old_info,
+                 Progress& progress) {
+  const PipelineChoice choice = choosePipeline(arguments.pipeline);
+  if (!isFloat(field.type)) {
+    throw Failure(ExitCode::kUsage, fmt::format("{}: holds {}, and pipelines take f32 and f64",
+                                                arguments.input, dataTypeToString(field.type)));
+  }
+  CompressOptions options = compressOptions(choice, field.type);
+  options.backend = parseBackend(arguments.common.backend);
+  options.threads = arguments.common.threads;
+  options.dims = field.dims;
+  options.max_memory_bytes = arguments.common.limits.max_memory_bytes;
+  const std::uint64_t n_bytes =
+      estimateMemory(field.type, field.bytes.size(), options) + field.bytes.size();
+  checkMemory({n_bytes, fmt::format("compressing {} bytes again", field.bytes.size())},
+              arguments.common.limits.max_memory_bytes);
+  options.progress = progress.pipeline();
+  progress.beginRun("compressing", field.bytes.size());
+  const Frame frame = compress(field.type, field.bytes, options);
+  const FrameInfo info = inspect(frame);
+  checkBoundKind(choice, info);
+  progress.beginBytes("writing", frame.size());
+  writeOutput(arguments.output, {}, frame.bytes(), &progress);
+  progress.end();
+  if (!arguments.common.quiet) {
+    fmt::print(stderr, "{} -> {}: {} -> {} bytes, ratio {:.2f} (was {:.2f})\n  {}\n",
+               inputName(arguments.input), arguments.output, old_info.frameBytes(),
+               info.frameBytes(), info.ratio(), old_info.ratio(), sumText(old_info, info));
+  }
+}
+
+void checkTarget(const ConvertArguments& arguments) {
+  const std::optional<Hdf5Name> dataset = hdf5Name(arguments.output);
+  std::error_code ignored;
+  if (dataset && std::filesystem::exists(dataset->file, ignored)) {
+    throw Failure(ExitCode::kIo, fmt::format("'{}' exists, and HDF5 files are never changed; name "
+                                             "a new file",
+                                             dataset->file));
+  }
+  if (!dataset) {
+    checkOutput(arguments.output, arguments.input, arguments.common.force);
+  }
+}
+
+ExitCode runConvert(const ConvertArguments& arguments) {
+  checkCommon(arguments.common);
+  checkTarget(arguments);
+  const bool from_archive = arguments.input.ends_with(kArchiveSuffix);
+  const bool to_archive = arguments.output.ends_with(kArchiveSuffix);
+  const bool encodes = namesPipeline(arguments.pipeline);
+  if (to_archive && !from_archive) {
+    throw Failure(ExitCode::kUsage,
+                  fmt::format("'{}' is an array; 'fz compress -o {} {}' makes an "
+                              "archive of it",
+                              arguments.input, arguments.output, arguments.input));
+  }
+  if (encodes != to_archive) {
+    throw Failure(ExitCode::kUsage,
+                  to_archive
+                      ? "name the new pipeline with -p, -c or --stages; to keep the old one, "
+                        "copy the file"
+                      : "-b, -p, -c, --stages and --set are for results that end in .fzm");
+  }
+  Progress progress(progressMode(arguments.common), inputName(arguments.input));
+  FieldRequest request;
+  if (!arguments.type.empty()) {
+    request.type = parseType(arguments.type);
+  }
+  if (!arguments.dims.empty()) {
+    request.dims = parseDims(arguments.dims);
+  }
+  FrameInfo info;
+  const Field field = from_archive ? decodeField(arguments, progress, info)
+                                   : readField(arguments.input, request, &progress);
+  if (to_archive) {
+    encodeAgain(arguments, field, info, progress);
+    return ExitCode::kOk;
+  }
+  writeArray(arguments.output, field, progress);
+  progress.end();
+  if (!arguments.common.quiet) {
+    fmt::print(stderr, "{} -> {}: {} {}, {} bytes\n", inputName(arguments.input),
+               arguments.output == kStandardStream ? "standard output" : arguments.output,
+               dataTypeToString(field.type), dimsText(field.dims), field.bytes.size());
+    if (!field.note.empty()) {
+      fmt::print(stderr, "  {}\n", field.note);
+    }
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+Command addConvert(CLI::App& root) {
+  auto arguments = std::make_shared<ConvertArguments>();
+  CLI::App* app = root.add_subcommand(
+      "convert", "Arrays between raw, .npy and HDF5; archives to another pipeline or bound");
+  app->add_option("input", arguments->input, "array or archive; - for stdin")
+      ->type_name("INPUT")
+      ->required();
+  app->add_option("output", arguments->output, "its kind is in its name; - for stdout, raw")
+      ->type_name("OUTPUT")
+      ->required();
+  app->add_flag("-f,--force", arguments->common.force, "overwrite an existing file");
+  addPipeline(*app, arguments->pipeline);
+  app->add_option("-t,--type", arguments->type, "f32 or f64 of a raw input, as for compress")
+      ->type_name("TYPE");
+  app->add_option("-d,--dims", arguments->dims, "extents of a raw input, the fastest (x) first")
+      ->type_name("XxYxZ");
+  app->add_flag("-q,--quiet", arguments->common.quiet, "say nothing but errors");
+  addRunning(*app, arguments->common);
+  addProgress(*app, arguments->common);
+  addLimits(*app, arguments->common);
+  app->footer(kFooter);
+  return {app, [arguments] { return runConvert(*arguments); }, Task::kEncode};
+}
+
+}  // namespace fz::cli

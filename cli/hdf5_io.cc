@@ -1,0 +1,299 @@
+// HDF5 through its C library; built only where that is found.
+#include "hdf5_io.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <hdf5.h>
+#include <limits>
+#include <utility>
+
+#include "failure.h"
+#include "format/file_io.h"
+#include "progress.h"
+#include "suggest.h"
+
+namespace fz::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// An object of the library that closes itself.
+class Id {
+ public:
+  Id(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
+  Id(Id&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Id& operator=(Id&& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(close_, other.close_);
+    return *this;
+  }
+  Id(const Id&) = delete;
+  Id& operator=(const Id&) = delete;
+  ~Id() {
+    if (id_ >= 0) {
+      close_(id_);
+    }
+  }
+  hid_t get() const { return id_; }
+  bool isValid() const { return id_ >= 0; }
+
+ private:
+  hid_t id_;
+  herr_t (*close_)(hid_t);
+};
+
+[[noreturn]] void failRead(const Hdf5Name& name, const std::string& why) {
+  throw Failure(ExitCode::kIo, fmt::format("'{}': {}", name.dataset, why));
+}
+
+std::vector<std::string> datasetsOf(hid_t file) {
+  std::vector<std::string> names;
+  const auto visit = [](hid_t /*id*/, const char* name, const H5O_info_t* info, void* into) {
+    if (info->type == H5O_TYPE_DATASET) {
+      static_cast<std::vector<std::string>*>(into)->push_back(fmt::format("/{}", name));
+    }
+    return herr_t{0};
+  };
+  H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_NATIVE, visit, &names, H5O_INFO_BASIC);
+  return names;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  return names.size() > kMost ? text + ", ..." : text;
+}
+
+Id openFile(const std::string& path) {
+  // Errors are told in words of ours.
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  return {H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), &H5Fclose};
+}
+
+struct OpenDataset {
+  Id file;
+  Id dataset;
+  Id type;
+  Id space;
+};
+
+OpenDataset openDataset(const Hdf5Name& name) {
+  Id file = openFile(name.file);
+  if (!file.isValid()) {
+    std::error_code ignored;
+    failRead(name, fs::exists(name.file, ignored)
+                       ? "not a readable HDF5 file; check it with h5dump"
+                       : "there is no file " + name.file + "; check the path");
+  }
+  Id dataset(H5Dopen2(file.get(), name.dataset.c_str(), H5P_DEFAULT), &H5Dclose);
+  if (!dataset.isValid()) {
+    const std::vector<std::string> names = datasetsOf(file.get());
+    const std::string hint = didYouMean(name.dataset, names);
+    failRead(name,
+             fmt::format("no such dataset{}; there {} {}", hint, names.size() == 1 ? "is" : "are",
+                         names.empty() ? "none" : listed(names)));
+  }
+  Id type(H5Dget_type(dataset.get()), &H5Tclose);
+  Id space(H5Dget_space(dataset.get()), &H5Sclose);
+  return {std::move(file), std::move(dataset), std::move(type), std::move(space)};
+}
+
+DataType typeOf(const Hdf5Name& name, hid_t type) {
+  const std::size_t n_bytes = H5Tget_size(type);
+  if (H5Tget_class(type) != H5T_FLOAT || (n_bytes != 4 && n_bytes != 8)) {
+    const bool is_int = H5Tget_class(type) == H5T_INTEGER;
+    throw Failure(ExitCode::kUsage,
+                  fmt::format("'{}' holds {}, fz takes 4- and 8-byte floating point; convert it "
+                              "first",
+                              name.dataset,
+                              is_int ? fmt::format("{}-byte integers", n_bytes)
+                                     : std::string("values of another kind")));
+  }
+  return n_bytes == 4 ? DataType::FLOAT32 : DataType::FLOAT64;
+}
+
+std::vector<std::size_t> shapeOf(const Hdf5Name& name, hid_t space) {
+  const int n_axes = H5Sget_simple_extent_ndims(space);
+  if (n_axes < 0 || H5Sget_simple_extent_type(space) == H5S_NULL) {
+    failRead(name, "has no values");
+  }
+  std::vector<hsize_t> extents(static_cast<std::size_t>(n_axes));
+  H5Sget_simple_extent_dims(space, extents.data(), nullptr);
+  return {extents.begin(), extents.end()};
+}
+
+std::uint64_t bytesOf(const Hdf5Name& name, DataType type, const std::vector<std::size_t>& shape) {
+  std::uint64_t n_bytes = getDataTypeSize(type);
+  for (const std::size_t extent : shape) {
+    if (__builtin_mul_overflow(n_bytes, extent, &n_bytes)) {
+      failRead(name, "more values than memory can address");
+    }
+  }
+  return n_bytes;
+}
+
+hid_t memoryType(DataType type) {
+  return type == DataType::FLOAT32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;
+}
+
+/// The whole dataset, along its slowest axis in parts so that progress can be told.
+void readValues(const Hdf5Name& name,
+                const OpenDataset& open,
+                Hdf5Dataset& into,
+                Progress* progress) {
+  constexpr std::size_t kPartBytes = std::size_t{32} << 20;
+  if (progress != nullptr) {
+    progress->beginBytes("reading", into.bytes.size());
+  }
+  const hid_t type = memoryType(into.type);
+  std::vector<hsize_t> count(into.shape.begin(), into.shape.end());
+  const bool is_scalar = count.empty();
+  const std::size_t n_rows = is_scalar ? 1 : into.shape.front();
+  const std::size_t row_bytes = n_rows == 0 ? 0 : into.bytes.size() / n_rows;
+  const std::size_t n_at_once =
+      std::max<std::size_t>(1, kPartBytes / std::max<std::size_t>(1, row_bytes));
+  std::vector<hsize_t> start(count.size(), 0);
+  for (std::size_t row = 0; row < n_rows && row_bytes > 0; row += n_at_once) {
+    const std::size_t n_now = std::min(n_at_once, n_rows - row);
+    Id memory(H5Scopy(open.space.get()), &H5Sclose);
+    if (!is_scalar) {
+      start.front() = row;
+      count.front() = n_now;
+      H5Sselect_hyperslab(open.space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
+                          nullptr);
+      memory =
+          Id(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), &H5Sclose);
+    }
+    if (H5Dread(open.dataset.get(), type, memory.get(), open.space.get(), H5P_DEFAULT,
+                into.bytes.data() + row * row_bytes) < 0) {
+      failRead(name, "cannot be read; its chunks are damaged or need a filter that is not there");
+    }
+    if (progress != nullptr) {
+      progress->add(n_now * row_bytes);
+    }
+  }
+}
+
+/// netCDF has an attribute for it, HDF5 a property of the dataset.
+void readFill(const OpenDataset& open, Hdf5Dataset& into) {
+  double value = 0.0;
+  for (const char* attribute : {"_FillValue", "missing_value"}) {
+    if (H5Aexists(open.dataset.get(), attribute) <= 0) {
+      continue;
+    }
+    const Id id(H5Aopen(open.dataset.get(), attribute, H5P_DEFAULT), &H5Aclose);
+    const Id space(H5Aget_space(id.get()), &H5Sclose);
+    if (H5Sget_simple_extent_npoints(space.get()) == 1 &&
+        H5Aread(id.get(), H5T_NATIVE_DOUBLE, &value) >= 0) {
+      into.fill_value = value;
+      into.fill_source = attribute;
+      return;
+    }
+  }
+  const Id properties(H5Dget_create_plist(open.dataset.get()), &H5Pclose);
+  H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
+  if (H5Pfill_value_defined(properties.get(), &defined) >= 0 &&
+      defined == H5D_FILL_VALUE_USER_DEFINED &&
+      H5Pget_fill_value(properties.get(), H5T_NATIVE_DOUBLE, &value) >= 0) {
+    into.fill_value = value;
+    into.fill_source = "fill value of the dataset";
+  }
+}
+
+template <class T>
+std::size_t countEqual(ByteView bytes, double value) {
+  const T* values = reinterpret_cast<const T*>(bytes.data());
+  const T wanted = static_cast<T>(value);
+  return static_cast<std::size_t>(
+      std::count_if(values, values + bytes.size() / sizeof(T),
+                    [&](T x) { return x == wanted || (std::isnan(x) && std::isnan(wanted)); }));
+}
+
+template <class Require>
+void writeDataset(hid_t file,
+                  const Hdf5Name& name,
+                  DataType type,
+                  const std::vector<std::size_t>& shape,
+                  ByteView bytes,
+                  Require require) {
+  const std::vector<hsize_t> extents(shape.begin(), shape.end());
+  const Id space(H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr),
+                 &H5Sclose);
+  const Id links(H5Pcreate(H5P_LINK_CREATE), &H5Pclose);
+  require(H5Pset_create_intermediate_group(links.get(), 1) >= 0);
+  const hid_t stored = memoryType(type);
+  const Id dataset(H5Dcreate2(file, name.dataset.c_str(), stored, space.get(), links.get(),
+                              H5P_DEFAULT, H5P_DEFAULT),
+                   &H5Dclose);
+  require(dataset.isValid());
+  require(bytes.empty() ||
+          H5Dwrite(dataset.get(), stored, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()) >= 0);
+}
+
+}  // namespace
+
+bool isHdf5Built() {
+  return true;
+}
+
+std::string hdf5Advice(const std::string& file) {
+  const Id id = openFile(file);
+  const std::vector<std::string> names =
+      id.isValid() ? datasetsOf(id.get()) : std::vector<std::string>();
+  return names.empty() ? "" : "; it has " + listed(names);
+}
+
+std::uint64_t hdf5DatasetBytes(const Hdf5Name& name) {
+  const OpenDataset open = openDataset(name);
+  return bytesOf(name, typeOf(name, open.type.get()), shapeOf(name, open.space.get()));
+}
+
+Hdf5Dataset readHdf5(const Hdf5Name& name, Progress* progress) {
+  const OpenDataset open = openDataset(name);
+  Hdf5Dataset result;
+  result.type = typeOf(name, open.type.get());
+  result.shape = shapeOf(name, open.space.get());
+  result.is_swapped = H5Tget_order(open.type.get()) == H5T_ORDER_BE;
+  result.bytes.resize(bytesOf(name, result.type, result.shape));
+  readValues(name, open, result, progress);
+  readFill(open, result);
+  if (result.fill_value) {
+    result.n_fill = result.type == DataType::FLOAT32
+                        ? countEqual<float>(result.bytes, *result.fill_value)
+                        : countEqual<double>(result.bytes, *result.fill_value);
+  }
+  return result;
+}
+
+void writeHdf5(const Hdf5Name& name,
+               DataType type,
+               const std::vector<std::size_t>& shape,
+               ByteView bytes) {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  const auto require = [&](bool is_done) {
+    if (!is_done) {
+      throw Failure(ExitCode::kIo, fmt::format("{}:{}: cannot be written; check the path, the "
+                                               "permissions and the free space",
+                                               name.file, name.dataset));
+    }
+  };
+  AtomicFile target(name.file, true);
+  {
+    const Id file(
+        H5Fcreate(target.temporaryPath().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+        &H5Fclose);
+    require(file.isValid());
+    writeDataset(file.get(), name, type, shape, bytes, require);
+    require(H5Fflush(file.get(), H5F_SCOPE_GLOBAL) >= 0);
+  }
+  target.commit();
+}
+
+}  // namespace fz::cli

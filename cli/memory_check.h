@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace fz::cli {
+
+/// What this process can hope to get: the machine's memory, less where a control group or a limit
+/// of the process (ulimit -v) allows less.
+std::uint64_t usableMemoryBytes();
+
+/// What a piece of work is expected to take besides its mapped input.
+struct MemoryNeed {
+  std::uint64_t n_bytes = 0;
+  std::string what;  ///< for the message: "compressing 4.29 GB with pfpl"
+};
+
+/// Refuses work that cannot fit before it begins: over `limit_bytes`, or with 0 (no --max-memory)
+/// over what the machine has. Throws Failure(kMemory).
+void checkMemory(const MemoryNeed& need, std::uint64_t limit_bytes);
+
+}  // namespace fz::cli

@@ -1,0 +1,195 @@
+#include "output_io.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+#include <unistd.h>
+
+#include "failure.h"
+#include "field_io.h"
+#include "progress.h"
+
+namespace fz::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kPartBytes = std::size_t{8} << 20;  // between two looks at the progress
+/// Results above this are decoded straight into the file, so that they take no memory.
+constexpr std::size_t kMappedBytes = std::size_t{64} << 20;
+
+bool isStandard(std::string_view path) {
+  return path == kStandardStream;
+}
+
+/// Calls write(part) on parts of the bytes.
+template <class Write>
+void byParts(ByteView bytes, Progress* progress, Write write) {
+  for (std::size_t at = 0; at < bytes.size(); at += kPartBytes) {
+    const ByteView part = bytes.subspan(at, std::min(kPartBytes, bytes.size() - at));
+    write(part);
+    if (progress != nullptr) {
+      progress->add(part.size());
+    }
+  }
+}
+
+void writeAll(std::FILE* stream,
+              const std::string& name,
+              std::string_view header,
+              ByteView bytes,
+              Progress* progress) {
+  const auto put = [&](const void* data, std::size_t n_bytes) {
+    if (std::fwrite(data, 1, n_bytes, stream) != n_bytes || std::fflush(stream) != 0) {
+      throw Failure(ExitCode::kIo, fmt::format("cannot write {}: {}; check the free space", name,
+                                               std::strerror(errno)));
+    }
+  };
+  put(header.data(), header.size());
+  byParts(bytes, progress, [&](ByteView part) { put(part.data(), part.size()); });
+}
+
+/// A name that a file can be renamed to: absent, or a regular file.
+bool isReplaceable(const std::string& output) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(output, ignored);
+  return !isStandard(output) && (!fs::exists(status) || fs::is_regular_file(status));
+}
+
+/// Through a link to the file behind it, so that the link stays one.
+std::string behindLinks(const std::string& output) {
+  std::error_code ignored;
+  if (!fs::is_symlink(fs::symlink_status(output, ignored))) {
+    return output;
+  }
+  const fs::path real = fs::weakly_canonical(output, ignored);
+  return real.empty() ? output : real.string();
+}
+
+ByteView bytesOf(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+std::string outputPath(const CommonOptions& options,
+                       const std::string& input,
+                       const std::string& own_name) {
+  if (options.output.empty()) {
+    return isStandard(input) ? std::string(kStandardStream) : own_name;
+  }
+  std::error_code ignored;
+  if (isStandard(options.output) || !fs::is_directory(options.output, ignored)) {
+    return options.output;
+  }
+  if (isStandard(input)) {
+    throw Failure(ExitCode::kUsage,
+                  fmt::format("-o {} is a folder, and standard input has no name to use in it; "
+                              "name a file",
+                              options.output));
+  }
+  return (fs::path(options.output) / fs::path(own_name).filename()).string();
+}
+
+void checkOutputCount(const CommonOptions& options) {
+  std::error_code ignored;
+  if (options.files.size() <= 1 || (!options.output.empty() && !isStandard(options.output) &&
+                                    fs::is_directory(options.output, ignored))) {
+    return;
+  }
+  if (!options.output.empty()) {
+    throw Failure(ExitCode::kUsage,
+                  fmt::format("-o {} is one place for {} inputs; leave -o out or name a folder",
+                              options.output, options.files.size()));
+  }
+  for (const std::string& file : options.files) {
+    if (isStandard(file)) {
+      throw Failure(ExitCode::kUsage, "'-' must be the only input; run fz once for each");
+    }
+  }
+}
+
+void checkOutput(const std::string& output, const std::string& input, bool force) {
+  if (isStandard(output)) {
+    if (::isatty(STDOUT_FILENO) != 0) {
+      throw Failure(ExitCode::kUsage,
+                    "not writing binary data to a terminal; redirect with '>' or use -o FILE");
+    }
+    return;
+  }
+  std::error_code ignored;
+  const fs::file_status status = fs::status(output, ignored);
+  if (fs::is_directory(status)) {
+    throw Failure(ExitCode::kIo, fmt::format("'{}' is a folder; choose another -o", output));
+  }
+  if (!isStandard(input) && fs::equivalent(output, input, ignored)) {
+    throw Failure(ExitCode::kUsage,
+                  fmt::format("'{}' is the input itself; choose another -o", output));
+  }
+  if (fs::is_regular_file(status) && !force) {
+    throw Failure(ExitCode::kIo, fmt::format("'{}' exists; use -f to overwrite it", output));
+  }
+}
+
+void writeOutput(const std::string& output,
+                 std::string_view header,
+                 ByteView bytes,
+                 Progress* progress) {
+  if (isStandard(output)) {
+    writeAll(stdout, "standard output", header, bytes, progress);
+    return;
+  }
+  if (!isReplaceable(output)) {
+    // A device or a pipe must not be replaced by a file.
+    std::FILE* stream = std::fopen(output.c_str(), "wb");
+    if (stream == nullptr) {
+      throw Failure(ExitCode::kIo, fmt::format("cannot open '{}': {}; check the permissions",
+                                               output, std::strerror(errno)));
+    }
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> closer(stream, &std::fclose);
+    writeAll(stream, fmt::format("'{}'", output), header, bytes, progress);
+    return;
+  }
+  AtomicFile file(behindLinks(output));
+  file.write(bytesOf(header));
+  byParts(bytes, progress, [&](ByteView part) { file.write(part); });
+  file.commit();
+}
+
+Result::Result(std::string output, std::string header)
+    : output_(std::move(output)), header_(std::move(header)) {
+}
+
+void* Result::provide(std::size_t n_bytes) {
+  if (n_bytes <= kMappedBytes || !isReplaceable(output_)) {
+    memory_.reset(std::malloc(std::max<std::size_t>(1, n_bytes)));
+    if (memory_ == nullptr) {
+      throw std::bad_alloc();
+    }
+    bytes_ = {static_cast<std::uint8_t*>(memory_.get()), n_bytes};
+    return memory_.get();
+  }
+  if (file_ == nullptr) {
+    file_ = std::make_unique<AtomicFile>(behindLinks(output_));
+    file_->write(bytesOf(header_));
+  }
+  bytes_ = file_->map(n_bytes);
+  return bytes_.data();
+}
+
+void Result::finish(Progress* progress) {
+  if (file_ == nullptr) {
+    writeOutput(output_, header_, bytes_, progress);
+    return;
+  }
+  file_->commit();
+  bytes_ = {};
+}
+
+}  // namespace fz::cli

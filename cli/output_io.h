@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "format/file_io.h"
+#include "fz/span.h"
+#include "options.h"
+
+namespace fz::cli {
+
+class Progress;
+
+/// Where -o, or the lack of it, sends the result for `input`. `own_name` is the name that the
+/// result has when nothing is said.
+std::string outputPath(const CommonOptions& options,
+                       const std::string& input,
+                       const std::string& own_name);
+/// Refuses several inputs for one -o file or for standard output.
+void checkOutputCount(const CommonOptions& options);
+/// Refuses terminals, folders, existing files without -f, and the input itself.
+void checkOutput(const std::string& output, const std::string& input, bool force);
+/// To standard output for "-"; else the file is complete under its name, or unchanged. The parts
+/// follow each other. Throws Failure(kIo), Error(kIo).
+void writeOutput(const std::string& output,
+                 std::string_view header,
+                 ByteView bytes,
+                 Progress* progress = nullptr);
+
+/// A result that is made in memory and becomes a file: large ones are the file from the start, so
+/// that they take no memory that the system could not use otherwise.
+class Result {
+ public:
+  /// `header` comes before the bytes.
+  Result(std::string output, std::string header);
+
+  /// Memory for n_bytes, for decompressInto(); what it gave before is not used any more.
+  void* provide(std::size_t n_bytes);
+  ByteView bytes() const { return bytes_; }
+  bool isMapped() const { return file_ != nullptr; }
+  /// As writeOutput(). bytes() is empty afterwards.
+  void finish(Progress* progress = nullptr);
+
+ private:
+  std::string output_;
+  std::string header_;
+  std::unique_ptr<void, void (*)(void*)> memory_{nullptr, &std::free};
+  std::unique_ptr<AtomicFile> file_;
+  MutableByteView bytes_;
+};
+
+}  // namespace fz::cli

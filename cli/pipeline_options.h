@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fz/host_api.h"
+#include "options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fz::cli {
+
+/// The options that say how to compress: -b, -p, -c, --stages, --set.
+struct PipelineArguments {
+  std::string bound;
+  std::string preset;
+  std::string config;
+  std::string stages;
+  std::vector<std::string> settings;
+};
+
+void addPipeline(CLI::App& app, PipelineArguments& arguments);
+/// Without -b and -p.
+void addOwnPipeline(CLI::App& app, PipelineArguments& arguments);
+
+/// What they come to.
+struct PipelineChoice {
+  std::optional<BoundRequest> bound;
+  std::string name;         ///< of the preset, of the file, or "--stages"
+  std::string config_toml;  ///< of the file; empty for presets and --stages
+  bool has_config = false;  ///< a file, which may have a shape
+  std::string stages;       ///< the text of --stages
+  std::vector<std::pair<std::string, std::string>> settings;
+};
+
+/// Reads the file that -c names. Throws Failure for options that contradict each other, unknown
+/// presets and mistakes in --stages that do not depend on the data.
+PipelineChoice choosePipeline(const PipelineArguments& arguments);
+/// The options of the library that mean the same for data of this type. Throws Failure(kUsage).
+CompressOptions compressOptions(const PipelineChoice& choice, DataType type);
+/// -b rel promises a bound for each value; a stage that takes REL of the largest value does less.
+/// Throws Failure(kUsage) where that happened.
+void checkBoundKind(const PipelineChoice& choice, const FrameInfo& info);
+/// Throws Failure(kUsage), with what may have been meant.
+void checkPreset(const std::string& name);
+
+}  // namespace fz::cli

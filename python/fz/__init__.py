@@ -1,0 +1,55 @@
+"""Error-bounded compression of numpy, cupy and torch arrays.
+
+>>> import numpy as np, fz
+>>> field = np.cumsum(np.ones((64, 64), "f4"), axis=0)
+>>> frame = fz.compress(field, bound="abs:1e-3", preset="cuszp2")
+>>> bool(fz.verify(frame, field))
+True
+
+The frame is what the C++ library and the command line tool `fz` write and read.
+"""
+
+from ._api import (
+    FrameBound,
+    FrameInfo,
+    VerifyReport,
+    compress,
+    decompress,
+    has_backend,
+    inspect,
+    presets,
+    stages,
+    verify,
+)
+from ._bounds import Bound
+from ._device import DeviceArray, DeviceFrame
+from ._fz import __version__
+from ._pipeline import Pipeline, Stage
+from .errors import (
+    BadSizeError,
+    BoundViolationError,
+    BufferTooSmallError,
+    ConfigError,
+    CorruptError,
+    CudaError,
+    Error,
+    GraphError,
+    InternalError,
+    InvalidArgumentError,
+    InvalidStateError,
+    IoError,
+    LimitError,
+    NoDeviceError,
+    OutOfMemoryError,
+    TypeMismatchError,
+    UnsupportedError,
+)
+
+__all__ = [
+    "BadSizeError", "Bound", "BoundViolationError", "BufferTooSmallError", "ConfigError",
+    "CorruptError", "CudaError", "DeviceArray", "DeviceFrame", "Error", "FrameBound", "FrameInfo",
+    "GraphError", "InternalError", "InvalidArgumentError", "InvalidStateError", "IoError",
+    "LimitError", "NoDeviceError", "OutOfMemoryError", "Pipeline", "Stage", "TypeMismatchError",
+    "UnsupportedError", "VerifyReport", "__version__", "compress", "decompress", "has_backend",
+    "inspect", "presets", "stages", "verify",
+]  # fmt: skip

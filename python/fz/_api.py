@@ -1,0 +1,355 @@
+"""compress, decompress, inspect, verify, stages, presets."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import _fz
+from ._arrays import device_view, host_array, is_device_array, shape_of
+from ._bounds import Bound
+from ._device import DeviceArray, DeviceFrame
+from ._pipeline import Pipeline
+from .errors import BadSizeError, InvalidArgumentError, TypeMismatchError
+
+
+def compress(
+    array: Any,
+    bound: str | Bound | None = None,
+    preset: str | None = None,
+    *,
+    pipeline: Pipeline | None = None,
+    toml: str | None = None,
+    params: Mapping[str, bool | int | float | str] | None = None,
+    backend: str = "auto",
+    threads: int = 0,
+    out: Any = None,
+    stream: Any = None,
+) -> Any:
+    """Compresses an array; every value keeps to the bound or the call raises.
+
+    >>> import numpy as np, fz
+    >>> field = np.linspace(0, 1, 100_000, dtype="f4").reshape(100, 1000)
+    >>> frame = fz.compress(field, "abs:1e-3", preset="cuszp2")
+    >>> type(frame), len(frame) < field.nbytes / 10
+    (<class 'bytes'>, True)
+    >>> back = fz.decompress(frame)
+    >>> back.shape, back.dtype, bool(np.abs(back - field).max() <= 1e-3)
+    ((100, 1000), dtype('float32'), True)
+
+    Parameters
+    ----------
+    array
+        float32 or float64 for the presets; pipelines without a quantiser take integers too.
+        Contiguous arrays in native byte order are read in place, others are copied first. 0-d
+        arrays become one value. With more than three axes, the leading ones are folded into the
+        third; pass `shape` to `decompress` to get them back. GPU arrays (cupy, torch, anything
+        with ``__cuda_array_interface__`` or ``__dlpack__``) must be contiguous.
+    bound
+        ``"abs:E"``, ``"rel:E"`` (of each value) or ``"range:E"`` (of max - min). Required with a
+        preset, whose own would be a guess; with `pipeline` or `toml` it replaces theirs.
+    preset
+        Default ``"pfpl"``, which takes any data; `presets` lists them. Some take only finite
+        values and raise `BoundViolationError` for others.
+    pipeline, toml
+        Instead of a preset: a `Pipeline`, or the text of a configuration file.
+    params
+        Other settings: ``{"stage.key": value}`` or ``{"key": value}``.
+    backend
+        ``"auto"``: where the array is; ``"cpu"``, ``"cuda"``. The bytes are the same.
+    threads
+        Threads on the CPU; 0 means all. The bytes are the same.
+    out
+        Writable buffer for the frame; the result is then its length.
+    stream
+        CUDA stream of GPU arrays: an int, or an object of cupy or torch. Default: the current one
+        of the array's library.
+
+    Returns
+    -------
+    bytes
+        The frame. For GPU arrays a `DeviceFrame`, which stays on the GPU.
+    """
+    if pipeline is not None:
+        if preset is not None or toml is not None or bound is not None or params is not None:
+            raise TypeError("compress: a pipeline brings its own bound and settings")
+        return pipeline.compress(array, out=out, stream=stream)
+    if toml is None:
+        preset = preset or "pfpl"
+        if bound is None:
+            raise InvalidArgumentError(
+                "compress: give a bound, such as 'abs:1e-3' (of every value) or 'range:1e-4' "
+                "(of max - min)"
+            )
+    made = Pipeline(
+        preset=preset, toml=toml, bound=bound, params=params, backend=backend, threads=threads
+    )
+    return made.compress(array, out=out, stream=stream)
+
+
+def decompress(
+    frame: Any,
+    out: Any = None,
+    *,
+    shape: Sequence[int] | None = None,
+    max_output_bytes: int = 0,
+    max_memory_bytes: int = 0,
+    backend: str = "auto",
+    threads: int = 0,
+    stream: Any = None,
+) -> Any:
+    """Decodes a frame of any pipeline, process or machine; type and shape come from the frame.
+
+    >>> import numpy as np, fz
+    >>> frame = fz.compress(np.ones((2, 3, 4, 5), "f8"), "abs:1e-6")
+    >>> fz.decompress(frame).shape, fz.decompress(frame, shape=(2, 3, 4, 5)).shape
+    ((6, 4, 5), (2, 3, 4, 5))
+    >>> fz.decompress(frame, max_output_bytes=100)
+    Traceback (most recent call last):
+    fz.errors.LimitError: frame: decodes to 960 bytes, the limit is 100
+
+    Parameters
+    ----------
+    frame
+        Bytes-like, or an array of bytes on a GPU (such as `DeviceFrame`), which is decoded there.
+    out
+        Array to decode into, contiguous, of the frame's type and length (its shape may differ);
+        also the result. A GPU array makes the GPU decode, wherever the frame is.
+    shape
+        Another shape for the same values: the frame knows up to three axes, and leading axes of
+        length 1 are not recorded.
+    max_output_bytes, max_memory_bytes
+        Raise `LimitError` rather than take more; for frames from strangers.
+    backend, threads, stream
+        As for `compress`.
+    """
+    on_device = is_device_array(frame)
+    if backend == "auto":
+        backend = "cuda" if on_device or (out is not None and is_device_array(out)) else "cpu"
+    settings = _fz.DecodeSettings(max_output_bytes, max_memory_bytes, backend, threads)
+    if on_device and backend == "cuda":
+        return _decompress_device(frame, out, shape, settings, stream)
+    source = bytes(frame) if isinstance(frame, DeviceFrame) else frame
+    info = _fz.inspect(source)
+    _check_limit(info, max_output_bytes)
+    wanted = tuple(shape) if shape is not None else shape_of(info["dims"], info["ndim"])
+    _check_shape(wanted, info)
+    if out is None:
+        values = _fz.decompress(source, settings)
+        return values.view(_dtype(info)).reshape(wanted)
+    if is_device_array(out):
+        view = device_view(out, stream)
+        _check_out(view.type, view.nbytes, info)
+        memory = np.frombuffer(source, np.uint8)
+        _fz.upload_and_decompress(memory, view.address, view.nbytes, settings, view.stream)
+        return out
+    if not isinstance(out, np.ndarray) or not out.flags.c_contiguous:
+        raise TypeError("decompress: out must be a C-contiguous numpy or GPU array")
+    _check_out(out.dtype.name, out.nbytes, info)
+    _fz.decompress_into(source, out, settings)
+    return out
+
+
+def _decompress_device(frame: Any, out: Any, shape: Any, settings: Any, stream: Any) -> Any:
+    view = device_view(frame, stream)
+    if isinstance(frame, DeviceFrame):
+        name, known_shape = frame.original_type, frame.original_shape
+    else:
+        info = _fz.inspect(_fz.to_host(view.address, view.nbytes, view.stream))
+        name, known_shape = info["type"], shape_of(info["dims"], info["ndim"])
+    wanted = tuple(shape) if shape is not None else known_shape
+    n_bytes = math.prod(known_shape) * np.dtype(name).itemsize
+    facts = {"type": name, "original_bytes": n_bytes}
+    _check_shape(wanted, facts)
+    if out is None:
+        memory = _fz.decompress_device(view.address, view.nbytes, settings, view.stream)
+        return DeviceArray(memory, name, wanted)
+    if not is_device_array(out):
+        raise TypeError("decompress: the frame is on a GPU, so out must be there too")
+    target = device_view(out, view.stream)
+    _check_out(target.type, target.nbytes, facts)
+    _fz.decompress_device_into(
+        view.address, view.nbytes, target.address, target.nbytes, settings, view.stream
+    )
+    return out
+
+
+def _dtype(info: Mapping[str, Any]) -> np.dtype[Any]:
+    """Frames of old versions may not say what they hold: then bytes."""
+    return np.dtype("uint8" if info["type"] == "unknown" else info["type"])
+
+
+def _check_limit(info: Mapping[str, Any], limit: int) -> None:
+    if limit and info["original_bytes"] > limit:
+        from .errors import LimitError
+
+        raise LimitError(f"frame: decodes to {info['original_bytes']} bytes, the limit is {limit}")
+
+
+def _check_shape(shape: tuple[int, ...], info: Mapping[str, Any]) -> None:
+    n_bytes = math.prod(shape) * _dtype(info).itemsize
+    if n_bytes != info["original_bytes"]:
+        raise BadSizeError(
+            f"shape {shape} of {_dtype(info)} has {n_bytes} bytes, the frame decodes to "
+            f"{info['original_bytes']}"
+        )
+
+
+def _check_out(name: str, n_bytes: int, info: Mapping[str, Any]) -> None:
+    if name != _dtype(info).name:
+        raise TypeMismatchError(f"out holds {name}, the frame {_dtype(info)}")
+    if n_bytes != info["original_bytes"]:
+        raise BadSizeError(
+            f"out has {n_bytes} bytes, the frame decodes to {info['original_bytes']}"
+        )
+
+
+@dataclass(frozen=True)
+class FrameBound:
+    """What a frame promises for every value."""
+
+    kind: str  #: "abs", "rel" or "range"
+    requested: float  #: the number that was asked for
+    absolute: float  #: absolute bound of every value; 0 for rel, where it depends on the value
+
+
+@dataclass(frozen=True)
+class FrameInfo:
+    """What a frame says about itself."""
+
+    format: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    original_bytes: int
+    frame_bytes: int
+    header_bytes: int
+    payload_bytes: int
+    ratio: float
+    bound: FrameBound | None
+    lossless: bool
+    stages: list[dict[str, Any]]
+    segments: list[dict[str, Any]]
+
+
+def inspect(frame: Any) -> FrameInfo:
+    """Reads the header of a frame (bytes-like, on a GPU, or the path of a file).
+
+    >>> import numpy as np, fz
+    >>> info = fz.inspect(fz.compress(np.zeros((4, 5), "f4"), "range:1e-4", preset="cuszp2"))
+    >>> info.shape, info.bound.kind, [stage["name"] for stage in info.stages]
+    ((4, 5), 'range', ['Quantizer', 'Lorenzo', 'AdaptiveBitpack'])
+    """
+    if isinstance(frame, (str, os.PathLike)):
+        row = _fz.inspect_file(os.fspath(frame))
+    else:
+        row = _fz.inspect(_host_frame(frame))
+    shape = shape_of(row.pop("dims"), row.pop("ndim"))
+    bound = row.pop("bound")
+    dtype = _dtype(row)
+    del row["type"]
+    made = None if bound is None else FrameBound(**bound)
+    return FrameInfo(dtype=dtype, shape=shape, bound=made, **row)
+
+
+def _host_frame(frame: Any) -> Any:
+    if isinstance(frame, DeviceFrame):
+        return bytes(frame)
+    if is_device_array(frame):
+        view = device_view(frame)
+        return _fz.to_host(view.address, view.nbytes, view.stream)
+    return frame
+
+
+def _host_values(array: Any) -> Any:
+    if not is_device_array(array):
+        return array
+    view = device_view(array)
+    values = _fz.to_host(view.address, view.nbytes, view.stream)
+    return np.frombuffer(values, view.type).reshape(view.shape)
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """How a frame's values compare with their originals, without any rounding.
+
+    `True` in conditions when no value breaks the rule.
+    """
+
+    rule: str  #: what every value has to meet
+    n_values: int
+    n_violations: int
+    first_violation: tuple[int, float, float] | None  #: flat index, original, decoded
+    max_error: float
+    max_error_index: int
+    mse: float
+    psnr: float
+    nrmse: float
+    value_range: float
+    nan_kept: tuple[int, int]  #: kept bit for bit, of how many
+    inf_kept: tuple[int, int]
+    negative_zero_kept: tuple[int, int]
+
+    def __bool__(self) -> bool:
+        return self.n_violations == 0
+
+
+def verify(
+    frame: Any, original: Any, bound: str | Bound | None = None, **options: Any
+) -> VerifyReport:
+    """Decodes a frame and compares every value with the original, exactly.
+
+    The rule is the frame's own bound, or the one given. NaN and infinities must be equal bit for
+    bit. `options` are those of `decompress`.
+
+    >>> import numpy as np, fz
+    >>> field = np.array([1.0, 2.5, np.nan, -np.inf], "f4")
+    >>> report = fz.verify(fz.compress(field, "abs:0.01"), field)
+    >>> report.n_violations, report.rule, report.nan_kept
+    (0, "|x - x'| <= 0.01", (1, 1))
+    >>> bool(report), report.max_error <= 0.01
+    (True, True)
+    """
+    source = _host_frame(frame)
+    expected = host_array(_host_values(original))
+    decoded = decompress(source, **{"backend": "cpu", **options})
+    if decoded.dtype != expected.dtype or decoded.size != expected.size:
+        raise TypeMismatchError(
+            f"verify: the original is {expected.dtype} of {expected.size} values, the frame "
+            f"{decoded.dtype} of {decoded.size}"
+        )
+    kind, value = None, 0.0
+    if bound is not None:
+        wanted = Bound.parse(bound)
+        kind, value = wanted.kind, wanted.value
+    row = _fz.check_values(source, expected, decoded, kind, value)
+    return VerifyReport(**row)
+
+
+def stages() -> list[dict[str, Any]]:
+    """Every stage: name, category, summary, types, ports and settings with their defaults.
+
+    >>> import fz
+    >>> "Huffman" in [stage["name"] for stage in fz.stages()]
+    True
+    """
+    return list(_fz.stages())
+
+
+def presets() -> list[dict[str, str]]:
+    """Every shipped pipeline: name, summary, TOML text.
+
+    >>> import fz
+    >>> sorted(row["name"] for row in fz.presets())[:3]
+    ['cusz', 'cuszp', 'cuszp2']
+    """
+    return list(_fz.presets())
+
+
+def has_backend(name: str) -> bool:
+    """Whether ``"cpu"`` or ``"cuda"`` can be used here and now."""
+    return bool(_fz.backend_available(name))

@@ -1,0 +1,54 @@
+"""Error bounds as text."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .errors import InvalidArgumentError
+
+_MODES = {"abs": "ABS", "rel": "REL", "range": "NOA"}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What every value keeps to.
+
+    `kind` is ``"abs"`` (\\|x - x'\\| <= value), ``"rel"`` (value * \\|x\\|, for each value) or
+    ``"range"`` (value * (max - min) of the finite values).
+
+    >>> Bound.parse("rel:1e-4")
+    Bound(kind='rel', value=0.0001)
+    """
+
+    kind: str
+    value: float
+
+    @classmethod
+    def parse(cls, text: str | Bound) -> Bound:
+        """``"abs:1e-3"``, ``"rel:1e-4"`` or ``"range:1e-4"``."""
+        if isinstance(text, Bound):
+            return text
+        if not isinstance(text, str):
+            raise TypeError(
+                f"a bound is a text such as 'abs:1e-3', not {type(text).__name__}: "
+                "the number alone does not say what it bounds"
+            )
+        kind, colon, number = text.partition(":")
+        try:
+            value = float(number)
+        except ValueError:
+            value = math.nan
+        if not colon or kind not in _MODES or not math.isfinite(value) or value < 0:
+            raise InvalidArgumentError(
+                f"bound '{text}': give abs:E, rel:E or range:E with a number E such as 1e-3"
+            )
+        return cls(kind, value)
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.value!r}"
+
+    @property
+    def params(self) -> list[tuple[str, str]]:
+        """The settings of the quantising stage that mean this."""
+        return [("error_bound", repr(self.value)), ("error_bound_mode", _MODES[self.kind])]

@@ -1,0 +1,116 @@
+"""What the Zarr codecs have in common: one chunk in, one frame out, and back.
+
+Fill values such as -9999 mean something only bit for bit, and a bound does not promise that. A
+chunk whose fill values would move is stored with markers in their place: NaN with a payload that
+says which of the codec's `exact` values it stands for. NaN are always kept bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ._api import decompress
+from ._bounds import Bound
+from ._pipeline import Pipeline, _preset_toml
+from .errors import BoundViolationError
+
+_MARKERS = {"float32": ("uint32", 0x7FC0F500), "float64": ("uint64", 0x7FF800000000F500)}
+_MOST_EXACT = 256  # what fits into the last byte of a marker
+SETTINGS = ("bound", "preset", "toml", "fallback", "exact", "threads")
+
+
+@lru_cache(maxsize=32)
+def _pipeline(
+    preset: str | None, toml: str | None, bound: str | None, backend: str, threads: int
+) -> Pipeline:
+    return Pipeline(preset=preset, toml=toml, bound=bound, backend=backend, threads=threads)
+
+
+def check_options(bound: str | None, preset: str | None, toml: str | None) -> None:
+    """Raises for what could not work on any chunk, when the codec is made."""
+    if bound is not None:
+        Bound.parse(bound)
+    if toml is None:
+        _preset_toml(preset or "pfpl")
+        if bound is None:
+            raise ValueError("fz: give a bound, such as bound='abs:1e-3'")
+    elif preset is not None:
+        raise TypeError("fz: preset and toml both name a pipeline; leave one out")
+
+
+def exact_values(values: Iterable[float]) -> tuple[float, ...]:
+    """Those that need care: zero, NaN and infinities are kept bit for bit by themselves."""
+    chosen = tuple(dict.fromkeys(float(v) for v in values if v != 0 and math.isfinite(v)))
+    if len(chosen) > _MOST_EXACT:
+        raise ValueError(f"fz: at most {_MOST_EXACT} exact values")
+    return chosen
+
+
+def check_chunk_type(dtype: np.dtype[Any], toml: str | None) -> None:
+    """Presets quantise; other pipelines may take whatever their stages take."""
+    if toml is None and dtype.name not in _MARKERS:
+        raise TypeError(
+            f"fz compresses arrays of float32 and float64 within a bound, not {dtype}; "
+            "leave this array to a lossless codec"
+        )
+
+
+def _compress(array: Any, options: dict[str, Any], backend: str) -> Any:
+    """A chunk that the pipeline refuses, because of NaN say, goes to the fallback."""
+    name = options["preset"] or ("pfpl" if options["toml"] is None else None)
+    rest = (options["bound"], backend, options["threads"])
+    try:
+        return _pipeline(name, options["toml"], *rest).compress(array)
+    except BoundViolationError:
+        if options["fallback"] is None or options["bound"] is None:
+            raise
+        return _pipeline(options["fallback"], None, *rest).compress(array)
+
+
+def encode(array: Any, options: dict[str, Any], backend: str) -> Any:
+    """The frame of a chunk, a contiguous array of numpy or cupy in native byte order."""
+    exact = options["exact"] if array.dtype.name in _MARKERS else ()
+    if not exact:
+        return _compress(array, options, backend)
+    bits_type, marker = _MARKERS[array.dtype.name]
+    bits = array.view(bits_type)
+    if bool(((bits >= marker) & (bits < marker + len(exact))).any()):
+        raise ValueError("fz: the chunk has NaN with the payload that stands for exact values")
+    masks = [array == array.dtype.type(value) for value in exact]
+    present = [bool(mask.any()) for mask in masks]
+    if not any(present):
+        return _compress(array, options, backend)
+    # A fill value far away would widen the range, so there it always becomes a marker.
+    if not str(options["bound"]).startswith("range"):
+        frame = _compress(array, options, backend)
+        back = decompress(frame, shape=array.shape, backend=backend)
+        if backend == "cuda":
+            back = _to_cupy(back)
+        if all(bool((back[mask] == array[mask]).all()) for mask in masks):
+            return frame
+    marked = array.copy()
+    marked_bits = marked.view(bits_type)
+    for number, mask in enumerate(masks):
+        marked_bits[mask] = marker + number
+    return _compress(marked, options, backend)
+
+
+def _to_cupy(array: Any) -> Any:
+    import cupy
+
+    return cupy.asarray(array)
+
+
+def restore(values: Any, exact: tuple[float, ...]) -> Any:
+    """Puts the exact values back in place of their markers."""
+    if exact and values.dtype.name in _MARKERS:
+        bits_type, marker = _MARKERS[values.dtype.name]
+        bits = values.view(bits_type)
+        for number, value in enumerate(exact):
+            values[bits == marker + number] = value
+    return values

@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+#include <nanobind/stl/string.h>
+
+#include "convert.h"
+#include "fz/host_api.h"
+#include "host_buffer.h"
+#include "registry.h"
+
+namespace fz::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+nb::object describe(const std::optional<BoundInfo>& bound) {
+  if (!bound) {
+    return nb::none();
+  }
+  nb::dict row;
+  row["kind"] = boundKind(bound->mode);
+  row["requested"] = bound->requested;
+  row["absolute"] = bound->absolute;
+  return row;
+}
+
+nb::dict describe(const FrameStageInfo& stage) {
+  nb::dict row;
+  row["id"] = stage.id;
+  row["version"] = stage.version;
+  row["name"] = toPython(std::string_view(stage.name));
+  row["types"] = typesToPython(stage.types);
+  nb::dict params;
+  for (const auto& [key, value] : stage.params) {
+    params[toPython(std::string_view(key))] = toPython(value);
+  }
+  row["params"] = params;
+  return row;
+}
+
+nb::dict describe(const SegmentInfo& segment) {
+  nb::dict row;
+  row["stage"] = toPython(std::string_view(segment.stage));
+  row["port"] = toPython(std::string_view(segment.port));
+  row["type"] = toPython(dataTypeToString(segment.type));
+  row["bytes"] = segment.n_bytes;
+  return row;
+}
+
+nb::dict describe(const FrameInfo& info) {
+  nb::dict row;
+  row["format"] =
+      toPython(std::string_view(fmt::format("{}.{}", info.version_major, info.version_minor)));
+  row["type"] = toPython(dataTypeToString(info.type));
+  row["ndim"] = info.ndim;
+  row["dims"] = nb::make_tuple(info.dims[0], info.dims[1], info.dims[2]);
+  row["original_bytes"] = info.original_bytes;
+  row["frame_bytes"] = info.frameBytes();
+  row["header_bytes"] = info.header_bytes;
+  row["payload_bytes"] = info.payload_bytes;
+  row["ratio"] = info.ratio();
+  row["bound"] = describe(info.bound);
+  row["lossless"] = info.lossless;
+  nb::list stages;
+  for (const FrameStageInfo& stage : info.stages) {
+    stages.append(describe(stage));
+  }
+  row["stages"] = stages;
+  nb::list segments;
+  for (const SegmentInfo& segment : info.segments) {
+    segments.append(describe(segment));
+  }
+  row["segments"] = segments;
+  return row;
+}
+
+}  // namespace
+
+void bindInspect(nb::module_& module) {
+  module.def(
+      "inspect",
+      [](nb::handle frame) {
+        const HostBuffer bytes(frame, HostBuffer::Access::kRead);
+        return describe(inspect(bytes.bytes()));
+      },
+      nb::arg("frame"));
+  module.def(
+      "inspect_file", [](const std::string& path) { return describe(inspectFile(path)); },
+      nb::arg("path"));
+}
+
+}  // namespace fz::python

@@ -1,0 +1,246 @@
+#include "native_pipeline.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "convert.h"
+#include "fz/error.h"
+#include "fz/host_api.h"
+#include "fz/stage_descriptor.h"
+#include "host_buffer.h"
+#include "stage_chain.h"
+
+namespace fz::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+using Bytes = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>;
+
+/// A bytes object of that length whose contents are still to be written.
+nb::bytes emptyBytes(std::size_t n_bytes) {
+  PyObject* const made = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(n_bytes));
+  if (made == nullptr) {
+    throw nb::python_error();
+  }
+  return nb::steal<nb::bytes>(made);
+}
+
+std::uint8_t* contentsOf(const nb::bytes& bytes) {
+  return reinterpret_cast<std::uint8_t*>(PyBytes_AsString(bytes.ptr()));
+}
+
+nb::bytes toBytes(ByteView view) {
+  nb::bytes bytes = emptyBytes(view.size());
+  const nb::gil_scoped_release release;
+  if (!view.empty()) {
+    std::memcpy(contentsOf(bytes), view.data(), view.size());
+  }
+  return bytes;
+}
+
+/// On the CPU the frame stays in the pipeline while it is copied, so the lock stays too.
+nb::bytes compress(const NativePipeline& self, nb::handle values) {
+  const HostBuffer input(values, HostBuffer::Access::kRead);
+  std::unique_lock<std::mutex> lock(self.session()->mutex, std::defer_lock);
+  CompressedView frame;
+  {
+    const nb::gil_scoped_release release;
+    lock.lock();
+    frame = self.pipeline().compress(input.bytes().data(), input.size());
+  }
+  return toBytes({static_cast<const std::uint8_t*>(frame.data), frame.n_bytes});
+}
+
+std::size_t compressInto(const NativePipeline& self, nb::handle values, nb::handle out) {
+  const HostBuffer input(values, HostBuffer::Access::kRead);
+  const HostBuffer output(out, HostBuffer::Access::kWrite);
+  std::size_t n_bytes = 0;
+  const nb::gil_scoped_release release;
+  const std::lock_guard<std::mutex> lock(self.session()->mutex);
+  self.pipeline().compress(input.bytes().data(), input.size(), output.writable().data(),
+                           output.size(), &n_bytes);
+  return n_bytes;
+}
+
+/// Host arrays on another backend: the library makes the copies.
+nb::bytes compressHost(const std::string& toml,
+                       const std::string& source_name,
+                       const PipelineSettings& settings,
+                       nb::handle values) {
+  const HostBuffer input(values, HostBuffer::Access::kRead);
+  Frame frame;
+  {
+    const nb::gil_scoped_release release;
+    CompressOptions options;
+    options.preset = source_name;
+    options.config_toml = toml;
+    options.dims = settings.dims;
+    options.params = settings.params;
+    options.backend = settings.backend;
+    options.threads = settings.threads;
+    frame = fz::compress(settings.input_type, input.bytes(), options);
+  }
+  return toBytes(frame.bytes());
+}
+
+/// Memory is taken only once the header has been found sound.
+Bytes decompressOnCpu(const HostBuffer& frame, const DecodeSettings& settings) {
+  void* data = nullptr;
+  std::size_t n_bytes = 0;
+  {
+    const nb::gil_scoped_release release;
+    Pipeline pipeline;
+    pipeline.setBackend(Backend::CPU);
+    pipeline.setThreads(settings.threads);
+    pipeline.setDecodeLimits(settings.limits);
+    pipeline.setPoolManagedDecompOutput(false);
+    pipeline.decompressFrame(frame.bytes(), &data, &n_bytes);
+  }
+  const nb::capsule owner(data, [](void* memory) noexcept { std::free(memory); });
+  return Bytes(static_cast<std::uint8_t*>(data), {n_bytes}, owner);
+}
+
+Bytes decompressElsewhere(const HostBuffer& frame, const DecodeSettings& settings) {
+  auto values = std::make_unique<Array>();
+  {
+    const nb::gil_scoped_release release;
+    *values = fz::decompress(
+        frame.bytes(),
+        {.limits = settings.limits, .backend = settings.backend, .threads = settings.threads});
+  }
+  const ByteView bytes = values->bytes();
+  const nb::capsule owner(values.release(),
+                          [](void* array) noexcept { delete static_cast<Array*>(array); });
+  // The array has no other owner, so that its values may be written to.
+  return Bytes(const_cast<std::uint8_t*>(bytes.data()), {bytes.size()}, owner);
+}
+
+Bytes decompress(nb::handle frame, const DecodeSettings& settings) {
+  const HostBuffer bytes(frame, HostBuffer::Access::kRead);
+  return settings.backend == Backend::CPU ? decompressOnCpu(bytes, settings)
+                                          : decompressElsewhere(bytes, settings);
+}
+
+std::size_t decompressInto(nb::handle frame, nb::handle out, const DecodeSettings& settings) {
+  const HostBuffer bytes(frame, HostBuffer::Access::kRead);
+  const HostBuffer output(out, HostBuffer::Access::kWrite);
+  const nb::gil_scoped_release release;
+  if (settings.backend == Backend::CPU) {
+    const std::shared_ptr<Session> session = decodingSession(settings);
+    std::size_t n_bytes = 0;
+    session->pipeline.decompress(bytes.bytes().data(), bytes.size(), output.writable().data(),
+                                 output.size(), &n_bytes);
+    return n_bytes;
+  }
+  const Array values = fz::decompress(
+      bytes.bytes(),
+      {.limits = settings.limits, .backend = settings.backend, .threads = settings.threads});
+  const ByteView decoded = values.bytes();
+  if (decoded.size() > output.size()) {
+    throw Error(ErrorCode::kBufferTooSmall, "decompress: the data have " +
+                                                std::to_string(decoded.size()) + " bytes, out " +
+                                                std::to_string(output.size()));
+  }
+  std::memcpy(output.writable().data(), decoded.data(), decoded.size());
+  return decoded.size();
+}
+
+PipelineSettings settingsOf(const std::string& input_type,
+                            const std::array<std::size_t, 3>& dims,
+                            std::vector<std::pair<std::string, std::string>> params,
+                            const std::string& backend,
+                            std::size_t threads) {
+  return {typeFromText(input_type), dims, std::move(params), backendFromText(backend), threads};
+}
+
+StageRequest requestOf(nb::handle row) {
+  StageRequest request;
+  request.type = nb::cast<std::string>(row[0]);
+  request.name = nb::cast<std::string>(row[1]);
+  request.inputs =
+      nb::cast<std::optional<std::vector<std::pair<std::string, std::string>>>>(row[2]);
+  for (const auto& [key, value] : nb::cast<nb::dict>(row[3])) {
+    request.settings.emplace_back(nb::cast<std::string>(key), paramFromPython(value));
+  }
+  return request;
+}
+
+}  // namespace
+
+NativePipeline::NativePipeline(const std::string& toml,
+                               const std::string& source_name,
+                               const PipelineSettings& settings)
+    : session_(std::make_shared<Session>()) {
+  pipeline().setBackend(settings.backend);
+  pipeline().setThreads(settings.threads);
+  ConfigOverrides overrides;
+  overrides.input_type = settings.input_type;
+  overrides.dims = settings.dims;
+  overrides.params = settings.params;
+  pipeline().loadConfigText(toml, source_name, overrides);
+}
+
+std::shared_ptr<Session> decodingSession(const DecodeSettings& settings) {
+  auto session = std::make_shared<Session>();
+  Pipeline& pipeline = session->pipeline;
+  pipeline.setBackend(settings.backend);
+  pipeline.setThreads(settings.threads);
+  pipeline.setDecodeLimits(settings.limits);
+  // Any stage will do: a frame brings its own.
+  const StageDescriptor& any = *allStages().front();
+  pipeline.addStage(any.make(defaultTypes(any)));
+  pipeline.finalize();
+  return session;
+}
+
+void bindPipeline(nb::module_& module) {
+  nb::class_<PipelineSettings>(module, "PipelineSettings")
+      .def("__init__", [](PipelineSettings* self, const std::string& input_type,
+                          const std::array<std::size_t, 3>& dims,
+                          std::vector<std::pair<std::string, std::string>> params,
+                          const std::string& backend, std::size_t threads) {
+        new (self)
+            PipelineSettings(settingsOf(input_type, dims, std::move(params), backend, threads));
+      });
+  nb::class_<DecodeSettings>(module, "DecodeSettings")
+      .def("__init__", [](DecodeSettings* self, std::uint64_t max_output_bytes,
+                          std::uint64_t max_memory_bytes, const std::string& backend,
+                          std::size_t threads) {
+        new (self)
+            DecodeSettings{{max_output_bytes, max_memory_bytes}, backendFromText(backend), threads};
+      });
+  nb::class_<NativePipeline>(module, "NativePipeline")
+      .def(nb::init<const std::string&, const std::string&, const PipelineSettings&>(),
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("compress", &compress)
+      .def("compress_into", &compressInto)
+      .def("max_compressed_bytes",
+           [](const NativePipeline& self, std::size_t n_bytes) {
+             return self.pipeline().getMaxCompressedSize(n_bytes);
+           })
+      .def("explain", [](const NativePipeline& self) { return self.pipeline().explain(); })
+      .def("toml", [](const NativePipeline& self) { return self.pipeline().saveConfigText(); });
+  module.def("compress_host", &compressHost);
+  module.def("decompress", &decompress);
+  module.def("decompress_into", &decompressInto);
+  module.def("stages_to_toml", [](const nb::list& rows, const std::string& input_type) {
+    std::vector<StageRequest> requests;
+    for (const nb::handle row : rows) {
+      requests.push_back(requestOf(row));
+    }
+    return stagesToToml(requests, typeFromText(input_type));
+  });
+  module.def("backend_available", [](const std::string& backend) {
+    return isBackendAvailable(backendFromText(backend));
+  });
+}
+
+}  // namespace fz::python

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <nanobind/nanobind.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fz/backend.h"
+#include "fz/data_type.h"
+#include "fz/limits.h"
+#include "pipeline/compressor.h"
+
+namespace fz::python {
+
+/// A pipeline and the lock that lets any Python thread call it. The lock is taken without the GIL
+/// and given up before the GIL is asked for again.
+struct Session {
+  std::mutex mutex;
+  Pipeline pipeline;
+};
+
+/// What a pipeline is built from, besides its configuration.
+struct PipelineSettings {
+  DataType input_type = DataType::UNKNOWN;
+  std::array<std::size_t, 3> dims = {0, 1, 1};
+  std::vector<std::pair<std::string, std::string>> params;
+  Backend backend = Backend::CPU;
+  std::size_t threads = 0;
+};
+
+/// A finalized pipeline for one element type and shape.
+class NativePipeline {
+ public:
+  NativePipeline(const std::string& toml,
+                 const std::string& source_name,
+                 const PipelineSettings& settings);
+
+  const std::shared_ptr<Session>& session() const { return session_; }
+  Pipeline& pipeline() const { return session_->pipeline; }
+
+ private:
+  std::shared_ptr<Session> session_;
+};
+
+/// How a frame is decoded.
+struct DecodeSettings {
+  DecodeLimits limits;
+  Backend backend = Backend::CPU;
+  std::size_t threads = 0;
+};
+
+/// A session that can decode into memory of the caller, which a pipeline without stages cannot.
+std::shared_ptr<Session> decodingSession(const DecodeSettings& settings);
+
+/// NativePipeline, stages_to_toml(), decompress(), decompress_into().
+void bindPipeline(nanobind::module_& module);
+/// compress_device(), decompress_device() and DeviceMemory; absent in builds without CUDA.
+void bindDevice(nanobind::module_& module);
+
+}  // namespace fz::python

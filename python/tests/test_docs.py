@@ -1,0 +1,44 @@
+"""Every example in docstrings and documents runs and prints what is written there."""
+
+import ast
+import doctest
+import importlib
+import subprocess
+import sys
+from importlib.resources import files
+
+import pytest
+
+MODULES = ["fz", "fz._api", "fz._bounds", "fz._pipeline", "fz.errors", "fz.numcodecs", "fz.zarr"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings_show_what_happens(name):
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted > 0 and result.failed == 0
+
+
+@pytest.mark.parametrize("name", ["python.md", "tutorial.md"])
+def test_documents_show_what_happens(name, repository):
+    script = repository / "tools" / "run_document.py"
+    subprocess.run([sys.executable, script, repository / "docs" / name], check=True)
+
+
+def test_public_names_have_docstrings():
+    import fz
+
+    for name in fz.__all__:
+        assert name == "__version__" or getattr(fz, name).__doc__
+
+
+def test_stubs_name_what_the_extension_has():
+    from fz import _fz
+
+    stubs = ast.parse((files("fz") / "_fz.pyi").read_text())
+    named = {row.name for row in stubs.body if isinstance(row, (ast.ClassDef, ast.FunctionDef))}
+    real = {name for name in vars(_fz) if not name.startswith("_") and name != "has_cuda"}
+    assert real <= named and (named == real or not _fz.has_cuda)
+
+
+def test_the_package_says_that_it_is_typed():
+    assert (files("fz") / "py.typed").is_file() and (files("fz") / "_fz.pyi").is_file()

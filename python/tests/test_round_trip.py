@@ -1,0 +1,177 @@
+"""Arrays in, frames, arrays out."""
+
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import rough, same_bits, wave
+
+import fz
+
+PRESETS = [row["name"] for row in fz.presets()]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_keeps_its_bound(preset, dtype):
+    field = wave((20, 30, 40), dtype)
+    frame = fz.compress(field, "abs:1e-3", preset)
+    back = fz.decompress(frame)
+    assert back.dtype == field.dtype and back.shape == field.shape
+    assert np.abs(back.astype("f8") - field.astype("f8")).max() <= 1e-3
+    assert isinstance(frame, bytes) and len(frame) < field.nbytes
+
+
+@pytest.mark.parametrize("bound", ["abs:1e-4", "rel:1e-3", "range:1e-5"])
+def test_every_kind_of_bound_holds_for_any_data(bound):
+    field = rough((50, 60))
+    report = fz.verify(fz.compress(field, bound), field, bound)
+    assert report.n_violations == 0
+    assert report.nan_kept == (np.isnan(field).sum(),) * 2
+    assert report.inf_kept == (np.isinf(field).sum(),) * 2
+
+
+def test_nan_payloads_survive():
+    field = np.zeros(100, "f4")
+    bits = field.view("u4")
+    bits[3], bits[4] = 0x7FC12345, 0x7F800001  # quiet and signalling
+    assert same_bits(fz.decompress(fz.compress(field, "abs:1e-3"))[3:5], field[3:5])
+
+
+@pytest.mark.parametrize(
+    "shape, decoded",
+    [
+        ((7,), (7,)),
+        ((5, 7), (5, 7)),
+        ((3, 5, 7), (3, 5, 7)),
+        ((5, 1), (5, 1)),
+        ((1, 5), (5,)),  # leading axes of length 1 are not recorded
+        ((), (1,)),
+        ((2, 3, 4, 5), (6, 4, 5)),
+        ((2, 2, 2, 3, 4), (8, 3, 4)),
+        ((0,), (0,)),
+        ((3, 0, 2), (0,)),
+    ],
+)
+def test_shapes_come_back_as_documented(shape, decoded):
+    field = wave(shape)
+    frame = fz.compress(field, "abs:1e-3")
+    assert fz.decompress(frame).shape == decoded
+    assert fz.inspect(frame).shape == decoded
+    assert fz.decompress(frame, shape=shape).shape == shape
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a[::2, ::3],
+        lambda a: a.T,
+        lambda a: a[::-1],
+        lambda a: np.asfortranarray(a),
+        lambda a: a.astype(">f4"),
+        lambda a: np.broadcast_to(a[0], (4, a.shape[1])),
+    ],
+    ids=["strided", "transposed", "reversed", "fortran", "big-endian", "broadcast"],
+)
+def test_other_layouts_give_the_frame_of_their_plain_copy(change):
+    field = change(wave((30, 40)))
+    plain = np.array(field, "=f4", order="C")
+    frame = fz.compress(field, "abs:1e-3")
+    assert frame == fz.compress(plain, "abs:1e-3")
+    assert fz.decompress(frame).shape == plain.shape
+
+
+def test_read_only_arrays_lists_and_buffers_are_taken():
+    field = wave((100,))
+    field.flags.writeable = False
+    frame = fz.compress(field, "abs:1e-3")
+    assert fz.compress(memoryview(field), "abs:1e-3") == frame
+    assert fz.decompress(bytearray(frame)).tolist() == fz.decompress(memoryview(frame)).tolist()
+    assert fz.decompress(fz.compress([1.0, 2.0], "abs:1e-3")).dtype == np.float64
+
+
+def test_results_belong_to_the_caller():
+    back = fz.decompress(fz.compress(wave((100,)), "abs:1e-3"))
+    back += 1  # writable, and no frame is behind it
+    assert back.flags.writeable and back.flags.c_contiguous
+
+
+def test_contiguous_input_is_not_copied():
+    field = np.ones(1000, "f4")
+    assert np.shares_memory(fz._arrays.host_array(field), field)
+    assert np.shares_memory(fz._arrays.host_array(field.reshape(10, 100)), field)
+
+
+def test_out_is_filled_in_place():
+    field = wave((40, 50))
+    frame = fz.compress(field, "abs:1e-3")
+    big = np.full((3, 40, 50), 7, "f4")
+    assert fz.decompress(frame, out=big[1]).base is big
+    assert same_bits(big[1], fz.decompress(frame))
+    assert (big[0] == 7).all() and (big[2] == 7).all()
+    with pytest.raises(fz.TypeMismatchError, match="float64"):
+        fz.decompress(frame, out=np.empty((40, 50)))
+    with pytest.raises(fz.BadSizeError, match="out has"):
+        fz.decompress(frame, out=np.empty((41, 50), "f4"))
+    with pytest.raises(TypeError, match="contiguous"):
+        fz.decompress(frame, out=np.empty((50, 40), "f4").T)
+
+
+def test_frames_can_be_written_into_a_buffer():
+    field = wave((40, 50))
+    pipeline = fz.Pipeline(preset="pfpl", bound="abs:1e-3")
+    room = bytearray(pipeline.max_compressed_bytes(field))
+    n_bytes = pipeline.compress(field, out=room)
+    assert bytes(room[:n_bytes]) == fz.compress(field, "abs:1e-3")
+    with pytest.raises(fz.BufferTooSmallError):
+        pipeline.compress(field, out=bytearray(10))
+
+
+def test_threads_do_not_change_bytes():
+    field = wave((200, 300))
+    frames = {fz.compress(field, "abs:1e-4", threads=n) for n in (1, 2, 3, 7)}
+    assert len(frames) == 1
+
+
+@pytest.mark.parametrize("dtype", ["f2", "c8", "?", "M8[s]", "O", "U3", ">c16"])
+def test_types_that_frames_cannot_hold_are_refused(dtype):
+    with pytest.raises(TypeError, match="does not compress"):
+        fz.compress(np.zeros(4, dtype), "abs:1e-3")
+
+
+def test_masks_are_not_lost_in_silence():
+    field = np.ma.masked_greater(wave((100,)), 0.5)
+    with pytest.raises(TypeError, match="filled"):
+        fz.compress(field, "abs:1e-3")
+    assert fz.compress(np.ma.array(field.data), "abs:1e-3") == fz.compress(field.data, "abs:1e-3")
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
+def test_integers_go_through_lossless_pipelines(dtype):
+    values = np.arange(5000).astype(dtype).reshape(50, 100)
+    pipeline = fz.Pipeline(["Difference", "Bitshuffle", "RZE"])
+    frame = pipeline.compress(values)
+    assert same_bits(pipeline.decompress(frame), values)
+    assert fz.inspect(frame).lossless
+
+
+def test_the_command_line_tool_reads_and_writes_the_same_frames(tool, tmp_path):
+    field = rough((30, 40), "f8")
+    np.save(tmp_path / "field.npy", field)
+    frame = fz.compress(field, "abs:1e-3")
+    command = [tool, "compress", "-p", "pfpl", "-b", "abs:1e-3", "field.npy", "-o", "tool.fzm"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "tool.fzm").read_bytes() == frame
+    (tmp_path / "python.fzm").write_bytes(frame)
+    command = [tool, "decompress", "python.fzm", "-o", "back.npy"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert same_bits(np.load(tmp_path / "back.npy"), fz.decompress(frame))
+
+
+def test_frames_of_the_golden_collection_decode(repository):
+    frames = sorted((repository / "tests" / "golden").glob("*.fzm"))
+    assert len(frames) >= 20
+    for path in frames:
+        info = fz.inspect(path)
+        back = fz.decompress(path.read_bytes())
+        assert back.nbytes == info.original_bytes and back.dtype == info.dtype

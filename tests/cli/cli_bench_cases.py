@@ -1,0 +1,68 @@
+"""Cases of `fz bench`."""
+
+import json
+
+from cli_support import BOUND, IO, USAGE, CliCase, wave
+
+__all__ = ["BenchTest"]
+
+
+class BenchTest(CliCase):
+    def bench(self, *words, **kwargs):
+        return self.fz("bench", "-n", "3", "--warmup", "1", *words, **kwargs)
+
+    def test_one_table_of_all_presets_and_bounds(self):
+        self.put("a.f32", wave(20000))
+        text = self.bench("-p", "pfpl,cusz", "-b", "range:1e-3", "-b", "abs:0.5", "a.f32").stdout.decode()
+        rows = [line.split()[:2] for line in text.splitlines()[1:5]]
+        self.assertEqual(rows, [[p, b] for p in ("pfpl", "cusz") for b in ("range:0.001", "abs:0.5")])
+        self.assertIn("3 runs after 1 to warm up; backend cpu", text)
+        self.assertNotIn(" ms ", text)
+        self.assertIn(" ms ", self.bench("--per-stage", "-p", "pfpl,cusz", "a.f32").stdout.decode())
+
+    def test_json_has_everything(self):
+        self.put("a.f32", wave(20000))
+        done = json.loads(self.bench("--json", "-T", "1", "-p", "cusz", "-b", "abs:1e-3", "a.f32").stdout)
+        self.assertEqual((done["runs"], done["warmup"]), (3, 1))
+        (row,) = done["results"]
+        self.assertEqual((row["pipeline"], row["backend"], row["threads"]), ("cusz", "cpu", 1))
+        self.assertEqual((row["original_bytes"], row["violations"]), (80000, 0))
+        self.assertLessEqual(row["max_error"], 1e-3)
+        self.fz("compress", "-p", "cusz", "-b", "abs:1e-3", "a.f32")
+        self.assertEqual(row["archive_bytes"], len(self.get("a.f32.fzm")))
+        for way in ("compress", "decompress"):
+            call = row[way]["call"]
+            self.assertTrue(0 < call["p5_s"] <= call["median_s"] <= call["p95_s"])
+            self.assertAlmostEqual(call["gb_per_s"], 80000e-9 / call["median_s"], places=6)
+            self.assertEqual(row[way]["with_transfers"], call)
+            self.assertEqual([s["name"] for s in row[way]["stages"]][:1] != [], True)
+        self.assertGreater(row["copy"]["median_s"], 0)
+
+    def test_other_pipelines_inputs_and_a_made_field(self):
+        self.put("a.f64", wave(500, "d"))
+        self.put("b.f64", wave(500, "d"))
+        text = self.bench("--stages", "quant->bitshuffle->rze", "a.f64", "b.f64").stdout.decode()
+        self.assertEqual([line for line in text.splitlines() if line.endswith(".f64")], ["a.f64", "b.f64"])
+        self.put("mine.toml", self.fz("presets", "--show", "speed").stdout)
+        self.assertIn("mine.toml", self.bench("-c", "mine.toml", "-t", "f64", "a.f64").stdout.decode())
+        done = self.bench("-d", "20x30x4", "-p", "cuszp3")
+        self.assertIn("made field: f32 (made), 20 x 30 x 4", done.stderr.decode())
+        self.assertEqual(self.bench("-q", "-d", "100", "-p", "speed").stderr, b"")
+
+    def test_failures_do_not_stop_the_others(self):
+        field = wave(100)
+        field[3] = float("nan")
+        self.put("a.f32", field)
+        done = self.bench("-p", "cuszp,speed", "-b", "abs:0.1", "a.f32", code=BOUND)
+        self.assertIn("failed, see below", done.stdout.decode())
+        self.assertRegex(done.stdout.decode(), r"(?m)^speed .* GB|^speed +abs:0\.1 +\d")
+        self.assertIn("value 3 = nan", done.stderr.decode())
+        rows = json.loads(self.bench("--json", "-p", "cuszp", "-b", "abs:0.1", "a.f32", code=BOUND).stdout)["results"]
+        self.assertIn("value 3 = nan", rows[0]["error"])
+        self.bench("absent.f32", code=IO)
+
+    def test_mistakes(self):
+        self.put("a.f32", wave(100))
+        self.fails(USAGE, "bench", "-p", "pfpl,cuzs", "a.f32", says="did you mean 'cusz'")
+        self.fails(USAGE, "bench", "-n", "0", "a.f32", says="--runs")
+        self.fails(USAGE, "bench", "-b", "1e-3", "a.f32", says="abs:1e-3")

@@ -1,0 +1,150 @@
+"""Cases of `fz convert` and of HDF5 datasets."""
+
+import array
+import json
+import os
+import subprocess
+import unittest
+
+import cli_support
+from cli_support import BOUND, CORRUPT, IO, MEMORY, USAGE, CliCase, max_error, npy, wave
+
+__all__ = ["ConvertArrayTest", "ConvertArchiveTest", "Hdf5Test", "WithoutHdf5Test"]
+
+
+class ConvertArrayTest(CliCase):
+    def test_raw_and_npy_become_each_other(self):
+        field = wave(60)
+        self.put("a.f32", field)
+        message = self.fz("convert", "-d", "5x12", "a.f32", "a.npy").stderr.decode()
+        self.assertEqual(message, "a.f32 -> a.npy: float32 5 x 12, 240 bytes\n")
+        self.assertIn(b"'shape': (12, 5)", self.get("a.npy"))
+        self.fz("convert", "-q", "a.npy", "b.raw")
+        self.assertEqual(self.get("b.raw"), field.tobytes())
+        self.assertEqual(self.fz("convert", "a.npy", "-").stdout, field.tobytes())
+        self.fz("convert", "-t", "f64", "-", "c.npy", stdin=wave(10, "d").tobytes())
+        self.assertIn(b"'<f8'", self.get("c.npy"))
+
+    def test_archives_become_arrays(self):
+        _, name = self.archive("a.f32", 60, "f", "-d", "5x12")
+        self.fz("convert", name, "b.npy")
+        self.fz("decompress", "-o", "c.npy", name)
+        self.assertEqual(self.get("b.npy"), self.get("c.npy"))
+
+    def test_mistakes(self):
+        self.put("a.f32", wave(60))
+        self.put("b.f32", wave(60))
+        self.fails(IO, "convert", "a.f32", "b.f32", says=["exists", "-f"])
+        self.fz("convert", "-f", "a.f32", "b.f32")
+        self.fails(USAGE, "convert", "-f", "a.f32", "a.f32", says="input itself")
+        self.fails(USAGE, "convert", "a.f32", "a.fzm", says="fz compress -o a.fzm a.f32")
+        self.fails(USAGE, "convert", "-p", "cusz", "a.f32", "a.npy", says="end in .fzm")
+        self.fails(USAGE, "convert", "-d", "7x7", "a.f32", "a.npy", says="-d 7 x 7")
+        self.fails(IO, "convert", "absent.f32", "a.npy", says="absent.f32")
+        self.fails(USAGE, "convert", "a.f32", says="fz convert --help")
+
+
+class ConvertArchiveTest(CliCase):
+    def converted(self, first, second):
+        """Two bounds, one after the other; gives original, final values and what was said."""
+        field = wave(3000)
+        self.put("a.f32", field)
+        self.fz("compress", "-fq", "-p", "pfpl", "-b", first, "a.f32")
+        message = self.fz("convert", "-f", "-p", "speed" if "rel" not in second else "pfpl", "-b", second, "a.f32.fzm", "b.fzm")
+        self.fz("decompress", "-fqo", "back.f32", "b.fzm")
+        return field, self.values("back.f32"), message.stderr.decode()
+
+    def test_absolute_bounds_add_up(self):
+        field, back, said = self.converted("abs:0.01", "abs:0.02")
+        self.assertLessEqual(max_error(field, back), 0.01 + 0.02)
+        self.assertIn("against the original: |x - x''| <= 0.01 + 0.02 = 0.03", said)
+        self.assertEqual(json.loads(self.fz("info", "--json", "b.fzm").stdout)["bound"]["requested"], 0.02)
+
+    def test_relative_bounds_add_up(self):
+        field, back, said = self.converted("rel:0.01", "rel:0.02")
+        self.assertIn("(0.01 + 0.02 + 0.01 * 0.02) * |x|", said)
+        for x, y in zip(field, back):
+            self.assertLessEqual(max_error([x], [y]), 0.0302 * abs(x))
+
+    def test_mixed_bounds_are_said_one_after_the_other(self):
+        _, _, said = self.converted("rel:0.01", "abs:0.02")
+        self.assertIn("the errors add up: |x - x'| <= 0.01 * |x| of the old archive, then |x - x'| <= 0.02", said)
+
+    def test_mistakes(self):
+        _, name = self.archive()
+        self.fails(USAGE, "convert", name, "b.fzm", says=["-p, -c or --stages", "copy the file"])
+        self.put("bad.fzm", self.get(name)[:-1])
+        self.fails(CORRUPT, "convert", "-p", "speed", "bad.fzm", "b.fzm", says="damaged")
+        self.fails(CORRUPT, "convert", "bad.fzm", "b.npy", says="damaged")
+        field = wave(100)
+        field[5] = float("inf")
+        self.put("inf.f32", field)
+        self.fz("compress", "-q", "inf.f32")
+        self.fails(BOUND, "convert", "-p", "cuszp", "inf.f32.fzm", "b.fzm", says="value 5 = inf")
+        self.assertNotIn("b.fzm", self.names())
+
+
+@unittest.skipUnless(cli_support.MAKE_HDF5, "built without HDF5")
+class Hdf5Test(CliCase):
+    def setUp(self):
+        super().setUp()
+        subprocess.run([os.path.abspath(cli_support.MAKE_HDF5), str(self.folder / "d.h5")], check=True)
+
+    def read(self, dataset, typecode):
+        self.fz("convert", "-fq", f"d.h5:/{dataset}", "v.raw")
+        return self.values("v.raw", typecode)
+
+    def test_both_types_and_byte_orders(self):
+        self.assertEqual(self.read("f32le", "f"), array.array("f", range(120)))
+        self.assertEqual(self.read("f32be", "f"), array.array("f", range(120)))
+        self.assertEqual(self.read("f64le", "d"), array.array("d", range(120)))
+        self.assertEqual(self.read("deep/er/f64be", "d"), array.array("d", range(120)))
+
+    def test_compress_verify_and_names(self):
+        message = self.fz("compress", "-b", "abs:0.1", "--verify", "d.h5:/deep/er/f64be").stderr.decode()
+        self.assertIn("f64 (HDF5, stored big-endian), 6 x 5 x 4 (x y z, x fastest) = 120 values", message)
+        self.assertIn("d.h5.deep.er.f64be.fzm", self.names())
+        self.fz("verify", "d.h5.deep.er.f64be.fzm", "d.h5:/deep/er/f64be")
+        self.fails(BOUND, "verify", "d.h5.deep.er.f64be.fzm", "d.h5:/f32le", says="holds float32")
+
+    def test_datasets_that_do_not_fit_are_not_read(self):
+        self.fails(MEMORY, "compress", "--max-memory", "100", "d.h5:/f64le", says=["holding the dataset", "960 B"])
+
+    def test_fill_values_are_mentioned(self):
+        message = self.fz("compress", "-o", "x.fzm", "d.h5:/f32be").stderr.decode()
+        self.assertIn("fill value 3 (_FillValue) in 1 of 120 values", message)
+        message = self.fz("compress", "-fo", "x.fzm", "d.h5:/f64le").stderr.decode()
+        self.assertIn("fill value 7 (fill value of the dataset) in 1 of 120 values", message)
+        self.assertNotIn("fill", self.fz("compress", "-fo", "x.fzm", "d.h5:/f32le").stderr.decode())
+
+    def test_new_files_can_be_written(self):
+        self.put("a.npy", npy(wave(60), "(12, 5)"))
+        self.fz("convert", "a.npy", "new.h5:/fields/t")
+        self.fz("convert", "new.h5:/fields/t", "b.npy")
+        self.fz("convert", "a.npy", "c.npy")
+        self.assertEqual(self.get("b.npy"), self.get("c.npy"))
+        self.fails(IO, "convert", "-f", "a.npy", "new.h5:/other", says="never changed")
+        self.assertEqual([n for n in self.names() if "tmp" in n], [])
+
+    def test_mistakes(self):
+        self.fails(IO, "compress", "d.h5:/f32lee", says=["no such dataset", "did you mean '/f32le'"])
+        self.fails(IO, "compress", "d.h5:/nothing_like_it", says="/deep/er/f64be, /")
+        self.fails(IO, "compress", "absent.h5:/x", says="no file absent.h5")
+        self.fails(USAGE, "compress", "d.h5:/i32", says=["4-byte integers", "convert"])
+        self.fails(IO, "compress", "d.h5:/empty", says="has no values")
+        self.fails(USAGE, "compress", "d.h5", says=["HDF5 file", "d.h5:/NAME", "/f32le"])
+        self.fails(USAGE, "compress", "-t", "f64", "d.h5:/f32le", says="leave -t out")
+        self.put("no.h5", b"this is no HDF5 file at all")
+        self.fails(IO, "compress", "no.h5:/x", says="not a readable HDF5 file")
+
+    def test_version_says_so(self):
+        self.assertIn(b"with HDF5", self.fz("--version").stdout)
+
+
+@unittest.skipIf(cli_support.MAKE_HDF5, "built with HDF5")
+class WithoutHdf5Test(CliCase):
+    def test_it_is_said_what_is_missing(self):
+        self.put("a.h5", b"\x89HDF\r\n\x1a\n" + bytes(100))
+        self.fails(USAGE, "compress", "a.h5:/x", says=["built without HDF5", "libhdf5-dev"])
+        self.fails(USAGE, "compress", "a.h5", says="built without HDF5")
+        self.assertIn(b"without HDF5", self.fz("--version").stdout)

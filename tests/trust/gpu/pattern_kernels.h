@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fz/stream.h"
+
+/// Kernels of the goals that run on a device.
+namespace fz::trust {
+
+/// values[i] = the float whose bits are first + i.
+void enqueuePatterns(float* values, std::size_t n, std::uint32_t first, cudaStream_t stream);
+
+/// Adds to *n_misses how many of the decoded values miss the bound (exact.h), and puts one of
+/// them into *example (bits of the original).
+void enqueueMisses(const float* values,
+                   const float* decoded,
+                   std::size_t n,
+                   double bound,
+                   bool relative,
+                   unsigned long long* n_misses,
+                   unsigned* example,
+                   cudaStream_t stream);
+
+}  // namespace fz::trust
