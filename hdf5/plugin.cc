@@ -18,6 +18,14 @@ namespace fz::hdf5 {
 
 namespace {
 
+// HDF5 from 1.14 on drops what a filter puts onto the error stack, so the words are kept here too.
+thread_local std::array<char, 512> last_error = {};
+
+void reportError(const Calls& calls, const char* function, const char* message) noexcept {
+  std::snprintf(last_error.data(), last_error.size(), "%s", message);
+  calls.pushError(function, message);
+}
+
 /// Calls work(); false and an entry on HDF5's error stack when it throws.
 template <class Work>
 bool guarded(const Calls& calls, const char* function, Work&& work) noexcept {
@@ -25,11 +33,11 @@ bool guarded(const Calls& calls, const char* function, Work&& work) noexcept {
     work();
     return true;
   } catch (const std::bad_alloc&) {
-    calls.pushError(function, "out of memory");
+    reportError(calls, function, "out of memory");
   } catch (const std::exception& error) {
-    calls.pushError(function, error.what());
+    reportError(calls, function, error.what());
   } catch (...) {
-    calls.pushError(function, "unknown failure");
+    reportError(calls, function, "unknown failure");
   }
   return false;
 }
@@ -212,4 +220,8 @@ FZ_HDF5_EXPORT std::size_t fz_hdf5_cd_values_from_text(const char* preset,
     std::snprintf(message, message_bytes_max, "%s", error.what());
   }
   return 0;
+}
+
+FZ_HDF5_EXPORT const char* fz_hdf5_last_error() {
+  return fz::hdf5::last_error.data();
 }

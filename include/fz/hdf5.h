@@ -109,6 +109,10 @@ typedef size_t (*fz_hdf5_cd_values_from_text_t)(const char* preset,
                                                 char* message,
                                                 size_t message_bytes_max);
 
+/* fz_hdf5_last_error(), exported by the plugin: why the filter last failed in this thread; empty
+ * when it never did. HDF5 from 1.14 on does not show what filters say. */
+typedef const char* (*fz_hdf5_last_error_t)(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 __all__ = [
-    "FILTER_ID", "PluginError", "cd_values", "filter", "is_visible", "make_visible",
-    "plugin_directory",
+    "FILTER_ID", "PluginError", "cd_values", "filter", "is_visible", "last_error",
+    "make_visible", "plugin_directory",
 ]  # fmt: skip
 
 FILTER_ID = 62074
@@ -99,8 +99,17 @@ def _load() -> ctypes.CDLL:
             ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint, ctypes.POINTER(ctypes.c_uint),
             ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t,
         ]  # fmt: skip
+        library.fz_hdf5_last_error.restype = ctypes.c_char_p
         _plugin = library
     return _plugin
+
+
+def last_error() -> str:
+    """Why the filter last failed in this thread; empty when it never did.
+
+    HDF5 before 1.14 has the same words in its own message; later ones say that a filter failed.
+    """
+    return _load().fz_hdf5_last_error().decode(errors="replace")
 
 
 def cd_values(
