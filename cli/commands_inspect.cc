@@ -7,6 +7,7 @@
 #include "fz/host_api.h"
 #include "fz/presets.h"
 #include "fz/stage_descriptor.h"
+#include "hdf5_info.h"
 #include "json_report.h"
 #include "options.h"
 #include "preset_bounds.h"
@@ -21,6 +22,7 @@ struct InspectArguments {
   std::vector<std::string> files;
   std::string name;
   bool json = false;
+  bool hdf5 = false;
 };
 
 std::string joinTypes(const std::vector<DataType>& types) {
@@ -75,6 +77,9 @@ void printInfo(const std::string& name, const FrameInfo& info) {
 }
 
 ExitCode runInfo(const InspectArguments& arguments) {
+  if (arguments.hdf5) {
+    return printHdf5Info();
+  }
   std::vector<NamedFrame> frames;
   bool is_first = true;
   const ExitCode code = forEachFile(
@@ -198,6 +203,7 @@ Command addInfo(CLI::App& root) {
   CLI::App* app = root.add_subcommand("info", "Show what archives say about themselves");
   app->add_option("files", arguments->files, "archives; - or none: stdin")->type_name("FILE");
   app->add_flag("--json", arguments->json, "an object, or an array for several files");
+  app->add_flag("--hdf5", arguments->hdf5, "instead: whether HDF5 can load the filter of fz");
   app->footer(
       "Reads the header only; 'fz test' checks the rest.\n"
       "\n"

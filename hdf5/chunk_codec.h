@@ -1,0 +1,22 @@
+#pragma once
+
+#include "cd_values.h"
+#include "fz/host_api.h"
+#include "fz/span.h"
+
+/// Chunks to frames and back. The frames are ordinary ones, which `fz decompress` reads too.
+namespace fz::hdf5 {
+
+/// Throws Error(kUnsupported) when the preset takes neither this kind of bound nor this type.
+void checkPresetTakes(const Settings& settings);
+
+/// One chunk as a frame, the smaller of a lossy and a lossless one. Values that the preset cannot
+/// keep within the bound, and fill values that would not come back bit for bit, make the chunk
+/// lossless; with isStrict() they are an Error(kBoundViolation). Throws Error.
+Frame encodeChunk(const Settings& settings, ByteView bytes);
+
+/// The bytes of a chunk. Untrusted input: throws Error, and takes no more memory than a chunk of
+/// the size in the settings (or of 4 GiB where they have none) can need.
+Array decodeChunk(const Settings& settings, ByteView frame);
+
+}  // namespace fz::hdf5
