@@ -207,6 +207,18 @@ std::optional<Frame> encodeFloats(const Settings& settings, ByteView bytes) {
   return encodeLossy(settings, bytes, {settings.mode, settings.bound});
 }
 
+/// Whether a bound relative to the range means anything: a constant chunk has none, and what the
+/// stages take instead, the number as an absolute bound, might be more than the whole dataset
+/// spans.
+bool hasRange(const Settings& settings, ByteView bytes) {
+  // NaN never count, so one of them stands for "no fill value".
+  const std::uint64_t fill = settings.fill_bits.value_or(~std::uint64_t{0});
+  return settings.type == DataType::FLOAT32
+             ? Values<std::uint32_t, float>(bytes, static_cast<std::uint32_t>(fill))
+                       .rangeWithoutFill() > 0
+             : Values<std::uint64_t, double>(bytes, fill).rangeWithoutFill() > 0;
+}
+
 /// Nothing when the preset cannot take these values.
 std::optional<Frame> tryLossy(const Settings& settings, ByteView bytes) {
   try {
@@ -267,7 +279,8 @@ Frame encodeChunk(const Settings& settings, ByteView bytes) {
                                                  bytes.size(), chunkBytes(settings)));
   }
   std::optional<Frame> lossy;
-  if (!settings.isLossless()) {
+  const bool is_constant = settings.mode == ErrorBoundMode::NOA && !hasRange(settings, bytes);
+  if (!settings.isLossless() && !is_constant) {
     lossy = tryLossy(settings, bytes);
     if (lossy && lossy->size() <= bytes.size() / kPoorRatio) {
       return *std::move(lossy);

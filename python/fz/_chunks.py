@@ -21,6 +21,16 @@ from .errors import BoundViolationError
 
 _MARKERS = {"float32": ("uint32", 0x7FC0F500), "float64": ("uint64", 0x7FF800000000F500)}
 _MOST_EXACT = 256  # what fits into the last byte of a marker
+_LOSSLESS = """
+[[stage]]
+name = "planes"
+type = "Bitshuffle"
+element_width = {0}
+[[stage]]
+name = "coder"
+type = "RZE"
+inputs = [{{ from = "planes" }}]
+"""
 SETTINGS = ("bound", "preset", "toml", "fallback", "exact", "threads")
 
 
@@ -60,8 +70,17 @@ def check_chunk_type(dtype: np.dtype[Any], toml: str | None) -> None:
         )
 
 
+def _is_constant(array: Any) -> bool:
+    finite = array[abs(array) < math.inf]
+    return finite.size == 0 or bool(finite.min() == finite.max())
+
+
 def _compress(array: Any, options: dict[str, Any], backend: str) -> Any:
     """A chunk that the pipeline refuses, because of NaN say, goes to the fallback."""
+    if str(options["bound"]).startswith("range") and _is_constant(array):
+        # Without a range the bound says nothing, and as an absolute one it might be more than the
+        # whole array spans: such a chunk is kept bit for bit.
+        return _pipeline(None, _LOSSLESS.format(array.dtype.itemsize), None, backend, options["threads"]).compress(array)
     name = options["preset"] or ("pfpl" if options["toml"] is None else None)
     rest = (options["bound"], backend, options["threads"])
     try:

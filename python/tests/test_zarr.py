@@ -51,6 +51,17 @@ def test_fill_values_survive_bit_for_bit(fill, bound):
     assert np.abs(array[:10, :10] - wave((10, 10))).max() <= (3e-2 if bound[0] == "a" else 3e-3)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_constant_chunks_are_kept_bit_for_bit_under_a_range_bound(dtype):
+    data = np.full((40, 50), 2.5e-4, dtype)
+    data[:20] = np.linspace(0, 1e6, 1000).reshape(20, 50)
+    array = zarr.create_array(
+        zarr.storage.MemoryStore(), data=data, chunks=(20, 50), **fz.zarr.codecs("range:1e-3")
+    )
+    assert (array[20:] == data[20:]).all()
+
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_other_missing_values_can_be_exact_too(dtype):
     field = wave((40, 50), dtype)

@@ -189,6 +189,17 @@ TEST_F(Hdf5RoundTrip, FillValuesSurviveAndDoNotCountForARange) {
   }
 }
 
+/// A bound relative to nothing must not become one that is larger than the values.
+TEST_F(Hdf5RoundTrip, ConstantChunksAreKeptBitForBitUnderARangeBound) {
+  std::vector<float> values(3000, 2.5e-4f);
+  std::copy_n(field<float>(1000).begin(), 1000, values.begin());
+  for (const char* preset : {"pfpl", "cuszp2"}) {
+    const std::vector<float> back = roundTrip(
+        {.dims = {3000}, .chunk = {1000}, .values = valuesOf(preset, "range:1e-3")}, values);
+    EXPECT_TRUE(std::equal(values.begin() + 1000, values.end(), back.begin() + 1000)) << preset;
+  }
+}
+
 TEST_F(Hdf5RoundTrip, UnwrittenChunksReadAsTheFillValue) {
   const float fill = -7.5f;
   const hid_t id = make({.values = valuesOf("cuszp2", "abs:1e-3"), .fill = &fill});

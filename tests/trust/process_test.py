@@ -206,7 +206,9 @@ def manners(options, report):
         symbol = symbol.split("@")[0]
         member = place.split(":")[1] if place.count(":") > 1 else place
         report.add("symbols")
-        is_allowed = not FORBIDDEN.match(symbol) or symbol in PRINTS.get(member, set())
+        # nvcc gives device functions a body for the host that ends the program; nobody can call it.
+        is_stub = symbol == "exit" and member.endswith(".cu.o")
+        is_allowed = not FORBIDDEN.match(symbol) or is_stub or symbol in PRINTS.get(member, set())
         report.check(is_allowed, f"{member} calls {symbol}")
     report.check(report.counts.get("symbols", 0) > 1000, "nothing was scanned")
 
