@@ -35,7 +35,8 @@ struct CompressedView {
 /// What a configuration file leaves open, given by the caller. Applied after loading and before
 /// anything is built.
 struct ConfigOverrides {
-  /// Element type of the source stage: loads a float32 preset for float64 data.
+  /// Element type of the source stage: loads a float32 preset for float64 data. A source stage that
+  /// takes any bytes leaves them so, and frames still say that they are of this type.
   DataType input_type = DataType::UNKNOWN;
   std::array<std::size_t, 3> dims = {0, 0, 0};  ///< {0, 0, 0}: as in the file
   /// "stage.key" or "key" (the first stage that has it) and the value as text.

@@ -50,7 +50,7 @@ void Pipeline::loadConfigText(const std::string& text,
   LoadedConfig config = readConfig(text, source_name, overrides);
   applyOverrides(config, overrides);
   const auto settings =
-      std::tuple(p.strategy, p.dims, p.hint_bytes, p.pool_multiplier, p.n_streams);
+      std::tuple(p.strategy, p.dims, p.declared_type, p.hint_bytes, p.pool_multiplier, p.n_streams);
   try {
     if (config.strategy) {
       setMemoryStrategy(*config.strategy);
@@ -62,6 +62,7 @@ void Pipeline::loadConfigText(const std::string& text,
     } else if (config.dims && !has_dims) {
       setDims(*config.dims);
     }
+    p.declared_type = overrides.input_type;
     p.hint_bytes = p.hint_bytes == 0 ? config.input_bytes.value_or(0) : p.hint_bytes;
     p.pool_multiplier =
         static_cast<float>(config.pool_multiplier.value_or(static_cast<double>(p.pool_multiplier)));
@@ -84,7 +85,8 @@ void Pipeline::loadConfigText(const std::string& text,
       finalizeLoaded(*this, source_name);
     }
   } catch (...) {
-    std::tie(p.strategy, p.dims, p.hint_bytes, p.pool_multiplier, p.n_streams) = settings;
+    std::tie(p.strategy, p.dims, p.declared_type, p.hint_bytes, p.pool_multiplier, p.n_streams) =
+        settings;
     p.removeStages();
     throw;
   }

@@ -101,6 +101,14 @@ StageDims Pipeline::Impl::shapeOf(std::size_t n_values) const {
   return shape;
 }
 
+/// What the first stage reads; where it takes any bytes, what the caller says that they are.
+DataType Pipeline::Impl::sourceType(std::size_t n_bytes) const {
+  const auto own = static_cast<DataType>(dag->getOrder().front()->stage->getInputDataType(0));
+  const bool is_declared =
+      !isKnown(own) && isKnown(declared_type) && n_bytes % getDataTypeSize(declared_type) == 0;
+  return is_declared ? declared_type : own;
+}
+
 /// Into a header that is used again and again, so that nothing is allocated.
 void Pipeline::Impl::describeFrame(std::size_t n_bytes,
                                    std::size_t padded_bytes,
@@ -150,9 +158,8 @@ void Pipeline::Impl::describeFrame(std::size_t n_bytes,
     header.core.compressed_size += buffer.size;
     header.buffers.push_back(record);
   }
-  const Stage& source = *dag->getOrder().front()->stage;
   FrameDescription& description = header.description;
-  description.type = static_cast<DataType>(source.getInputDataType(0));
+  description.type = sourceType(n_bytes);
   description.original_bytes = n_bytes;
   const std::size_t n_values =
       isKnown(description.type) ? n_bytes / getDataTypeSize(description.type) : n_bytes;
@@ -204,7 +211,7 @@ void Pipeline::Impl::fillPerf(PipelinePerfResult& result,
 /// Stages that look at neighbours check their dims themselves; the others would let wrong ones
 /// pass.
 void Pipeline::Impl::requireDims(std::size_t n_bytes, const char* who) const {
-  const auto type = static_cast<DataType>(dag->getOrder().front()->stage->getInputDataType(0));
+  const DataType type = sourceType(n_bytes);
   if (dims == std::array<std::size_t, 3>{0, 1, 1} || !isKnown(type)) {
     return;
   }

@@ -82,6 +82,7 @@ struct Pipeline::Impl {
   const void* padInput(const void* input, std::size_t n_bytes, std::size_t padded_bytes);
   void assembleFrame(std::size_t n_bytes, std::size_t padded_bytes);
   StageDims shapeOf(std::size_t n_values) const;
+  DataType sourceType(std::size_t n_bytes) const;
   void describeFrame(std::size_t n_bytes, std::size_t padded_bytes, FrameHeader& header) const;
   void* growFirstSegment(std::size_t n_bytes);
   /// Throws Error(kLimit) when a frame of this length does not fit the memory limit any more.
@@ -113,6 +114,8 @@ struct Pipeline::Impl {
   std::unique_ptr<CompressionDAG> dag;
   float pool_multiplier;
   std::size_t hint_bytes;
+  /// Of the input, for frames whose first stage takes any bytes.
+  DataType declared_type = DataType::UNKNOWN;
   Backend requested_backend = Backend::Auto;
   Backend backend = Backend::Auto;  // Auto until resolved
   int device = -1;                  // -1: none chosen

@@ -51,6 +51,29 @@ TEST(FrameDims, ComeFromTheFirstStageThatHasAny) {
   EXPECT_EQ(info.ndim, 2);
 }
 
+/// Bytes have no type of their own, so the caller's word is all there is.
+TEST(FrameDims, AndTypeAreTheCallersWhereTheFirstStageTakesAnyBytes) {
+  CompressOptions options;
+  options.preset = "bytes";
+  options.config_toml =
+      "[[stage]]\nname = \"s\"\ntype = \"Bitshuffle\"\nelement_width = 4\n"
+      "[[stage]]\nname = \"c\"\ntype = \"RZE\"\ninputs = [{ from = \"s\" }]\n";
+  options.backend = Backend::CPU;
+  options.dims = {100, 10, 1};
+  const std::vector<float> values = wave(1000);
+  const Frame frame = compress(std::span<const float>(values), options);
+  const FrameInfo info = inspect(frame);
+  EXPECT_EQ(info.type, DataType::FLOAT32);
+  EXPECT_EQ(info.dims, (Dims{100, 10, 1}));
+  EXPECT_EQ(info.ndim, 2);
+  EXPECT_TRUE(info.lossless);
+  const Array decoded = decompress(frame);
+  EXPECT_TRUE(std::equal(values.begin(), values.end(), decoded.as<float>().begin(),
+                         decoded.as<float>().end()));
+  options.dims = {100, 11, 1};
+  EXPECT_THROW(compress(std::span<const float>(values), options), Error);
+}
+
 TEST(FrameDims, OfThePipelineWinOverThoseOfAStage) {
   Pipeline pipeline;
   pipeline.setDims(64, 16);
