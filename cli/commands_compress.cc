@@ -28,7 +28,7 @@ constexpr const char* kFooter =
     "Bounds (-b), for every finite value x and its decoded x':\n"
     "  abs:E    |x - x'| <= E, in the unit of the data\n"
     "  rel:E    |x - x'| <= E * |x|, so small values keep their digits\n"
-    "  range:E  |x - x'| <= E * (max - min) of the field\n"
+    "  range:E  |x - x'| <= E * (max - min) of the field; of a constant field: E itself\n"
     "NaN and infinities come back bit for bit.\n"
     "\n"
     "Pipelines: a preset (-p), a file (-c), or one line (--stages): stages joined by '->', settings\n"
@@ -60,6 +60,21 @@ struct CompressJob {
   bool verify = false;
 };
 
+/// What the archive of an input is called when nothing is said.
+std::string ownName(const std::string& input) {
+  const std::optional<Hdf5Name> dataset = hdf5Name(input);
+  return (dataset ? flatName(*dataset) : input) + std::string(kArchiveSuffix);
+}
+
+/// No archive and no page may replace another of the same run.
+void checkDistinct(const CompressJob& job) {
+  DistinctOutputs outputs;
+  for (const std::string& input : job.common.files) {
+    outputs.add(outputPath(job.common, input, ownName(input)), input);
+    outputs.add(pagePath(job.report, job.common, input), input);
+  }
+}
+
 CompressJob makeJob(const CompressArguments& arguments) {
   CompressJob job;
   job.common = arguments.common;
@@ -76,6 +91,7 @@ CompressJob makeJob(const CompressArguments& arguments) {
   checkOutputCount(job.common);
   job.report = arguments.report;
   checkReport(job.report, job.common);
+  checkDistinct(job);
   return job;
 }
 
@@ -195,12 +211,6 @@ void report(const CompressJob& job,
              seconds, static_cast<double>(info.original_bytes) / seconds * 1e-9);
 }
 
-/// What the archive of an input is called when nothing is said.
-std::string ownName(const std::string& input) {
-  const std::optional<Hdf5Name> dataset = hdf5Name(input);
-  return (dataset ? flatName(*dataset) : input) + std::string(kArchiveSuffix);
-}
-
 CompressOptions optionsFor(const CompressJob& job, const Field& field) {
   CompressOptions options = compressOptions(job.pipeline, field.type);
   options.backend = parseBackend(job.common.backend);
@@ -275,6 +285,7 @@ void compressFile(const CompressJob& job, const std::string& input) {
     requirePassed(decoded->check);
   }
   if (job.common.quiet) {
+    printWarnings(field, info, job.pipeline.name, true);
     return;
   }
   report(job, input, output, info, seconds);
@@ -289,9 +300,7 @@ void compressFile(const CompressJob& job, const std::string& input) {
   if (!page.empty()) {
     fmt::print(stderr, "  report: {}\n", page);
   }
-  for (const std::string& warning : warningsFor(field, info)) {
-    printWarning(field.name, warning);
-  }
+  printWarnings(field, info, job.pipeline.name, false);
 }
 
 }  // namespace
@@ -313,7 +322,7 @@ Command addCompress(CLI::App& root) {
                 "decode and check every value before the file gets its name");
   addReport(*app, arguments->report);
   addSweep(*app, arguments->report);
-  addQuietAndVerbose(*app, arguments->common);
+  addQuietAndVerbose(*app, arguments->common, kQuietEncoderHelp);
   addRunning(*app, arguments->common);
   addProgress(*app, arguments->common);
   addMemoryLimit(*app, arguments->common,

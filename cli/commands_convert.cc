@@ -16,6 +16,7 @@
 #include "output_io.h"
 #include "pipeline_options.h"
 #include "progress.h"
+#include "warnings.h"
 
 namespace fz::cli {
 
@@ -34,7 +35,7 @@ constexpr const char* kFooter =
     "  fz convert -d 3600x1800 temperature.f32 temperature.npy\n"
     "  fz convert climate.nc:/temperature temperature.npy\n"
     "  fz convert temperature.npy new.h5:/fields/temperature\n"
-    "  fz convert -p cusz -b abs:0.01 old.fzm smaller.fzm";
+    "  fz convert -p cusz -b abs:0.01 old.fzm new.fzm";
 
 struct ConvertArguments {
   CommonOptions common;
@@ -167,6 +168,13 @@ void encodeAgain(const ConvertArguments& arguments,
                inputName(arguments.input), arguments.output, old_info.frameBytes(),
                info.frameBytes(), info.ratio(), old_info.ratio(), sumText(old_info, info));
   }
+  printWarnings(field, info, choice.name, arguments.common.quiet);
+  if (!arguments.common.quiet && info.frameBytes() > old_info.frameBytes() &&
+      info.frameBytes() <= info.original_bytes) {
+    printWarning(field.name,
+                 "the new archive is larger than the old one, and its values are no better; keep "
+                 "the old one, or use a larger -b or another preset");
+  }
 }
 
 void checkTarget(const ConvertArguments& arguments) {
@@ -248,7 +256,7 @@ Command addConvert(CLI::App& root) {
       ->type_name("TYPE");
   app->add_option("-d,--dims", arguments->dims, "extents of a raw input, the fastest (x) first")
       ->type_name("XxYxZ");
-  app->add_flag("-q,--quiet", arguments->common.quiet, "say nothing but errors");
+  app->add_flag("-q,--quiet", arguments->common.quiet, kQuietEncoderHelp);
   addRunning(*app, arguments->common);
   addProgress(*app, arguments->common);
   addLimits(*app, arguments->common);

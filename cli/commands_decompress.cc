@@ -24,12 +24,15 @@ DecompressOptions decodeOptions(const CommonOptions& common, Progress* progress)
           .progress = progress->pipeline()};
 }
 
+bool hasSuffix(std::string_view name) {
+  return name.ends_with(kArchiveSuffix) && name.size() > kArchiveSuffix.size() &&
+         name[name.size() - kArchiveSuffix.size() - 1] != '/';
+}
+
 /// The name without .fzm; without -o there must be one.
 std::string ownName(const CommonOptions& options, const std::string& input) {
   const std::string_view name = input;
-  const bool has_suffix = name.ends_with(kArchiveSuffix) && name.size() > kArchiveSuffix.size() &&
-                          name[name.size() - kArchiveSuffix.size() - 1] != '/';
-  if (has_suffix) {
+  if (hasSuffix(name)) {
     return std::string(name.substr(0, name.size() - kArchiveSuffix.size()));
   }
   if (options.output.empty() && name != kStandardStream) {
@@ -37,6 +40,17 @@ std::string ownName(const CommonOptions& options, const std::string& input) {
                   "its name does not end in .fzm, so the result has no name; give one with -o");
   }
   return input + ".out";
+}
+
+/// No result may replace another of the same run.
+void checkDistinct(const CommonOptions& options) {
+  DistinctOutputs outputs;
+  for (const std::string& input : options.files) {
+    // Without a name there is no result; that is said when its turn comes.
+    if (!options.output.empty() || hasSuffix(input)) {
+      outputs.add(outputPath(options, input, ownName(options, input)), input);
+    }
+  }
 }
 
 const char* checksumText(const FrameInfo& info) {
@@ -122,6 +136,7 @@ Command addDecompress(CLI::App& root) {
             options->files = filesOrStandardInput(options->files);
             checkCommon(*options);
             checkOutputCount(*options);
+            checkDistinct(*options);
             return forEachFile(options->files, Task::kDecode,
                                [&](const std::string& file) { decompressFile(*options, file); });
           },

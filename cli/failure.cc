@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <new>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -77,7 +78,35 @@ std::string_view adviceFor(ErrorCode code, Task task) {
   }
 }
 
+/// The code and the advice of an error when encoding whose words say more than its ErrorCode.
+struct Special {
+  ExitCode code;
+  std::string_view advice;
+};
+
+std::optional<Special> specialCase(std::string_view what) {
+  const auto says = [&](std::string_view part) { return what.find(part) != what.npos; };
+  if (says("at most") && (says(" came") || says("the input has"))) {
+    // The quantiser is a part of every preset.
+    return Special{ExitCode::kMemory,
+                   what.starts_with("Quantizer") || what.starts_with("LorenzoQuant")
+                       ? "split the data"
+                       : "use a preset without this limit (-p cuszp2, finite data only) or split "
+                         "the data"};
+  }
+  if (what.starts_with("Huffman: symbol")) {
+    return Special{ExitCode::kUsage, "give a larger --set bklen=N, above every symbol"};
+  }
+  if (says("needs error bound mode ABS or NOA")) {
+    return Special{ExitCode::kUsage, "use -b abs:E or -b range:E, or -p pfpl, which keeps rel:E"};
+  }
+  return std::nullopt;
+}
+
 Failure fromLibrary(ErrorCode code, const char* what, Task task) {
+  if (const auto special = task == Task::kEncode ? specialCase(what) : std::nullopt) {
+    return {special->code, fmt::format("{}; {}", what, special->advice)};
+  }
   const std::string_view advice = adviceFor(code, task);
   return {exitCodeOf(code, task), fmt::format("{}{}{}", what, advice.empty() ? "" : "; ", advice)};
 }

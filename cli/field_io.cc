@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "failure.h"
+#include "file_kind.h"
 #include "format/file_io.h"
 #include "hdf5_io.h"
 #include "npy.h"
@@ -114,6 +115,12 @@ void readNpy(Field& field, const FieldRequest& request) {
 
 void readRaw(Field& field, const FieldRequest& request) {
   const std::optional<DataType> named = typeFromName(field.name);
+  const std::optional<FileKind> kind = knownFileKind(field.bytes);
+  if (kind && !request.type && !named) {
+    throw Failure(ExitCode::kUsage,
+                  fmt::format("it is {}, not a raw array; {} (-t f32 takes its bytes as they are)",
+                              kind->name, kind->advice));
+  }
   field.type = request.type.value_or(named.value_or(DataType::FLOAT32));
   field.how = request.type ? "-t" : named ? "by its name" : "f32 assumed, -t f64 for double";
   const std::size_t value_bytes = getDataTypeSize(field.type);

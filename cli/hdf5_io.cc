@@ -22,6 +22,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// Before any other call. After a write that failed, what the library does at the end of the
+/// process crashes in some versions; here every file is closed by its owner, so it has nothing to
+/// do then.
+void prepareHdf5() {
+  static_cast<void>(H5dont_atexit());
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
 /// An object of the library that closes itself.
 class Id {
  public:
@@ -88,7 +96,7 @@ std::string groupText(const Hdf5Name& name, hid_t group) {
 
 Id openFile(const std::string& path) {
   // Errors are told in words of ours.
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  prepareHdf5();
   return {H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), &H5Fclose};
 }
 
@@ -295,7 +303,7 @@ void writeHdf5(const Hdf5Name& name,
                DataType type,
                const std::vector<std::size_t>& shape,
                ByteView bytes) {
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  prepareHdf5();
   const auto require = [&](bool is_done) {
     if (!is_done) {
       throw Failure(ExitCode::kIo, fmt::format("{}:{}: cannot be written; check the path, the "

@@ -41,6 +41,10 @@ void InputBytes::dropFront(std::size_t n_bytes) {
   }
 }
 
+void ignoreFileSizeSignal() {
+  static_cast<void>(std::signal(SIGXFSZ, SIG_IGN));
+}
+
 void catchVanishingFiles() {
   struct sigaction action = {};
   action.sa_handler = &onBusError;

@@ -39,4 +39,7 @@ class InputBytes {
 /// code of files instead of a bare signal.
 void catchVanishingFiles();
 
+/// A limit of file sizes (ulimit -f) becomes an error of the write, with a message and a clean end.
+void ignoreFileSizeSignal();
+
 }  // namespace fz::cli

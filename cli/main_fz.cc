@@ -107,6 +107,20 @@ void parse(CLI::App& app, std::vector<std::string> words, const std::vector<Comm
   app.parse(words);
 }
 
+/// An empty value mostly comes from a variable that a script never set; as "not given" it would
+/// change what the command does.
+void refuseEmptyValues(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string>& values = option->results();
+    if (!option->get_positional() && std::find(values.begin(), values.end(), "") != values.end()) {
+      const std::string name = option->get_snames().empty() ? "--" + option->get_lnames().front()
+                                                            : "-" + option->get_snames().front();
+      throw Failure(ExitCode::kUsage,
+                    fmt::format("{} has an empty value; give it one or leave {} out", name, name));
+    }
+  }
+}
+
 /// The chosen command, run to its end.
 ExitCode runCommand(const std::vector<Command>& commands) {
   for (const Command& command : commands) {
@@ -114,6 +128,7 @@ ExitCode runCommand(const std::vector<Command>& commands) {
       continue;
     }
     try {
+      refuseEmptyValues(*command.app);
       return command.run();
     } catch (...) {
       const Failure failure = fz::cli::currentFailure(command.task);
@@ -157,6 +172,7 @@ ExitCode run(const std::vector<std::string>& words) {
 
 int fz::cli::runTool(const std::vector<std::string>& words) {
   catchVanishingFiles();
+  ignoreFileSizeSignal();
   ExitCode code = ExitCode::kUsage;
   try {
     setCommandLine(words);

@@ -55,6 +55,12 @@ DataType readDescr(std::string_view value) {
   if (descr == "<f8") {
     return DataType::FLOAT64;
   }
+  if (descr.size() > 1 && descr[1] == 'c') {
+    failUnsupported(
+        fmt::format("complex .npy data ('{}') are not supported; save their two parts, array.real "
+                    "and array.imag, as files of their own",
+                    descr));
+  }
   failUnsupported(
       fmt::format(".npy data of type '{}' are not supported; convert with "
                   "array.astype('<f4') or array.astype('<f8')",

@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
@@ -32,6 +33,31 @@ std::optional<T> parseNumber(std::string_view text) {
   return error == std::errc() && stop == end ? std::optional<T>(value) : std::nullopt;
 }
 
+/// "1e-3", "abs=1" or anything else that has no colon.
+[[noreturn]] void failWithoutColon(std::string_view text) {
+  constexpr std::string_view kSeeHelp = "(see 'fz compress --help')";
+  if (parseNumber<double>(text)) {
+    failUsage(
+        fmt::format("-b '{}' does not say what kind of bound it is; write abs:{}, rel:{} or "
+                    "range:{} {}",
+                    text, text, text, text, kSeeHelp));
+  }
+  for (const auto& [name, mode] : kBoundModes) {
+    if (!text.starts_with(name)) {
+      continue;
+    }
+    std::string_view number = text.substr(name.size());
+    number.remove_prefix(std::min(number.find_first_not_of("= "), number.size()));
+    if (parseNumber<double>(number)) {
+      failUsage(fmt::format("-b '{}': write {}:{} {}", text, name, number, kSeeHelp));
+    }
+  }
+  failUsage(
+      fmt::format("-b '{}' is no bound; write abs:E, rel:E or range:E with a number E, as in "
+                  "abs:1e-3 {}",
+                  text, kSeeHelp));
+}
+
 }  // namespace
 
 void addFiles(CLI::App& app, CommonOptions& options, const char* help) {
@@ -43,8 +69,8 @@ void addOutput(CLI::App& app, CommonOptions& options, const char* help) {
   app.add_flag("-f,--force", options.force, "overwrite existing files");
 }
 
-void addQuietAndVerbose(CLI::App& app, CommonOptions& options) {
-  app.add_flag("-q,--quiet", options.quiet, "say nothing but errors");
+void addQuietAndVerbose(CLI::App& app, CommonOptions& options, const char* quiet_help) {
+  app.add_flag("-q,--quiet", options.quiet, quiet_help);
   app.add_flag("-v,--verbose", options.verbose, "say more");
 }
 
@@ -99,10 +125,7 @@ std::string_view boundModeOption(ErrorBoundMode mode) {
 BoundRequest parseBound(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos) {
-    failUsage(
-        fmt::format("-b '{}' does not say what kind of bound it is; write abs:{}, rel:{} or "
-                    "range:{} (see 'fz compress --help')",
-                    text, text, text, text));
+    failWithoutColon(text);
   }
   const std::string_view name = text.substr(0, colon);
   const std::string_view number = text.substr(colon + 1);
@@ -173,8 +196,12 @@ Backend parseBackend(std::string_view text) {
   if (text == "cuda") {
     return Backend::CUDA;
   }
-  failUsage(fmt::format("--backend '{}': there are auto, cpu and cuda{}", text,
-                        didYouMean(text, {"auto", "cpu", "cuda"})));
+  std::string hint = didYouMean(text, {"auto", "cpu", "cuda"});
+  for (const std::string_view device : {"gpu", "GPU", "nvidia"}) {
+    // By its letters 'gpu' is next to 'cpu', which is the opposite.
+    hint = text == device ? "; did you mean 'cuda'?" : hint;
+  }
+  failUsage(fmt::format("--backend '{}': there are auto, cpu and cuda{}", text, hint));
 }
 
 ProgressMode parseProgress(std::string_view text) {

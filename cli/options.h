@@ -35,7 +35,12 @@ struct CommonOptions {
 
 void addFiles(CLI::App& app, CommonOptions& options, const char* help);
 void addOutput(CLI::App& app, CommonOptions& options, const char* help);
-void addQuietAndVerbose(CLI::App& app, CommonOptions& options);
+void addQuietAndVerbose(CLI::App& app,
+                        CommonOptions& options,
+                        const char* quiet_help = "say nothing but errors");
+/// What -q leaves of commands that encode.
+inline constexpr const char* kQuietEncoderHelp =
+    "say nothing but errors and that values may be lost";
 void addRunning(CLI::App& app, CommonOptions& options);
 /// --progress.
 void addProgress(CLI::App& app, CommonOptions& options);

@@ -121,6 +121,26 @@ void checkOutputCount(const CommonOptions& options) {
   }
 }
 
+void DistinctOutputs::add(const std::string& output, const std::string& input) {
+  if (output.empty() || !isReplaceable(output)) {
+    return;
+  }
+  std::error_code error;
+  const fs::path real = fs::weakly_canonical(fs::absolute(output, error), error);
+  const auto [at, is_new] = inputs_.emplace(error ? output : real.string(), input);
+  if (!is_new && at->second == input) {
+    throw Failure(ExitCode::kUsage,
+                  fmt::format("two results of '{}' would both become '{}'; name each once",
+                              inputName(input), output));
+  }
+  if (!is_new) {
+    throw Failure(ExitCode::kUsage,
+                  fmt::format("'{}' and '{}' would both become '{}'; run fz once for each, with "
+                              "another -o",
+                              at->second, input, output));
+  }
+}
+
 void checkOutput(const std::string& output, const std::string& input, bool force) {
   if (isStandard(output)) {
     if (::isatty(STDOUT_FILENO) != 0) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,6 +26,16 @@ std::string outputPath(const CommonOptions& options,
 std::string behindLinks(const std::string& output);
 /// Refuses several inputs for one -o file or for standard output.
 void checkOutputCount(const CommonOptions& options);
+/// The names that one run will write. -f allows to replace what was there before, never what the
+/// same run wrote.
+class DistinctOutputs {
+ public:
+  /// Throws Failure(kUsage) when the file has been added before. An empty name counts as none.
+  void add(const std::string& output, const std::string& input);
+
+ private:
+  std::map<std::string, std::string> inputs_;  ///< by the real path of the result
+};
 /// Refuses terminals, folders, existing files without -f, and the input itself.
 void checkOutput(const std::string& output, const std::string& input, bool force);
 /// To standard output for "-"; else the file is complete under its name, or unchanged. The parts

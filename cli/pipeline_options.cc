@@ -64,7 +64,7 @@ void requireOne(const PipelineArguments& arguments) {
 
 void addPipeline(CLI::App& app, PipelineArguments& arguments) {
   app.add_option("-b,--bound", arguments.bound,
-                 "abs:E, rel:E or range:E, see below; without it the pipeline's own")
+                 "abs:E, rel:E or range:E; without it the pipeline's own (rel:1e-3 of pfpl)")
       ->type_name("KIND:E");
   app.add_option(
          "-p,--preset", arguments.preset,

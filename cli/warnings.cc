@@ -4,7 +4,11 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "failure.h"
 #include "fzm_format.h"
 #include "shared/byte_io.h"
 
@@ -34,6 +38,35 @@ std::optional<double> medianMagnitude(ByteView bytes) {
   return *middle;
 }
 
+/// All finite values are one, and there is one.
+template <class T>
+bool isConstant(ByteView bytes) {
+  const std::span values(reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T));
+  const auto is_finite = [](T x) { return std::isfinite(x); };
+  const auto first = std::find_if(values.begin(), values.end(), is_finite);
+  return first != values.end() &&
+         std::all_of(first, values.end(), [&](T x) { return x == *first || !is_finite(x); });
+}
+
+/// max - min is 0, and the stages take E itself then.
+bool hasNoRange(const Field& field, const FrameInfo& info) {
+  constexpr double kSingleRounding = 1e-6;  // some stages round the bound to f32
+  if (!info.bound || info.bound->mode != ErrorBoundMode::NOA ||
+      std::fabs(info.bound->absolute - info.bound->requested) >
+          kSingleRounding * info.bound->requested) {
+    return false;
+  }
+  return field.type == DataType::FLOAT64 ? isConstant<double>(field.bytes)
+                                         : isConstant<float>(field.bytes);
+}
+
+std::optional<std::string> aboutRange(bool has_no_range) {
+  if (!has_no_range) {
+    return std::nullopt;
+  }
+  return "the field is constant, so range:E means an absolute E; use abs: for another bound";
+}
+
 std::optional<std::string> aboutType(const Field& field) {
   const std::optional<DataType> named = typeFromName(field.name);
   if (!named || *named == field.type) {
@@ -50,7 +83,9 @@ std::optional<std::string> aboutContent(const Field& field) {
   return "it begins like an fz archive, and was compressed as if it were an array";
 }
 
-std::optional<std::string> aboutBound(const Field& field, const FrameInfo& info) {
+std::optional<std::string> aboutBound(const Field& field,
+                                      const FrameInfo& info,
+                                      bool has_no_range) {
   const std::optional<double> median = field.type == DataType::FLOAT64
                                            ? medianMagnitude<double>(field.bytes)
                                            : medianMagnitude<float>(field.bytes);
@@ -61,12 +96,13 @@ std::optional<std::string> aboutBound(const Field& field, const FrameInfo& info)
       "the bound {:.4g} is above half of the values (median |x| {:.4g}), which may all decode to "
       "0; {}",
       info.bound->absolute, *median,
-      info.bound->mode == ErrorBoundMode::NOA
-          ? "if fill values stretch the range, use -b abs or --set value_base=RANGE"
+      info.bound->mode == ErrorBoundMode::NOA && !has_no_range
+          ? "if fill values stretch the range, use -b abs or --set value_base=N, N being the range "
+            "of the other values"
           : "is it in the unit of the data?");
 }
 
-std::optional<std::string> aboutSize(const FrameInfo& info) {
+std::optional<std::string> aboutSize(const FrameInfo& info, std::string_view pipeline) {
   if (info.original_bytes == 0 || info.frameBytes() <= info.original_bytes) {
     return std::nullopt;
   }
@@ -77,22 +113,34 @@ std::optional<std::string> aboutSize(const FrameInfo& info) {
   }
   const bool is_pointwise = info.bound && info.bound->mode == ErrorBoundMode::REL;
   return fmt::format("{}; {}", larger,
-                     is_pointwise ? "rel stores zeros and denormals as they are, so use -b abs or "
-                                    "-b range for fields that are full of them"
-                                  : "use a larger -b or another preset (-p pfpl)");
+                     pipeline == "pfpl" && !is_pointwise ? "use a larger -b"
+                     : is_pointwise
+                         ? "rel stores zeros and denormals as they are, so use -b abs or "
+                           "-b range for fields that are full of them"
+                         : "use a larger -b or another preset (-p pfpl)");
 }
 
 }  // namespace
 
-std::vector<std::string> warningsFor(const Field& field, const FrameInfo& info) {
-  std::vector<std::string> warnings;
-  for (const std::optional<std::string>& text :
-       {aboutType(field), aboutContent(field), aboutBound(field, info), aboutSize(info)}) {
+void printWarnings(const Field& field,
+                   const FrameInfo& info,
+                   std::string_view pipeline,
+                   bool is_quiet) {
+  const bool has_no_range = hasNoRange(field, info);
+  const auto print = [&](const std::optional<std::string>& text) {
     if (text) {
-      warnings.push_back(*text);
+      printWarning(field.name, *text);
     }
+  };
+  if (!is_quiet) {
+    print(aboutType(field));
+    print(aboutContent(field));
   }
-  return warnings;
+  print(aboutRange(has_no_range));
+  print(aboutBound(field, info, has_no_range));
+  if (!is_quiet) {
+    print(aboutSize(info, pipeline));
+  }
 }
 
 }  // namespace fz::cli

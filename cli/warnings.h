@@ -1,14 +1,18 @@
 #pragma once
 
-#include <string>
-#include <vector>
+#include <string_view>
 
 #include "field_io.h"
 #include "fz/host_api.h"
 
 namespace fz::cli {
 
-/// What a user should look at although the archive keeps its promises: one sentence each.
-std::vector<std::string> warningsFor(const Field& field, const FrameInfo& info);
+/// What a user should look at although the archive keeps its promises: one sentence each, on
+/// standard error. Of these a quiet command says only that values may be lost. `pipeline` is the
+/// name of the preset, so that none is advised that is in use.
+void printWarnings(const Field& field,
+                   const FrameInfo& info,
+                   std::string_view pipeline,
+                   bool is_quiet);
 
 }  // namespace fz::cli

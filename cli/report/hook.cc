@@ -78,16 +78,22 @@ void checkReport(const ReportOptions& options, const CommonOptions& common) {
   }
 }
 
-std::string reportPath(const ReportOptions& options,
-                       const CommonOptions& common,
-                       const std::string& input) {
+std::string pagePath(const ReportOptions& options,
+                     const CommonOptions& common,
+                     const std::string& input) {
   if (options.path.empty()) {
     return "";
   }
   CommonOptions pages = common;
   pages.output = options.path;
-  const std::string path = outputPath(pages, input, input + ".html");
-  if (path != kStandardStream) {  // a page is text, and may go to a terminal
+  return outputPath(pages, input, input + ".html");
+}
+
+std::string reportPath(const ReportOptions& options,
+                       const CommonOptions& common,
+                       const std::string& input) {
+  const std::string path = pagePath(options, common, input);
+  if (!path.empty() && path != kStandardStream) {  // a page is text, and may go to a terminal
     checkOutput(path, input, common.force);
   }
   return path;

@@ -24,6 +24,10 @@ void addSweep(CLI::App& app, ReportOptions& options);
 /// Refuses a sweep without a report, and one report for several files.
 void checkReport(const ReportOptions& options, const CommonOptions& common);
 
+/// The name of the page for this input; empty when no report was asked for.
+std::string pagePath(const ReportOptions& options,
+                     const CommonOptions& common,
+                     const std::string& input);
 /// The name of the page for this input, checked against existing files before the work begins.
 /// Empty when no report was asked for.
 std::string reportPath(const ReportOptions& options,
