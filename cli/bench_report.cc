@@ -84,7 +84,7 @@ std::string benchTable(const std::vector<BenchRow>& rows, const BenchPlan& plan,
       text += file + "\n";
     }
     if (!row.error.empty()) {
-      text += fmt::format("{:<{}}  {:<{}}  failed, see below\n", row.pipeline, name_width,
+      text += fmt::format("{:<{}}  {:<{}}  failed, see its error\n", row.pipeline, name_width,
                           row.bound, bound_width);
       continue;
     }

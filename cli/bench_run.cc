@@ -214,7 +214,11 @@ Spread spreadOf(std::vector<double> seconds) {
     return seconds[static_cast<std::size_t>(std::max(1.0, rank)) - 1];
   };
   const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  return {at(0.5), at(0.05), at(0.95), sum / static_cast<double>(seconds.size())};
+  // Of an even count the middle lies between two.
+  const std::size_t half = seconds.size() / 2;
+  const double median =
+      seconds.size() % 2 == 1 ? seconds[half] : seconds[half - 1] / 2 + seconds[half] / 2;
+  return {median, at(0.05), at(0.95), sum / static_cast<double>(seconds.size())};
 }
 
 BenchResult runBench(DataType type,

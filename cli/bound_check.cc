@@ -44,6 +44,20 @@ bool isWithin(double x, double y, const BoundRule& rule) {
   return false;
 }
 
+/// The quotient is the rounded one of the exact errors wherever it is below a half, so it never
+/// passes a bound that the value itself meets.
+void noteRelative(CheckReport& report, std::size_t index, double x, double y) {
+  if (!std::isfinite(x) || !std::isfinite(y)) {
+    return;
+  }
+  ++report.n_finite;
+  const double relative = x == y ? 0.0 : std::fabs(x - y) / std::fabs(x);
+  if (relative > report.max_relative) {
+    report.max_relative = relative;
+    report.max_relative_index = index;
+  }
+}
+
 void countKept(KeptCount& count, bool is_kept) {
   ++count.n_values;
   count.n_kept += is_kept ? 1 : 0;
@@ -63,6 +77,7 @@ CheckReport check(
     }
     const T x = original[i];
     const bool is_equal = fp::bits(x) == fp::bits(decoded[i]);
+    noteRelative(report, i, static_cast<double>(x), static_cast<double>(decoded[i]));
     if (std::isnan(x)) {
       countKept(report.nan, is_equal);
     } else if (std::isinf(x)) {
@@ -111,6 +126,15 @@ double rangeOf(ByteView bytes) {
 }
 
 }  // namespace
+
+double CheckReport::psnr() const {
+  const bool has_one = n_finite > 0 && (stats.mse == 0.0 || stats.value_range > 0.0);
+  return has_one ? stats.psnr : std::numeric_limits<double>::quiet_NaN();
+}
+
+double CheckReport::nrmse() const {
+  return std::isnan(psnr()) ? psnr() : stats.nrmse;
+}
 
 std::optional<BoundRule> ruleOfFrame(const FrameInfo& info) {
   if (!info.bound) {
@@ -165,6 +189,14 @@ std::string ruleText(const BoundRule& rule) {
       return fmt::format("|x - x'| <= {} * |x|", rule.value);
   }
   return "";
+}
+
+std::string largestErrorText(const CheckReport& report) {
+  std::string text = fmt::format("{}", report.stats.max_error);
+  if (report.rule.kind == BoundRule::Kind::kPointwise) {
+    text += fmt::format(", relative {}", report.max_relative);
+  }
+  return text;
 }
 
 std::string violationText(const CheckReport& report) {

@@ -41,11 +41,19 @@ struct CheckReport {
   double first_original = 0.0;
   double first_decoded = 0.0;
   ReconstructionStats stats;
+  /// Pairs of finite values: what the sums in `stats` are over.
+  std::size_t n_finite = 0;
+  /// The largest |x - x'| / |x| of the finite pairs; infinite where a zero became something else.
+  double max_relative = 0.0;
+  std::size_t max_relative_index = 0;
   KeptCount nan;
   KeptCount infinity;
   KeptCount negative_zero;
 
   bool passed() const { return n_violations == 0; }
+  /// NaN where there is none: no finite values, no known type, or errors but no range.
+  double psnr() const;
+  double nrmse() const;
 };
 
 /// The rule that a frame promises to meet; nothing when it is lossy and promises none.
@@ -64,6 +72,8 @@ CheckReport checkValues(DataType type,
                         Progress* progress = nullptr);
 
 std::string ruleText(const BoundRule& rule);
+/// "0.5" or, where the rule is about it, "0.5, relative 0.001".
+std::string largestErrorText(const CheckReport& report);
 /// "violations 3, first at index 7: 1.5 became 2" - the reason in an error message.
 std::string violationText(const CheckReport& report);
 

@@ -142,6 +142,8 @@ ExitCode runBenchCommand(const BenchArguments& arguments) {
   const bool per_stage = arguments.per_stage || rows.size() == 1;
   fmt::print("{}", arguments.json ? benchToJson(rows, arguments.plan)
                                   : benchTable(rows, arguments.plan, per_stage));
+  // Into one file or pipe, the errors come after the table that points to them.
+  std::fflush(stdout);
   for (const BenchRow& row : rows) {
     if (!row.error.empty()) {
       printFailure(fmt::format("{} {}", row.file, row.pipeline), row.error);

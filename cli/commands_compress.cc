@@ -279,7 +279,7 @@ void compressFile(const CompressJob& job, const std::string& input) {
     report::Input about = reportInput(field, frame, *decoded, options);
     about.archive_name = output;
     about.options->progress = nullptr;
-    writeReport(page, job.report, std::move(about));
+    writeReportBeside(page, job.report, std::move(about), decoded->check.passed());
   }
   if (decoded) {
     requirePassed(decoded->check);
@@ -295,7 +295,7 @@ void compressFile(const CompressJob& job, const std::string& input) {
   if (decoded) {
     fmt::print(stderr, "  verified: all {} values meet {}, largest error {}\n",
                decoded->check.n_values, ruleText(decoded->check.rule),
-               decoded->check.stats.max_error);
+               largestErrorText(decoded->check));
   }
   if (!page.empty()) {
     fmt::print(stderr, "  report: {}\n", page);

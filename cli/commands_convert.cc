@@ -178,6 +178,7 @@ void encodeAgain(const ConvertArguments& arguments,
 }
 
 void checkTarget(const ConvertArguments& arguments) {
+  checkHdf5Slash(arguments.output);
   const std::optional<Hdf5Name> dataset = hdf5Name(arguments.output);
   std::error_code ignored;
   if (dataset && std::filesystem::exists(dataset->file, ignored)) {

@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "field_io.h"
 #include "fz/host_api.h"
+#include "hdf5_io.h"
 #include "npy.h"
 #include "options.h"
 #include "output_io.h"
@@ -58,6 +59,13 @@ const char* checksumText(const FrameInfo& info) {
 
 void decompressFile(const CommonOptions& options, const std::string& input) {
   const std::string output = outputPath(options, input, ownName(options, input));
+  if (hdf5Name(output)) {
+    throw Failure(ExitCode::kUsage,
+                  fmt::format("decompress writes raw and .npy files; for HDF5 use 'fz convert {} "
+                              "{}'",
+                              input, output));
+  }
+  checkHdf5Slash(output);
   checkOutput(output, input, options.force);
   Progress progress(progressMode(options), inputName(input));
   const InputBytes frame = readBytes(input, &progress);

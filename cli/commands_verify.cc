@@ -1,7 +1,9 @@
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <fmt/format.h>
 #include <memory>
 
+#include "bench_report.h"
 #include "bound_check.h"
 #include "commands.h"
 #include "field_io.h"
@@ -30,6 +32,7 @@ struct VerifyArguments {
 InputBytes readOriginal(const std::string& path, const FrameInfo& info, Progress* progress) {
   const bool is_typed = isFloat(info.type);
   InputBytes bytes;
+  checkHdf5Slash(path);
   if (isNpyName(path) || hdf5Name(path)) {
     Field field = readField(path, {}, progress);
     if (is_typed && field.type != info.type) {
@@ -58,17 +61,42 @@ void printReport(const CheckReport& report) {
   fmt::print("{:<14}{}\n", "values:", report.n_values);
   fmt::print("{:<14}{} at index {}\n", "max error:", report.stats.max_error,
              report.stats.max_error_index);
+  if (report.rule.kind == BoundRule::Kind::kPointwise) {
+    fmt::print("{:<14}{} at index {}\n", "max relative:", report.max_relative,
+               report.max_relative_index);
+  }
   if (report.passed()) {
     fmt::print("{:<14}0\n", "violations:");
   } else {
     fmt::print("{:<14}{}, first at index {}: {} became {}\n", "violations:", report.n_violations,
                report.first_index, report.first_original, report.first_decoded);
   }
-  fmt::print("{:<14}{:.4f} dB\n", "PSNR:", report.stats.psnr);
-  fmt::print("{:<14}{:.6g}\n", "NRMSE:", report.stats.nrmse);
+  const bool has_psnr = !std::isnan(report.psnr());
+  fmt::print("{:<14}{}\n", "PSNR:", has_psnr ? fmt::format("{:.4f} dB", report.psnr()) : "n/a");
+  fmt::print("{:<14}{}\n", "NRMSE:", has_psnr ? fmt::format("{:.6g}", report.nrmse()) : "n/a");
   printKept("NaN:", report.nan);
   printKept("Inf:", report.infinity);
   printKept("-0:", report.negative_zero);
+}
+
+/// What to do about a check that failed: a bound of one's own may be more than was ever promised.
+std::string failureAdvice(const VerifyArguments& arguments,
+                          const FrameInfo& info,
+                          ByteView original,
+                          ByteView decoded) {
+  const std::optional<BoundRule> promised = ruleOfFrame(info);
+  if (!arguments.bound.empty() && !promised) {
+    return fmt::format(
+        "the archive promises no bound; compress the original again with -b {} and --verify",
+        arguments.bound);
+  }
+  if (!arguments.bound.empty() && checkValues(info.type, original, decoded, *promised).passed()) {
+    return fmt::format(
+        "the archive was made with {} and keeps to it; for {} compress the original "
+        "again with -b {}",
+        boundOption(info), arguments.bound, arguments.bound);
+  }
+  return "compress again with --verify, and report it if this is the original";
 }
 
 ExitCode runVerify(const VerifyArguments& arguments) {
@@ -128,9 +156,8 @@ ExitCode runVerify(const VerifyArguments& arguments) {
   }
   if (!report.passed()) {
     throw Failure(ExitCode::kBound,
-                  fmt::format("{}: {}; compress again with --verify, and report it if this is the "
-                              "original",
-                              arguments.archive, violationText(report)));
+                  fmt::format("{}: {}; {}", arguments.archive, violationText(report),
+                              failureAdvice(arguments, info, original, decoded.bytes())));
   }
   return ExitCode::kOk;
 }

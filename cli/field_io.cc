@@ -198,6 +198,7 @@ Field readField(const std::string& path, const FieldRequest& request, Progress* 
     readHdf5Field(field, request, *name, progress);
     return field;
   }
+  checkHdf5Slash(path);
   field.bytes = readBytes(path, progress);
   if (hasHdf5Signature(field.bytes) && !request.type) {
     throw Failure(ExitCode::kUsage,

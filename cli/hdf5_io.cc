@@ -12,6 +12,7 @@
 
 #include "failure.h"
 #include "format/file_io.h"
+#include "output_io.h"
 #include "progress.h"
 #include "suggest.h"
 
@@ -79,6 +80,20 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > kMost ? text + ", ..." : text;
 }
 
+/// A group in place of a dataset: what could have been meant.
+std::string groupText(const Hdf5Name& name, hid_t group) {
+  std::vector<std::string> names = datasetsOf(group);
+  std::string path = name.dataset;
+  while (path.ends_with('/')) {
+    path.pop_back();
+  }
+  for (std::string& inside : names) {
+    inside.insert(0, path);
+  }
+  return names.empty() ? "is a group without datasets; name a dataset"
+                       : "is a group; name a dataset in it: " + listed(names);
+}
+
 Id openFile(const std::string& path) {
   // Errors are told in words of ours.
   prepareHdf5();
@@ -102,6 +117,10 @@ OpenDataset openDataset(const Hdf5Name& name) {
   }
   Id dataset(H5Dopen2(file.get(), name.dataset.c_str(), H5P_DEFAULT), &H5Dclose);
   if (!dataset.isValid()) {
+    const Id group(H5Gopen2(file.get(), name.dataset.c_str(), H5P_DEFAULT), &H5Gclose);
+    if (group.isValid()) {
+      failRead(name, groupText(name, group.get()));
+    }
     const std::vector<std::string> names = datasetsOf(file.get());
     const std::string hint = didYouMean(name.dataset, names);
     failRead(name,
@@ -292,7 +311,7 @@ void writeHdf5(const Hdf5Name& name,
                                                name.file, name.dataset));
     }
   };
-  AtomicFile target(name.file, true);
+  AtomicFile target(behindLinks(name.file), true);
   {
     const Id file(
         H5Fcreate(target.temporaryPath().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),

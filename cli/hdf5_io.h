@@ -25,6 +25,8 @@ struct Hdf5Name {
 
 /// Nothing for names of any other kind, and for files that are called like that.
 std::optional<Hdf5Name> hdf5Name(std::string_view path);
+/// Refuses a name that lacks only the slash: file.h5:name or file.h5: where no file has that name.
+void checkHdf5Slash(std::string_view path);
 /// What a result of this dataset is called when nothing is said: file.h5.group.name
 std::string flatName(const Hdf5Name& name);
 bool hasHdf5Signature(ByteView bytes);

@@ -30,6 +30,27 @@ std::optional<Hdf5Name> hdf5Name(std::string_view path) {
   return std::nullopt;
 }
 
+void checkHdf5Slash(std::string_view path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) || hdf5Name(path)) {
+    return;
+  }
+  for (const std::string_view suffix : kSuffixes) {
+    const std::size_t at = path.find(std::string(suffix) + ":");
+    if (at == std::string_view::npos) {
+      continue;
+    }
+    const std::string file(path.substr(0, at + suffix.size()));
+    const std::string_view dataset = path.substr(file.size() + 1);
+    throw Failure(
+        ExitCode::kUsage,
+        fmt::format("names of datasets begin with a slash; write "
+                    "'{}:/{}'{}",
+                    file, dataset.empty() ? "NAME" : dataset,
+                    std::filesystem::exists(file, ignored) ? hdf5Advice(file) : std::string()));
+  }
+}
+
 std::string flatName(const Hdf5Name& name) {
   std::string flat = name.file;
   for (const char c : name.dataset) {

@@ -191,14 +191,20 @@ std::string checkToJson(const std::string& archive,
                {"first_violation", nullptr},
                {"max_error", report.stats.max_error},
                {"max_error_index", report.stats.max_error_index},
+               {"max_relative_error", nullptr},
+               {"max_relative_error_index", nullptr},
                {"value_range", report.stats.value_range},
                {"mse", report.stats.mse},
-               {"nrmse", report.stats.nrmse},
-               {"psnr", report.stats.psnr},
+               {"nrmse", report.nrmse()},
+               {"psnr", report.psnr()},
                {"special_mismatches", report.stats.n_special_mismatches},
                {"nan", keptJson(report.nan)},
                {"infinity", keptJson(report.infinity)},
                {"negative_zero", keptJson(report.negative_zero)}};
+  if (report.n_finite > 0) {
+    json["max_relative_error"] = report.max_relative;
+    json["max_relative_error_index"] = report.max_relative_index;
+  }
   if (!report.passed()) {
     json["first_violation"] = report.first_index;
   }

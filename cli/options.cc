@@ -227,7 +227,7 @@ std::pair<std::string, std::string> parseSetting(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
     failUsage(
-        fmt::format("--set '{}': write stage.key=value, as in predict.quant_radius=256 "
+        fmt::format("--set '{}': write stage.key=value, as in quantizer.outlier_capacity=0.1 "
                     "('fz stages NAME' lists the keys)",
                     text));
   }

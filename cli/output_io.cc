@@ -62,21 +62,27 @@ bool isReplaceable(const std::string& output) {
   return !isStandard(output) && (!fs::exists(status) || fs::is_regular_file(status));
 }
 
-/// Through a link to the file behind it, so that the link stays one.
-std::string behindLinks(const std::string& output) {
-  std::error_code ignored;
-  if (!fs::is_symlink(fs::symlink_status(output, ignored))) {
-    return output;
-  }
-  const fs::path real = fs::weakly_canonical(output, ignored);
-  return real.empty() ? output : real.string();
-}
-
 ByteView bytesOf(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
 }  // namespace
+
+std::string behindLinks(const std::string& output) {
+  constexpr int kMostLinks = 40;  // as many as the system follows
+  std::error_code ignored;
+  fs::path path = output;
+  for (int i = 0; i < kMostLinks; ++i) {
+    if (!fs::is_symlink(fs::symlink_status(path, ignored))) {
+      return path.string();
+    }
+    // An absolute target takes the place of the folder.
+    path = path.parent_path() / fs::read_symlink(path, ignored);
+  }
+  throw Failure(ExitCode::kIo, fmt::format("'{}' is a link that ends nowhere; remove it or choose "
+                                           "another -o",
+                                           output));
+}
 
 std::string outputPath(const CommonOptions& options,
                        const std::string& input,
@@ -152,6 +158,7 @@ void checkOutput(const std::string& output, const std::string& input, bool force
     throw Failure(ExitCode::kUsage,
                   fmt::format("'{}' is the input itself; choose another -o", output));
   }
+  behindLinks(output);  // a circle of links is told before the work
   if (fs::is_regular_file(status) && !force) {
     throw Failure(ExitCode::kIo, fmt::format("'{}' exists; use -f to overwrite it", output));
   }

@@ -21,6 +21,9 @@ class Progress;
 std::string outputPath(const CommonOptions& options,
                        const std::string& input,
                        const std::string& own_name);
+/// Through links to the file behind them, which need not exist yet, so that a link stays one.
+/// Throws Failure(kIo) for a circle.
+std::string behindLinks(const std::string& output);
 /// Refuses several inputs for one -o file or for standard output.
 void checkOutputCount(const CommonOptions& options);
 /// The names that one run will write. -f allows to replace what was there before, never what the

@@ -6,6 +6,7 @@
 #include "failure.h"
 #include "field_io.h"
 #include "fz/presets.h"
+#include "setting_check.h"
 #include "stage_spec.h"
 #include "suggest.h"
 
@@ -133,6 +134,7 @@ CompressOptions compressOptions(const PipelineChoice& choice, DataType type) {
     options.mode = choice.bound->mode;
   }
   options.params = choice.settings;
+  checkSettings(options, type);
   return options;
 }
 

@@ -48,10 +48,16 @@ Json errorJson(const Input& input) {
                {"violations", check.n_violations},
                {"max_error", check.stats.max_error},
                {"max_error_index", check.stats.max_error_index},
+               {"max_relative_error", nullptr},
+               {"max_relative_error_index", nullptr},
                {"mse", check.stats.mse},
-               {"nrmse", check.stats.nrmse},
-               {"psnr", check.stats.psnr},
+               {"nrmse", check.nrmse()},
+               {"psnr", check.psnr()},
                {"bound", nullptr}};
+  if (check.n_finite > 0) {
+    json["max_relative_error"] = check.max_relative;
+    json["max_relative_error_index"] = check.max_relative_index;
+  }
   if (input.info.bound) {
     json["bound"] = {{"mode", boundKind(input.info.bound->mode)},
                      {"requested", input.info.bound->requested},

@@ -107,4 +107,20 @@ void writeReport(const std::string& path, const ReportOptions& options, report::
   writeOutput(path, report::makePage(input), {});
 }
 
+void writeReportBeside(const std::string& path,
+                       const ReportOptions& options,
+                       report::Input input,
+                       bool is_written) {
+  const std::string archive = input.archive_name;
+  try {
+    writeReport(path, options, std::move(input));
+  } catch (...) {
+    const Failure failure = currentFailure(Task::kEncode);
+    throw Failure(failure.code(),
+                  fmt::format("report '{}': {}; the archive {}", path, failure.what(),
+                              is_written ? fmt::format("'{}' is complete", archive)
+                                         : std::string("broke its bound and was not written")));
+  }
+}
+
 }  // namespace fz::cli

@@ -36,6 +36,12 @@ std::string reportPath(const ReportOptions& options,
 /// Makes the page and writes it; it is complete under its name or not there.
 void writeReport(const std::string& path, const ReportOptions& options, report::Input input);
 
+/// The same after an archive was made; a failure says what became of the archive.
+void writeReportBeside(const std::string& path,
+                       const ReportOptions& options,
+                       report::Input input,
+                       bool is_written);
+
 /// The words that the process was started with, for the page. Set once, by main.
 void setCommandLine(const std::vector<std::string>& words);
 

@@ -64,18 +64,25 @@ std::string tiles(const Input& input, const Figures& figures) {
                  fmt::format("of {}", 8 * input.original.valueBytes()));
   }
   const bool is_absolute = check.rule.kind == BoundRule::Kind::kAbsolute && check.rule.value > 0.0;
-  html += tile("largest error", roundNumber(check.stats.max_error, 4),
-               is_absolute ? fmt::format("{:.1f} % of the bound",
-                                         100.0 * (check.stats.max_error / check.rule.value))
-                           : boundHtml(input.info));
+  const bool is_pointwise =
+      check.rule.kind == BoundRule::Kind::kPointwise && check.rule.value > 0.0;
+  html +=
+      tile(is_pointwise ? "largest relative error" : "largest error",
+           roundNumber(is_pointwise ? check.max_relative : check.stats.max_error, 4),
+           is_absolute || is_pointwise
+               ? fmt::format("{:.1f} % of the bound",
+                             100.0 * ((is_pointwise ? check.max_relative : check.stats.max_error) /
+                                      check.rule.value))
+               : boundHtml(input.info));
   const double psnr = figures.summary.valid_psnr;
   html += tile("PSNR",
                std::isnan(psnr)      ? "&#8211;"
                : std::isfinite(psnr) ? fmt::format("{:.1f} dB", psnr)
                                      : roundNumber(psnr),
-               std::isnan(psnr)       ? "the values have no range"
-               : figures.summary.fill ? "without the fill value"
-                                      : "of the range of finite values");
+               figures.summary.n_valid == 0 ? "there are no finite values"
+               : std::isnan(psnr)           ? "the values have no range"
+               : figures.summary.fill       ? "without the fill value"
+                                            : "of the range of finite values");
   const auto speed = [&](const CallFigures& call) {
     return call.whole_ms > 0.0
                ? roundNumber(static_cast<double>(figures.stages.field_bytes) / call.whole_ms * 1e-6,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <optional>
 
 #include "report/field_view.h"
@@ -23,8 +24,8 @@ struct Summary {
   std::size_t n_fill = 0;
   /// A number that stands far outside the rest and often: taken for "no data here".
   std::optional<double> fill;
-  /// In dB, over the valid positions and their range; NaN where they are all the same.
-  double valid_psnr = 0.0;
+  /// In dB, over the valid positions and their range; NaN where there are none or all are the same.
+  double valid_psnr = std::numeric_limits<double>::quiet_NaN();
   Moments original;
   Moments decoded;
 };

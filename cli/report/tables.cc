@@ -1,3 +1,4 @@
+#include <cmath>
 #include <fmt/format.h>
 
 #include "report/figures.h"
@@ -93,11 +94,19 @@ std::string errorFacts(const Input& input, const Figures& figures) {
   }
   facts.add("largest error", fmt::format("{} at index {}", exactNumber(check.stats.max_error),
                                          check.stats.max_error_index));
+  if (check.rule.kind == BoundRule::Kind::kPointwise) {
+    facts.add(
+        "largest |x - x'| / |x|",
+        fmt::format("{} at index {}", exactNumber(check.max_relative), check.max_relative_index));
+  }
+  const auto orNone = [](double value) {
+    return std::isnan(value) ? std::string("n/a") : exactNumber(value);
+  };
   facts.add("mean squared error", check.stats.mse);
-  facts.add("NRMSE", check.stats.nrmse);
-  facts.add("PSNR in dB, over all finite values", check.stats.psnr);
+  facts.add("NRMSE", orNone(check.nrmse()));
+  facts.add("PSNR in dB, over all finite values", orNone(check.psnr()));
   if (figures.summary.n_valid > 0) {
-    facts.add("PSNR in dB, without fill values", figures.summary.valid_psnr);
+    facts.add("PSNR in dB, without fill values", orNone(figures.summary.valid_psnr));
   }
   facts.add("value range", check.stats.value_range);
   return facts.html();

@@ -5,9 +5,44 @@
 
 namespace fz::report {
 
+namespace {
+
+/// Bytes of the UTF-8 character that begins here: 0 where none does. Overlong forms, surrogates and
+/// numbers above U+10FFFF are none.
+std::size_t utf8Length(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const unsigned first = byte(0);
+  const std::size_t length = first < 0x80                     ? 1
+                             : first >= 0xc2 && first <= 0xdf ? 2
+                             : first >= 0xe0 && first <= 0xef ? 3
+                             : first >= 0xf0 && first <= 0xf4 ? 4
+                                                              : 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80) {
+      return 0;
+    }
+  }
+  const unsigned second = byte(1);
+  const bool is_wrong = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+                        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
+  return is_wrong ? 0 : length;
+}
+
+}  // namespace
+
 std::string escapeHtml(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const std::size_t length = utf8Length(text.substr(at));
+    if (length != 1) {
+      // Names of files are bytes; what is no character would make the whole page invalid.
+      out += length == 0 ? "&#65533;" : text.substr(at, length);
+      at += length == 0 ? 0 : length - 1;
+      continue;
+    }
+    const char c = text[at];
     const auto code = static_cast<unsigned char>(c);
     switch (c) {
       case '<':

@@ -1,6 +1,7 @@
 """Cases of `fz bench`."""
 
 import json
+import subprocess
 
 from cli_support import BOUND, IO, USAGE, CliCase, wave
 
@@ -54,12 +55,23 @@ class BenchTest(CliCase):
         field[3] = float("nan")
         self.put("a.f32", field)
         done = self.bench("-p", "cuszp,speed", "-b", "abs:0.1", "a.f32", code=BOUND)
-        self.assertIn("failed, see below", done.stdout.decode())
+        self.assertIn("failed, see its error", done.stdout.decode())
         self.assertRegex(done.stdout.decode(), r"(?m)^speed .* GB|^speed +abs:0\.1 +\d")
         self.assertIn("value 3 = nan", done.stderr.decode())
         rows = json.loads(self.bench("--json", "-p", "cuszp", "-b", "abs:0.1", "a.f32", code=BOUND).stdout)["results"]
         self.assertIn("value 3 = nan", rows[0]["error"])
         self.bench("absent.f32", code=IO)
+
+    def test_errors_follow_the_table_that_points_to_them(self):
+        self.put("b.f32", b"\0\0\xc0\x7f" * 100)
+        text = self.bench("-p", "cuszp", "-b", "abs:0.1", "b.f32", code=BOUND, stderr=subprocess.STDOUT).stdout.decode()
+        self.assertLess(text.index("failed, see its error"), text.index("fz: b.f32 cuszp: "))
+
+    def test_the_median_of_two_runs_lies_between_them(self):
+        self.put("a.f32", wave(20000))
+        (row,) = json.loads(self.fz("bench", "--json", "-n", "2", "-p", "speed", "a.f32").stdout)["results"]
+        for times in (row["copy"], row["compress"]["call"], row["decompress"]["call"]):
+            self.assertEqual(times["median_s"], times["p5_s"] / 2 + times["p95_s"] / 2)
 
     def test_mistakes(self):
         self.put("a.f32", wave(100))

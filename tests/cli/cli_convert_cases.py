@@ -137,6 +137,34 @@ class Hdf5Test(CliCase):
         self.put("no.h5", b"this is no HDF5 file at all")
         self.fails(IO, "compress", "no.h5:/x", says="not a readable HDF5 file")
 
+    def test_names_without_their_slash(self):
+        self.fails(USAGE, "compress", "d.h5:deep/er/f64be", says=["write 'd.h5:/deep/er/f64be'", "it has /deep/er/f64be, /"])
+        self.fails(USAGE, "compress", "d.h5:", says=["write 'd.h5:/NAME'", "/f32le"])
+        self.fails(USAGE, "convert", "d.h5:f32le", "a.npy", says="write 'd.h5:/f32le'")
+        self.fails(USAGE, "convert", "d.h5:/f32le", "new.h5:x", says="write 'new.h5:/x'")
+        self.fz("compress", "-q", "-o", "a.fzm", "d.h5:/f32le")
+        self.fails(USAGE, "verify", "a.fzm", "d.h5:f32le", says="write 'd.h5:/f32le'")
+        self.put("e.h5:x", wave(10))
+        self.fz("compress", "-q", "e.h5:x")
+        self.assertEqual(self.names(), ["a.fzm", "d.h5", "e.h5:x", "e.h5:x.fzm"])
+
+    def test_groups_are_told_from_datasets(self):
+        self.fails(IO, "compress", "d.h5:/deep", says=["'/deep': is a group", "/deep/er/f64be"])
+        self.fails(IO, "compress", "d.h5:/", says=["is a group", "/f32le"])
+
+    def test_decompress_points_to_convert(self):
+        self.fz("compress", "-q", "-o", "a.fzm", "d.h5:/f32le")
+        message = self.fails(USAGE, "decompress", "-o", "r.h5:/x", "a.fzm", says="'fz convert a.fzm r.h5:/x'")
+        self.fz(*message.split("'")[1].split()[1:])
+        self.assertIn("r.h5", self.names())
+
+    def test_a_link_to_no_file_yet_stays_a_link(self):
+        (self.folder / "link.h5").symlink_to("real.h5")
+        self.fz("convert", "-q", "d.h5:/f32le", "link.h5:/x")
+        self.assertTrue((self.folder / "link.h5").is_symlink())
+        self.fz("convert", "-q", "real.h5:/x", "x.raw")
+        self.assertEqual(self.values("x.raw"), array.array("f", range(120)))
+
     def test_version_says_so(self):
         self.assertIn(b"with HDF5", self.fz("--version").stdout)
 

@@ -217,6 +217,48 @@ class VerifyTest(CliCase):
         self.assertEqual(report["infinity"], {"values": 40, "kept": 40})
         self.assertEqual(report["negative_zero"]["values"], 20)
 
+    def test_relative_bounds_are_shown_with_the_relative_error(self):
+        field = wave(3000)
+        field[5] = 0.0
+        self.put("a.f32", field)
+        message = self.fz("compress", "-p", "pfpl", "-b", "rel:1e-2", "--verify", "a.f32").stderr.decode()
+        self.fz("decompress", "-o", "b.f32", "a.f32.fzm")
+        relative = [abs(x - y) / abs(x) if x != y else 0.0 for x, y in zip(field, self.values("b.f32"))]
+        largest = max(relative)
+        self.assertLessEqual(largest, 1e-2)
+        self.assertIn(f", relative {largest!r}\n", message)
+        text = self.fz("verify", "a.f32.fzm", "a.f32").stdout.decode()
+        self.assertIn(f"max relative: {largest!r} at index {relative.index(largest)}\n", text)
+        report = json.loads(self.fz("verify", "--json", "a.f32.fzm", "a.f32").stdout)
+        self.assertEqual(report["max_relative_error"], largest)
+        self.assertEqual(report["max_relative_error_index"], relative.index(largest))
+        self.assertNotIn("max relative", self.fz("verify", "-b", "abs:1e9", "a.f32.fzm", "a.f32").stdout.decode())
+
+    def test_there_is_no_psnr_without_values_or_range(self):
+        for name, field in (("empty", []), ("nan", [math.nan] * 50), ("constant", [7.03] * 50)):
+            self.put(name, array.array("f", field))
+            self.fz("compress", "-q", "-p", "cusz", "-b", "abs:0.1", name)
+            exact = name == "constant" and self.fz("decompress", "-o", "-", name + ".fzm").stdout == self.get(name)
+            self.assertFalse(exact, "the constant has to lose something")
+            text = self.fz("verify", name + ".fzm", name).stdout.decode()
+            self.assertIn("PSNR:         n/a\n", text)
+            self.assertIn("NRMSE:        n/a\n", text)
+            report = json.loads(self.fz("verify", "--json", name + ".fzm", name).stdout)
+            self.assertEqual((report["psnr"], report["nrmse"]), (None, None))
+            self.assertEqual(report["max_relative_error"] is None, name != "constant")
+
+    def test_a_bound_that_was_never_promised_is_no_fault_of_the_archive(self):
+        _, name = self.archive("a.f32", 3000, "f", "-b", "abs:0.1")
+        message = self.fails(
+            BOUND, "verify", "-b", "abs:0.01", name, "a.f32",
+            says=["was made with abs:0.1 and keeps to it", "again with -b abs:0.01"],
+        )
+        self.assertNotIn("report it", message)
+        field = self.values("a.f32")
+        field[7] += 1
+        self.put("other.f32", field)
+        self.fails(BOUND, "verify", "-b", "abs:0.01", name, "other.f32", says="report it")
+
     def test_violations_are_found(self):
         field, name = self.archive("a.f32", 3000, "f", "-b", "abs:1e-2")
         field[7] += 1

@@ -11,7 +11,7 @@ import unittest
 import cli_support
 from cli_support import IO, MEMORY, OK, USAGE, CliCase, wave
 
-__all__ = ["MemoryTest", "ProgressTest", "KillTest"]
+__all__ = ["MemoryTest", "ProgressTest", "KillTest", "LinkTest"]
 
 MIB = 1 << 20
 
@@ -207,3 +207,19 @@ class KillTest(CliCase):
         if process.returncode == IO:
             self.assertIn(b"shrank", message)
             self.assertNotIn("out.fzm", self.names())
+
+
+class LinkTest(CliCase):
+    def test_a_link_to_no_file_yet_stays_a_link(self):
+        self.put("a.f32", wave(30))
+        (self.folder / "sub").mkdir()
+        (self.folder / "first.fzm").symlink_to("sub/second.fzm")
+        (self.folder / "sub/second.fzm").symlink_to("real.fzm")
+        self.fz("compress", "-q", "-o", "first.fzm", "a.f32")
+        self.assertTrue((self.folder / "first.fzm").is_symlink())
+        self.assertTrue((self.folder / "sub/second.fzm").is_symlink())
+        self.fz("test", "sub/real.fzm")
+        self.fails(IO, "compress", "-o", "first.fzm", "a.f32", says="use -f")
+        (self.folder / "circle.fzm").symlink_to("circle.fzm")
+        self.fails(IO, "compress", "-f", "-o", "circle.fzm", "a.f32", says="ends nowhere")
+        self.assertTrue((self.folder / "circle.fzm").is_symlink())

@@ -4,7 +4,7 @@ import json
 
 from cli_support import OK, USAGE, CliCase, max_error, wave
 
-__all__ = ["StagesTest"]
+__all__ = ["StagesTest", "SettingsTest"]
 
 
 class StagesTest(CliCase):
@@ -103,3 +103,19 @@ class StagesTest(CliCase):
         self.fails(USAGE, "compress", "--stages", "quant->rze", "-c", "x.toml", "a.f32", says="-c and --stages")
         chain = "quant(error_bound=1)->rze"
         self.fails(USAGE, "compress", "--stages", chain, "-b", "abs:1", "a.f32", says="both give the bound")
+
+
+class SettingsTest(CliCase):
+    def test_unknown_settings_are_answered_with_the_known_ones(self):
+        self.put("a.f32", wave(30))
+        base = ("compress", "-p", "cusz", "a.f32", "--set")
+        listed = ["predict (LorenzoQuant): ", "; coder (Huffman): bklen, "]
+        self.fails(USAGE, *base, "huffmn.bklen=3", says=["did you mean 'Huffman.bklen'?", *listed])
+        self.fails(USAGE, *base, "coder.bklne=3", says=["did you mean 'coder.bklen'?", *listed])
+        self.fails(USAGE, *base, "bklne=3", says=["did you mean 'bklen'?", *listed])
+        self.fails(USAGE, *base, "zzz.zzzzzzzz=3", says=["no stage 'zzz' has a setting 'zzzzzzzz'; the", *listed])
+
+    def test_the_example_of_a_setting_works_as_it_stands(self):
+        self.put("a.f32", wave(30))
+        message = self.fails(USAGE, "compress", "--set", "radius", "a.f32", says="as in ")
+        self.fz("compress", "-q", "--set", message.split("as in ")[1].split()[0], "a.f32")

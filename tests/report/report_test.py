@@ -196,6 +196,21 @@ class NumbersTest(ReportCase):
         self.assertEqual([p["bound"] for p in page.figures["sweep"]["points"]], [0.01, 0.001])
 
 
+    def test_relative_bounds_come_with_the_relative_error(self):
+        data, decoded, page = self.page("series.f64")
+        relative = [abs(x - y) / abs(x) for x, y in zip(data, decoded)]
+        self.assertEqual(page.figures["error"]["max_relative_error"], max(relative))
+        self.assertEqual(page.figures["error"]["max_relative_error_index"], relative.index(max(relative)))
+        self.assertIn(f"{max(relative)!r} at index {relative.index(max(relative))}", page.text)
+
+    def test_there_is_no_psnr_without_values(self):
+        for name in ("empty.f32", "nothing.f32"):
+            _, _, page = self.page(name)
+            self.assertIsNone(page.figures["error"]["psnr"])
+            self.assertIsNone(page.figures["field"]["psnr_without_fill"])
+            self.assertIn("n/a", page.text)
+
+
 class PictureTest(ReportCase):
     def test_pictures_show_the_values(self):
         data, decoded, page = self.page("grid.f32")
@@ -281,6 +296,15 @@ class PageTest(ReportCase):
         self.assertEqual(len(re.findall(rb"<script", source)), 1)
         self.assertNotIn(b"\x1b", source)
 
+    def test_names_that_are_no_utf8_leave_the_page_valid(self):
+        # Lone, overlong, surrogate, too large, cut off; then characters that have to stay.
+        name = b"\xff\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80\xe2\x82 \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80.f32"
+        with open(os.path.join(os.fsencode(self.folder), name), "wb") as file:
+            file.write(array.array("f", [1, 2, 3]).tobytes())
+        self.fz("compress", "-q", "-b", "abs:1", "--report", "raw.html", name)
+        page = support.Page(self.folder / "raw.html")  # decodes strictly
+        self.assertIn("\ufffd" * 12 + " \u00e9\u20ac\U0001f600.f32", page.text)
+
 
 class OptionsTest(ReportCase):
     def setUp(self):
@@ -302,6 +326,12 @@ class OptionsTest(ReportCase):
         self.assertEqual((self.folder / "r.html").read_text(), "mine")
         self.fz("verify", "-q", "-f", "--report", "r.html", "a.f32.fzm", "a.f32")
         self.assertIn("decompress", support.Page(self.folder / "r.html").text)
+
+    def test_a_page_that_cannot_be_written_leaves_the_archive_and_says_so(self):
+        message = self.fz("compress", "-q", "-b", "abs:1", "--report", "absent/page.html", "a.f32", code=2)
+        self.assertIn("report 'absent/page.html': ", message)
+        self.assertIn("the archive 'a.f32.fzm' is complete", message)
+        self.fz("test", "-q", "a.f32.fzm")
 
     def test_several_files_need_a_folder(self):
         self.assertIn("name a folder", self.fz("compress", "--report", "r.html", "a.f32", "b.f32", code=1))
