@@ -20,7 +20,7 @@ template <unsigned kX, unsigned kY, unsigned kZ>
 struct TileMap {
   static constexpr unsigned kValues = kX * kY * kZ;
   static constexpr unsigned kTiles = kGroupWarpValues / kValues;  // of a warp
-  static constexpr unsigned kBeyond = 1u << 16;       // tiles behind the last that may be asked for
+  static constexpr unsigned kBeyond = 1u << 16;  // tiles behind the last that may be asked for
 
   /// A tile's first value.
   struct Corner {
