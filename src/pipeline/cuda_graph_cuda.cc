@@ -1,5 +1,7 @@
 // Graph capture and replay. A graph is bound to an input pointer and size; a call with others
 // records again and updates the graph in place.
+#include <algorithm>
+
 #include "core/require.h"
 #include "cuda_check.h"
 #include "pipeline/cuda_runner.h"
@@ -53,6 +55,23 @@ struct GraphDestroy {
   void operator()(CUgraph_st* graph) const { FZ_CUDA_CHECK_WARN(cudaGraphDestroy(graph)); }
 };
 
+/// What the nodes of a graph are, in ascending order. All work goes to one stream, so the nodes are
+/// a chain, and a graph can be updated in place by one with the same kinds of nodes.
+std::vector<int> nodeKinds(cudaGraph_t graph) {
+  std::size_t n_nodes = 0;
+  FZ_CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &n_nodes));
+  std::vector<cudaGraphNode_t> nodes(n_nodes);
+  FZ_CUDA_CHECK(cudaGraphGetNodes(graph, nodes.data(), &n_nodes));
+  std::vector<int> kinds;
+  for (cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType kind = {};
+    FZ_CUDA_CHECK(cudaGraphNodeGetType(node, &kind));
+    kinds.push_back(static_cast<int>(kind));
+  }
+  std::sort(kinds.begin(), kinds.end());
+  return kinds;
+}
+
 }  // namespace
 
 void CudaRunner::dropGraph() {
@@ -79,9 +98,10 @@ void CudaRunner::capture(const Attempt& attempt, cudaStream_t stream) {
     enqueueAttempt(attempt, stream);
     graph.reset(recording.end());
   }
+  std::vector<int> kinds = nodeKinds(graph.get());
   if (graph_ != nullptr) {
     cudaGraphExecUpdateResultInfo info = {};
-    if (cudaGraphExecUpdate(graph_, graph.get(), &info) != cudaSuccess) {
+    if (kinds != graph_kinds_ || cudaGraphExecUpdate(graph_, graph.get(), &info) != cudaSuccess) {
       cudaGetLastError();
       FZ_CUDA_CHECK_WARN(cudaGraphExecDestroy(graph_));
       graph_ = nullptr;
@@ -90,6 +110,7 @@ void CudaRunner::capture(const Attempt& attempt, cudaStream_t stream) {
   if (graph_ == nullptr) {
     FZ_CUDA_CHECK(cudaGraphInstantiate(&graph_, graph.get(), 0));
   }
+  graph_kinds_ = std::move(kinds);
   captured_ = attempt;
   updateTemplate(attempt, stream);  // now that the stages have seen the size
 }

@@ -125,6 +125,7 @@ class CudaRunner {
   cudaStream_t last_stream_ = nullptr;
 
   cudaGraphExec_t graph_ = nullptr;
+  std::vector<int> graph_kinds_;  // of its nodes
   Attempt captured_ = {};
   std::size_t scratch_bytes_ = 0;  // input size that all memory is in place for
   const std::uint8_t* scratch_frame_ = nullptr;

@@ -255,6 +255,9 @@ void CudaRunner::enqueueFrame(const Attempt& attempt, cudaStream_t stream) {
   job.n_fields = n_fields_;
   job.state = block.frameOnDevice();
   job.hand_over = block.handOver();
+  if (!p_.dag->isCaptureMode()) {
+    block.noteHandOver();
+  }
   cuda::enqueueFrame(job, stream);
 }
 

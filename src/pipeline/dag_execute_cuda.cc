@@ -93,7 +93,10 @@ void CompressionDAG::enqueueCuda(cudaStream_t stream) {
       }
     }
   }
-  if (caller_waits_ || capture_mode_) {
+  if (capture_mode_) {
+    // Whoever launches the graph sees to the start values first: whether they must be sent differs
+    // from launch to launch, and a graph with other nodes could not be updated in place.
+  } else if (caller_waits_) {
     state.block.enqueueInitIfNeeded(stream);
   } else {  // may become part of a graph of the caller's, which must stand for itself
     state.block.enqueueInit(stream);

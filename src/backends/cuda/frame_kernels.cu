@@ -163,6 +163,7 @@ void enqueueFrame(const FrameJob& job, cudaStream_t stream) {
 }
 
 void RunBlock::enqueueHandOver(cudaStream_t stream) {
+  noteHandOver();
   handOverKernel<<<1, kThreads, 0, stream>>>(handOver());
   checkLaunch("handOverKernel");
 }

@@ -60,11 +60,11 @@ class RunBlock {
   void enqueueInitIfNeeded(cudaStream_t stream);
   void enqueueReadback(cudaStream_t stream);
 
-  /// For a kernel that is enqueued next, as the last one of a run.
-  HandOver handOver();
+  /// For a kernel that is the last one of a run; noteHandOver() when it is enqueued.
+  HandOver handOver() const;
   /// Such a kernel, which does nothing else.
   void enqueueHandOver(cudaStream_t stream);
-  /// A graph with a HandOver at its end is about to be launched once more.
+  /// A kernel with a HandOver, or a graph that ends with one, is enqueued next.
   void noteHandOver();
   /// Waits until the last HandOver is done, or for the stream when that takes long: a failed kernel
   /// shows there. Only for whoever has waited for all earlier ones.

@@ -87,9 +87,8 @@ void RunBlock::enqueueReadback(cudaStream_t stream) {
   FZ_CUDA_CHECK(cudaMemcpyAsync(result_, device_, blockBytes(), cudaMemcpyDeviceToHost, stream));
 }
 
-HandOver RunBlock::handOver() {
+HandOver RunBlock::handOver() const {
   static_assert(sizeof(FrameState) % sizeof(std::uint64_t) == 0);
-  noteHandOver();
   const auto words = [](std::size_t n_bytes) {
     return static_cast<std::uint32_t>(n_bytes / sizeof(std::uint32_t));
   };
