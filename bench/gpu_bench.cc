@@ -14,6 +14,7 @@
 #include "backends/cuda/run_block.h"
 #include "bench_common.h"
 #include "bench_stage_runs.h"
+#include "core/require.h"
 #include "cuda_check.h"
 #include "fz/error.h"
 #include "fz/presets.h"
@@ -182,6 +183,7 @@ struct Bench {
   std::size_t n_bytes = 512u << 20;
   int runs = 20;
   std::string only;
+  std::vector<std::size_t> grid;  // extents of all runs in 3-D; empty: a cube
   cudaStream_t stream = nullptr;
   double copy_traffic = 0;  // bytes read and written per second
   std::map<DataType, Bytes> values;
@@ -218,6 +220,11 @@ struct Bench {
 
   std::array<std::size_t, 3> dimsFor(const StageRun& run, DataType type) const {
     const std::size_t n = n_bytes / getDataTypeSize(type);
+    if (run.dims[2] > 1 && !grid.empty()) {
+      FZ_REQUIRE(grid[0] * grid[1] * grid[2] <= n, ErrorCode::kInvalidArgument,
+                 "--dims hold more than the {} values of --mib", n);
+      return {grid[0], grid[1], grid[2]};
+    }
     if (run.dims[2] > 1) {
       const auto side = static_cast<std::size_t>(std::cbrt(static_cast<double>(n)) + 0.5);
       return {side, side, n / side / side};
@@ -334,6 +341,9 @@ int run(int argc, char** argv) {
   app.add_option("--mib", megabytes, "size of the data in MiB")->capture_default_str();
   app.add_option("--runs", bench.runs, "runs per figure; the median counts")->capture_default_str();
   app.add_option("--only", bench.only, "part of a name");
+  app.add_option("--dims", bench.grid, "extents X,Y,Z of the stages in 3-D; else a cube of --mib")
+      ->expected(3)
+      ->delimiter(',');
   bool groups_only = false;
   app.add_flag("--groups", groups_only, "fused chains only: the group alone and the whole call");
   bool small_only = false;

@@ -95,8 +95,9 @@ void LorenzoStage<T>::decodeCuda(const CudaRun& run) {
                 run,
                 dimsForLimit({0, set[1], set[2]}, size.n_bytes / sizeof(T), ErrorCode::kCorrupt),
                 lorenzo::ExtentFrom::kRecord);
-  const std::size_t n_bytes = lorenzo::decodeScratchBytes<U>(grid);
-  lorenzo::decodeGrid<U>(grid, device_work_.get<std::uint8_t>(run.pool, n_bytes).data());
+  const lorenzo::DecodeWay way = lorenzo::fasterWay<U>(grid);
+  const std::size_t n_bytes = lorenzo::decodeScratchBytes<U>(grid, way);
+  lorenzo::decodeGrid<U>(grid, way, device_work_.get<std::uint8_t>(run.pool, n_bytes).data());
 }
 
 template <class T>

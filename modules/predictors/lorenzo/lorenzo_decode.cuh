@@ -2,7 +2,8 @@
 
 // Decoding grids: running sums along x, rows and layers. The first pass (lorenzo_parts.cuh) only
 // reads, and finds for every tile what all others before it sum up to; the second pass then works
-// on every tile alone. No block waits for another.
+// on every tile alone. No block waits for another. For large grids in three dimensions there is
+// lorenzo_walk.cuh.
 
 #include <algorithm>
 

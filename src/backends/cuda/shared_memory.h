@@ -17,4 +17,13 @@ inline void allowSharedBytes(const void* kernel, std::size_t n_bytes) {
   }
 }
 
+/// The most that a block of the current device can have.
+inline std::size_t sharedBytesLimit() {
+  int device = 0;
+  int n_bytes = 0;
+  FZ_CUDA_CHECK(cudaGetDevice(&device));
+  FZ_CUDA_CHECK(cudaDeviceGetAttribute(&n_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  return static_cast<std::size_t>(n_bytes);
+}
+
 }  // namespace fz::cuda
