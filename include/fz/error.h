@@ -38,11 +38,6 @@ class Error : public std::runtime_error {
   ErrorCode code_;
 };
 
-namespace detail {
-/// Error(kOutOfMemory), without taking memory. What every public call makes of std::bad_alloc.
-[[noreturn]] void throwOutOfMemory();
-}  // namespace detail
-
 /// A bad setting, thrown by the setter itself.
 class InvalidArgument : public std::invalid_argument {
  public:

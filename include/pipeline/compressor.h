@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "fz/backend.h"
-#include "fz/error.h"
 #include "fz/fusion.h"
 #include "fz/limits.h"
+#include "fz/out_of_memory.h"
 #include "fz/params.h"
 #include "fz/span.h"
 #include "fz/stream.h"

@@ -1,6 +1,7 @@
 #include "fz/error.h"
 
 #include "core/require.h"
+#include "fz/out_of_memory.h"
 
 namespace fz {
 

@@ -293,6 +293,13 @@ void oracleTrial(std::uint64_t seed, Report& report) {
     const bool holds =
         keepsAbsolute(x, y, bound) == keepsByIntegers(wide_x, wide_y, bound, false) &&
         keepsRelative(x, y, bound) == keepsByIntegers(wide_x, wide_y, bound, true);
+    if constexpr (std::is_same_v<T, double>) {
+      report.check(keepsAbsolute64(x, y, bound) == keepsByIntegers(x, y, bound, false) &&
+                       (bound < 0x1p-400 ||
+                        keepsRelative64(x, y, bound) == keepsByIntegers(x, y, bound, true)),
+                   "the exact check of devices is wrong for " + std::to_string(x) + ", " +
+                       std::to_string(y) + ", bound " + std::to_string(bound));
+    }
     report.add("judgements compared with integers", 2);
     report.check(holds, "the exact check is wrong for " + std::to_string(wide_x) + ", " +
                             std::to_string(wide_y) + ", bound " + std::to_string(bound));
