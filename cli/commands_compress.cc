@@ -200,6 +200,12 @@ void report(const CompressJob& job,
   fmt::print(stderr, "{} -> {}: {} -> {} bytes, ratio {:.2f}, bound {}\n", inputName(input),
              output == kStandardStream ? "standard output" : output, info.original_bytes,
              info.frameBytes(), info.ratio(), boundText(info));
+  if (info.isFallback()) {
+    fmt::print(stderr,
+               "  stored without loss: with this bound '{}' would have made more bytes than the "
+               "data have\n",
+               job.pipeline.name);
+  }
   if (!job.common.verbose) {
     return;
   }

@@ -58,6 +58,9 @@ void printInfo(const std::string& name, const FrameInfo& info) {
                                   info.header_bytes, info.payload_bytes));
   line("ratio:", fmt::format("{:.4f}", info.ratio()));
   line("bound:", boundLine(info));
+  if (info.isFallback()) {
+    line("stored:", "without loss, as with this bound it would have been larger than the data");
+  }
   line("checksums:", info.has_checksums ? fmt::format("header {:08x}, payload {:08x}",
                                                       info.header_checksum, info.payload_checksum)
                                         : "none");

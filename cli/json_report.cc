@@ -56,6 +56,7 @@ Json frameJson(const std::string& file, const FrameInfo& info) {
                {"ratio", info.ratio()},
                {"bound", boundJson(info.bound)},
                {"lossless", info.lossless},
+               {"fallback", info.isFallback()},
                {"checksums", nullptr},
                {"stages", Json::array()},
                {"segments", Json::array()}};

@@ -84,6 +84,9 @@ void addOwnPipeline(CLI::App& app, PipelineArguments& arguments) {
                  "a setting of a stage: stage.key=value; may be repeated, see 'fz stages'")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+  app.add_flag("--no-fallback", arguments.no_fallback,
+               "keep what the stages make even where it is larger than the data; else such data "
+               "are stored without loss");
 }
 
 void checkPreset(const std::string& name) {
@@ -102,6 +105,7 @@ void checkPreset(const std::string& name) {
 PipelineChoice choosePipeline(const PipelineArguments& arguments) {
   PipelineChoice choice;
   choice.name = CompressOptions().preset;
+  choice.has_fallback = !arguments.no_fallback;
   if (!arguments.bound.empty()) {
     choice.bound = parseBound(arguments.bound);
   }
@@ -134,6 +138,7 @@ CompressOptions compressOptions(const PipelineChoice& choice, DataType type) {
     options.mode = choice.bound->mode;
   }
   options.params = choice.settings;
+  options.lossless_fallback = choice.has_fallback;
   checkSettings(options, type);
   return options;
 }

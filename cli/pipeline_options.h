@@ -13,13 +13,14 @@ class App;
 
 namespace fz::cli {
 
-/// The options that say how to compress: -b, -p, -c, --stages, --set.
+/// The options that say how to compress: -b, -p, -c, --stages, --set, --no-fallback.
 struct PipelineArguments {
   std::string bound;
   std::string preset;
   std::string config;
   std::string stages;
   std::vector<std::string> settings;
+  bool no_fallback = false;
 };
 
 void addPipeline(CLI::App& app, PipelineArguments& arguments);
@@ -34,6 +35,7 @@ struct PipelineChoice {
   bool has_config = false;  ///< a file, which may have a shape
   std::string stages;       ///< the text of --stages
   std::vector<std::pair<std::string, std::string>> settings;
+  bool has_fallback = true;  ///< lossless where the archive would outgrow the data
 };
 
 /// Reads the file that -c names. Throws Failure for options that contradict each other, unknown

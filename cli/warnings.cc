@@ -89,7 +89,7 @@ std::optional<std::string> aboutBound(const Field& field,
   const std::optional<double> median = field.type == DataType::FLOAT64
                                            ? medianMagnitude<double>(field.bytes)
                                            : medianMagnitude<float>(field.bytes);
-  if (!info.bound || !median || info.bound->absolute <= *median) {
+  if (!info.bound || info.lossless || !median || info.bound->absolute <= *median) {
     return std::nullopt;
   }
   return fmt::format(
@@ -108,7 +108,10 @@ std::optional<std::string> aboutSize(const FrameInfo& info, std::string_view pip
   }
   const std::string larger =
       fmt::format("the archive is larger than the data (ratio {:.2f})", info.ratio());
-  if (info.payload_bytes <= info.original_bytes) {
+  // What was stored as it is did not suit the bound, unless it is too little for any pipeline.
+  constexpr std::uint64_t kFewBytes = 8 * kStoredFrameBytes;
+  const bool is_unsuited = info.isFallback() && info.original_bytes > kFewBytes;
+  if (info.payload_bytes <= info.original_bytes && !is_unsuited) {
     return fmt::format("{}: its header alone takes {} bytes", larger, info.header_bytes);
   }
   const bool is_pointwise = info.bound && info.bound->mode == ErrorBoundMode::REL;

@@ -104,6 +104,7 @@ Frame encodeLossy(const Settings& settings, ByteView bytes, const Request& reque
   options.preset = presetName(settings.preset);
   options.mode = request.mode;
   options.error_bound = request.bound;
+  options.lossless_fallback = false;  // encodeChunk() has a better one, which knows chunks
   return compress(settings.type, bytes, options);
 }
 

@@ -21,6 +21,7 @@ module fz
   integer(c_int32_t), parameter :: FZ_BOUND_DEFAULT = 0, FZ_BOUND_ABS = 1, FZ_BOUND_REL = 2, &
     FZ_BOUND_NOA = 3
   integer(c_int32_t), parameter :: FZ_FUSION_AUTO = 0, FZ_FUSION_OFF = 1
+  integer(c_int32_t), parameter :: FZ_FALLBACK_LOSSLESS = 0, FZ_FALLBACK_NONE = 1
 
   type, bind(C) :: fz_param
     type(c_ptr) :: key = c_null_ptr
@@ -50,6 +51,8 @@ module fz
     type(c_ptr) :: params
     integer(c_size_t) :: n_params
     type(fz_allocator) :: allocator
+    integer(c_int32_t) :: fallback
+    integer(c_int32_t) :: reserved
   end type fz_options
 
   type, bind(C) :: fz_archive_info

@@ -87,6 +87,10 @@ enum {
   FZ_BOUND_NOA = 3      /* |x - x'| <= error_bound * (max - min) */
 };
 enum { FZ_FUSION_AUTO = 0, FZ_FUSION_OFF = 1 };
+enum {
+  FZ_FALLBACK_LOSSLESS = 0, /* an archive that would outgrow its data is a lossless one instead */
+  FZ_FALLBACK_NONE = 1      /* archives are what the stages make, however large */
+};
 
 /* "float32", ...; "unknown" for anything else. Never NULL. */
 FZ_API const char* fz_type_name(int32_t type);
@@ -133,6 +137,8 @@ typedef struct fz_options {
   const fz_param* params;
   size_t n_params;
   fz_allocator allocator; /* all NULL: the library's own */
+  int32_t fallback;       /* FZ_FALLBACK_LOSSLESS */
+  int32_t reserved;       /* 0 */
 } fz_options;
 
 /* Zeros and defaults; a struct_size that no version had is FZ_ERROR_INVALID_ARGUMENT. */
@@ -194,7 +200,8 @@ FZ_API fz_status fz_pipeline_from_toml(const char* toml,
                                        const fz_options* options,
                                        fz_pipeline** pipeline);
 /* The pipeline that wrote an archive (host memory): its stages, settings, type, bound and, when
- * the archive has two or three dimensions, dims. Only the header is read, and not kept. What no
+ * the archive has two or three dimensions, dims; of one that was stored without loss, a lossless
+ * pipeline. Only the header is read, and not kept. What no
  * decoder needs is not in it and takes its default: today that is encode_mode of Huffman. */
 FZ_API fz_status fz_pipeline_from_archive(const void* archive,
                                           size_t archive_bytes,
@@ -224,7 +231,8 @@ FZ_API fz_status fz_pipeline_explain(const fz_pipeline* pipeline,
 /* `stream` is a cudaStream_t, or NULL for the default stream and on the CPU. A call returns when
  * its result is there. */
 
-/* Bytes that no input of n_bytes can exceed when compressed. */
+/* Bytes that no input of n_bytes can exceed when compressed: at most n_bytes + 592, unless the
+ * options say FZ_FALLBACK_NONE. */
 FZ_API fz_status fz_compress_bound(const fz_pipeline* pipeline,
                                    size_t n_bytes,
                                    size_t* archive_bytes);
@@ -286,7 +294,8 @@ typedef struct fz_archive_info {
   uint64_t header_bytes;
   uint64_t payload_bytes;
   uint64_t archive_bytes;
-  int32_t has_bound; /* what it promises for every value, in the next three */
+  int32_t has_bound; /* what it promises for every value, in the next three; of a lossless one:
+                        what it was asked for, when a lossy one would have outgrown the data */
   int32_t bound_mode;
   double bound_requested;
   double bound_absolute; /* on every value; 0 for FZ_BOUND_REL, where it depends on the value */

@@ -53,6 +53,9 @@ inline constexpr std::uint16_t FZM_FLAG_HEADER_CHECKSUM = 2;
 inline constexpr std::size_t kCoreBytes = 80;
 inline constexpr std::size_t kCoreBytesV30 = 72;
 inline constexpr std::size_t kRecordBytes = 256;
+/// What the shortest frame takes besides its data: the core and the records of one stage and one
+/// segment, whose lengths are part of the format.
+inline constexpr std::size_t kStoredFrameBytes = kCoreBytes + 2 * kRecordBytes;
 
 /// First part of a frame; docs/format.md has the layout. Parsed and written field by field.
 struct FZMHeaderCore {

@@ -205,6 +205,10 @@ StageFigures measureStages(const Input& whole) {
     input.frame = part_frame.bytes();
     input.info = inspect(part_frame);
   }
+  if (input.info.isFallback()) {
+    // Its stages are not those of the options, whose frame was dropped.
+    input.options.reset();
+  }
   StageFigures figures;
   figures.n_values = input.original.count();
   figures.field_bytes = input.original.bytes.size();

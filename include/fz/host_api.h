@@ -42,6 +42,8 @@ struct CompressOptions {
   std::size_t max_memory_bytes = 0;
   /// As Pipeline::setProgress.
   RunProgress* progress = nullptr;
+  /// As Pipeline::setLosslessFallback: no frame is larger than compressBound() says.
+  bool lossless_fallback = true;
 };
 
 struct DecompressOptions {
@@ -131,10 +133,12 @@ struct FrameInfo {
   std::uint64_t original_bytes = 0;
   std::uint64_t header_bytes = 0;
   std::uint64_t payload_bytes = 0;
-  /// What the frame promises for every value. Absent for lossless frames, for those whose encoder
-  /// was told to let values miss (LinearPolicy::Wrap), and in formats before 3.2.
+  /// What the frame promises for every value. Absent for pipelines without loss, for those whose
+  /// encoder was told to let values miss (LinearPolicy::Wrap), and in formats before 3.2.
   std::optional<BoundInfo> bound;
   bool lossless = false;  ///< no stage changes values
+  /// Lossless instead of a frame with this bound, which would have been larger than the data.
+  bool isFallback() const { return lossless && bound.has_value(); }
   bool has_checksums = false;
   std::uint32_t payload_checksum = 0;
   std::uint32_t header_checksum = 0;
@@ -158,6 +162,10 @@ void configure(Pipeline& pipeline, DataType type, const CompressOptions& options
 /// Memory that compress() of that many bytes is expected to take besides its input, without looking
 /// at data; see Pipeline::estimateMemory. Throws as compress() does for wrong options.
 std::size_t estimateMemory(DataType type, std::size_t n_bytes, const CompressOptions& options = {});
+
+/// Bytes that no input of this length can exceed when compressed: at most n_bytes +
+/// kStoredFrameBytes, unless lossless_fallback is off. Throws as compress() does for wrong options.
+std::size_t compressBound(DataType type, std::size_t n_bytes, const CompressOptions& options = {});
 
 /// Decodes any frame. Untrusted input: Error(kCorrupt) or a correct result.
 Array decompress(ByteView frame, const DecompressOptions& options = {});

@@ -113,6 +113,7 @@ class MemoryPool {
   bool isFallbackMode() const;
   int getDeviceId() const;
   Backend getBackend() const;
+  HostAllocator getHostAllocator() const;
   /// One line per block in use, through the log.
   void printStats() const;
 

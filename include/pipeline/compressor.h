@@ -6,6 +6,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "fz/backend.h"
 #include "fz/fusion.h"
 #include "fz/limits.h"
+#include "fz/out_of_memory.h"
 #include "fz/params.h"
 #include "fz/span.h"
 #include "fz/stream.h"
@@ -116,6 +118,16 @@ class Pipeline {
   void setProgress(RunProgress* progress);
   void setDecodeLimits(const DecodeLimits& limits);
   DecodeLimits getDecodeLimits() const;
+  /// Default false. When true, compress() never gives more than n + kStoredFrameBytes bytes: a
+  /// frame that came out larger (data that are all outliers, or fewer than a header is worth) is
+  /// replaced by a lossless one of the same type, shape and bound, coded or as it is, whichever is
+  /// smaller. Its memory is taken when it is needed, also with PREALLOCATE, and counts for the
+  /// memory limit. Frames of graph mode stay as the stages make them; compressAsync() is
+  /// Error(kInvalidState) then. Any time.
+  void setLosslessFallback(bool on);
+  bool isLosslessFallbackEnabled() const;
+  /// Whether the last compress() made use of it.
+  bool isLastFrameFallback() const;
   void enableProfiling(bool on);
   bool isProfilingEnabled() const;
   void enableBoundsCheck(bool on);
@@ -131,11 +143,13 @@ class Pipeline {
 
   /// Constructs a stage. The pipeline owns it; the pointer is valid as long as the pipeline.
   template <class StageT, class... Args>
-  StageT* addStage(Args&&... args) {
+  StageT* addStage(Args&&... args) try {
     auto stage = std::make_unique<StageT>(std::forward<Args>(args)...);
     StageT* raw = stage.get();
     addStage(std::unique_ptr<Stage>(std::move(stage)));
     return raw;
+  } catch (const std::bad_alloc&) {
+    detail::throwOutOfMemory();
   }
   Stage* addStage(std::unique_ptr<Stage> stage, const std::string& name = "");
   /// Makes an output of `producer` the next input of `dependent`; returns a buffer id.
@@ -226,7 +240,8 @@ class Pipeline {
   /// Memory that compress() of an input of this length is expected to take besides the input. Data
   /// with more outliers than the settings foresee take more, most data less.
   std::size_t estimateMemory(std::size_t n_bytes) const;
-  /// Bytes that no input of this length can exceed when compressed.
+  /// Bytes that no input of this length can exceed when compressed; setLosslessFallback() makes it
+  /// smaller.
   std::size_t getMaxCompressedSize(std::size_t n_bytes) const;
   /// Bytes of the last compress() input; 0 before the first.
   std::size_t getLastUncompressedSize() const;

@@ -28,6 +28,7 @@ def compress(
     params: Mapping[str, bool | int | float | str] | None = None,
     backend: str = "auto",
     threads: int = 0,
+    fallback: bool = True,
     out: Any = None,
     stream: Any = None,
 ) -> Any:
@@ -65,6 +66,10 @@ def compress(
         ``"auto"``: where the array is; ``"cpu"``, ``"cuda"``. The bytes are the same.
     threads
         Threads on the CPU; 0 means all. The bytes are the same.
+    fallback
+        Data whose frame would be larger than they are (all outliers, or very few) are stored
+        without loss instead, so that no frame exceeds ``array.nbytes + 592``. False keeps what
+        the stages make. A `pipeline` brings its own.
     out
         Writable buffer for the frame; the result is then its length.
     stream
@@ -88,7 +93,13 @@ def compress(
                 "(of max - min)"
             )
     made = Pipeline(
-        preset=preset, toml=toml, bound=bound, params=params, backend=backend, threads=threads
+        preset=preset,
+        toml=toml,
+        bound=bound,
+        params=params,
+        backend=backend,
+        threads=threads,
+        fallback=fallback,
     )
     return made.compress(array, out=out, stream=stream)
 
@@ -236,14 +247,19 @@ class FrameInfo:
     stages: list[dict[str, Any]]
     segments: list[dict[str, Any]]
 
+    @property
+    def is_fallback(self) -> bool:
+        """Stored without loss, because with the bound it would have been larger than the data."""
+        return self.lossless and self.bound is not None
+
 
 def inspect(frame: Any) -> FrameInfo:
     """Reads the header of a frame (bytes-like, on a GPU, or the path of a file).
 
     >>> import numpy as np, fz
-    >>> info = fz.inspect(fz.compress(np.zeros((4, 5), "f4"), "range:1e-4", preset="cuszp2"))
+    >>> info = fz.inspect(fz.compress(np.zeros((40, 50), "f4"), "range:1e-4", preset="cuszp2"))
     >>> info.shape, info.bound.kind, [stage["name"] for stage in info.stages]
-    ((4, 5), 'range', ['Quantizer', 'Lorenzo', 'AdaptiveBitpack'])
+    ((40, 50), 'range', ['Quantizer', 'Lorenzo', 'AdaptiveBitpack'])
     """
     if isinstance(frame, (str, os.PathLike)):
         row = _fz.inspect_file(os.fspath(frame))

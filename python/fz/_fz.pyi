@@ -17,6 +17,7 @@ class PipelineSettings:
         params: Sequence[tuple[str, str]],
         backend: str,
         threads: int,
+        lossless_fallback: bool,
         /,
     ) -> None: ...
 

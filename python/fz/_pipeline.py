@@ -98,6 +98,8 @@ class Pipeline:
         ``"auto"``: where the array is; ``"cpu"`` or ``"cuda"``.
     threads
         Threads on the CPU; 0 means all.
+    fallback
+        As in `compress`.
     """
 
     def __init__(
@@ -110,6 +112,7 @@ class Pipeline:
         params: Mapping[str, bool | int | float | str] | None = None,
         backend: str = "auto",
         threads: int = 0,
+        fallback: bool = True,
     ) -> None:
         if sum(source is not None for source in (stages, preset, toml)) != 1:
             raise TypeError("Pipeline: give exactly one of stages, preset and toml")
@@ -123,6 +126,7 @@ class Pipeline:
         self._params += [(key, _text(value)) for key, value in (params or {}).items()]
         self.backend = backend
         self.threads = threads
+        self.fallback = fallback
         self._make_idle()
 
     @classmethod
@@ -223,7 +227,9 @@ class Pipeline:
         return str(_fz.stages_to_toml(self._rows, name))
 
     def _settings(self, name: str, dims: tuple[int, int, int], backend: str) -> Any:
-        return _fz.PipelineSettings(name, dims, self._params, backend, self.threads)
+        return _fz.PipelineSettings(
+            name, dims, self._params, backend, self.threads, self.fallback
+        )
 
     def _native(self, key: tuple[Any, ...]) -> Any:
         name, dims, backend = key

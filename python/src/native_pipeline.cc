@@ -86,6 +86,7 @@ nb::bytes compressHost(const std::string& toml,
     options.params = settings.params;
     options.backend = settings.backend;
     options.threads = settings.threads;
+    options.lossless_fallback = settings.lossless_fallback;
     frame = fz::compress(settings.input_type, input.bytes(), options);
   }
   return toBytes(frame.bytes());
@@ -157,8 +158,10 @@ PipelineSettings settingsOf(const std::string& input_type,
                             const std::array<std::size_t, 3>& dims,
                             std::vector<std::pair<std::string, std::string>> params,
                             const std::string& backend,
-                            std::size_t threads) {
-  return {typeFromText(input_type), dims, std::move(params), backendFromText(backend), threads};
+                            std::size_t threads,
+                            bool lossless_fallback) {
+  return {typeFromText(input_type), dims,    std::move(params),
+          backendFromText(backend), threads, lossless_fallback};
 }
 
 StageRequest requestOf(nb::handle row) {
@@ -181,6 +184,7 @@ NativePipeline::NativePipeline(const std::string& toml,
     : session_(std::make_shared<Session>()) {
   pipeline().setBackend(settings.backend);
   pipeline().setThreads(settings.threads);
+  pipeline().setLosslessFallback(settings.lossless_fallback);
   ConfigOverrides overrides;
   overrides.input_type = settings.input_type;
   overrides.dims = settings.dims;
@@ -206,9 +210,9 @@ void bindPipeline(nb::module_& module) {
       .def("__init__", [](PipelineSettings* self, const std::string& input_type,
                           const std::array<std::size_t, 3>& dims,
                           std::vector<std::pair<std::string, std::string>> params,
-                          const std::string& backend, std::size_t threads) {
-        new (self)
-            PipelineSettings(settingsOf(input_type, dims, std::move(params), backend, threads));
+                          const std::string& backend, std::size_t threads, bool lossless_fallback) {
+        new (self) PipelineSettings(
+            settingsOf(input_type, dims, std::move(params), backend, threads, lossless_fallback));
       });
   nb::class_<DecodeSettings>(module, "DecodeSettings")
       .def("__init__", [](DecodeSettings* self, std::uint64_t max_output_bytes,

@@ -29,6 +29,7 @@ struct PipelineSettings {
   std::vector<std::pair<std::string, std::string>> params;
   Backend backend = Backend::CPU;
   std::size_t threads = 0;
+  bool lossless_fallback = true;
 };
 
 /// A finalized pipeline for one element type and shape.

@@ -175,3 +175,20 @@ def test_frames_of_the_golden_collection_decode(repository):
         info = fz.inspect(path)
         back = fz.decompress(path.read_bytes())
         assert back.nbytes == info.original_bytes and back.dtype == info.dtype
+
+
+def test_what_would_grow_is_stored_without_loss():
+    noise = np.random.default_rng(1).integers(0, 256, 40_000, "u1").view("f4").reshape(100, 100)
+    for backend_options in ({}, {"threads": 1}):
+        frame = fz.compress(noise, "abs:1e-3", **backend_options)
+        assert len(frame) == noise.nbytes + 592
+        info = fz.inspect(frame)
+        assert info.lossless and info.is_fallback and info.bound.requested == 1e-3
+        assert info.shape == noise.shape and info.dtype == noise.dtype
+        assert same_bits(fz.decompress(frame), noise)
+        assert fz.verify(frame, noise)
+    assert len(fz.compress(noise, "abs:1e-3", fallback=False)) > 2 * noise.nbytes
+    pipeline = fz.Pipeline(preset="pfpl", bound="abs:1e-3")
+    assert pipeline.max_compressed_bytes(noise) == noise.nbytes + 592
+    assert pipeline.compress(noise) == frame
+    assert not fz.inspect(fz.compress(wave((100, 100)), "abs:1e-3")).is_fallback

@@ -1,6 +1,7 @@
 #include "fz/host_api.h"
 
 #include <cstdlib>
+#include <new>
 
 #include "api/host_run.h"
 #include "core/require.h"
@@ -100,24 +101,32 @@ Frame throughDevice(Pipeline& pipeline, ByteView bytes) {
 
 }  // namespace
 
-Frame::Frame(std::vector<std::uint8_t> bytes) {
+Frame::Frame(std::vector<std::uint8_t> bytes) try {
   const auto owned = std::make_shared<const std::vector<std::uint8_t>>(std::move(bytes));
   bytes_ = *owned;
   owner_ = owned;
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
-Array::Array(DataType type, std::array<std::size_t, 3> dims, std::vector<std::uint8_t> bytes)
+Array::Array(DataType type, std::array<std::size_t, 3> dims, std::vector<std::uint8_t> bytes) try
     : type_(type), dims_(dims) {
   const auto owned = std::make_shared<const std::vector<std::uint8_t>>(std::move(bytes));
   bytes_ = *owned;
   owner_ = owned;
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
-void Frame::writeToFile(const std::string& path) const {
+void Frame::writeToFile(const std::string& path) const try {
   writeFileAtomically(path, bytes_);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
-Frame Frame::readFromFile(const std::string& path) {
+Frame Frame::readFromFile(const std::string& path) try {
   return Frame(readFile(path));
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 void Array::requireType(DataType type) const {
@@ -129,15 +138,18 @@ double FrameInfo::ratio() const {
   return static_cast<double>(original_bytes) / static_cast<double>(frameBytes());
 }
 
-void configure(Pipeline& pipeline, DataType type, const CompressOptions& options) {
+void configure(Pipeline& pipeline, DataType type, const CompressOptions& options) try {
   pipeline.setBackend(options.backend);
   pipeline.setThreads(options.threads);
   pipeline.setMemoryLimit(options.max_memory_bytes);
   pipeline.setProgress(options.progress);
+  pipeline.setLosslessFallback(options.lossless_fallback);
   loadPipeline(pipeline, type, options);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
-Frame compress(DataType type, ByteView bytes, const CompressOptions& options) {
+Frame compress(DataType type, ByteView bytes, const CompressOptions& options) try {
   const auto owner = std::make_shared<Pipeline>();
   Pipeline& pipeline = *owner;
   configure(pipeline, type, options);
@@ -148,16 +160,22 @@ Frame compress(DataType type, ByteView bytes, const CompressOptions& options) {
 #endif
   const CompressedView view = pipeline.compress(bytes.data(), bytes.size());
   pipeline.setProgress(nullptr);
+  if (pipeline.isLastFrameFallback()) {  // in memory that was made for a larger one
+    const auto* data = static_cast<const std::uint8_t*>(view.data);
+    return Frame(std::vector<std::uint8_t>(data, data + view.n_bytes));
+  }
   // The frame stays where it is, and the pipeline with it, less the memory of its other buffers.
   pipeline.reset();
   pipeline.getMemoryPool().trim();
   return Frame(owner, {static_cast<const std::uint8_t*>(view.data), view.n_bytes});
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 Frame compressOn(Pipeline& pipeline,
                  DataType type,
                  ByteView bytes,
-                 const CompressOptions& options) {
+                 const CompressOptions& options) try {
   if (!pipeline.isFinalized()) {
     configure(pipeline, type, options);
   }
@@ -169,12 +187,24 @@ Frame compressOn(Pipeline& pipeline,
   const CompressedView view = pipeline.compress(bytes.data(), bytes.size());
   const auto* data = static_cast<const std::uint8_t*>(view.data);
   return Frame(std::vector<std::uint8_t>(data, data + view.n_bytes));
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
-std::size_t estimateMemory(DataType type, std::size_t n_bytes, const CompressOptions& options) {
+std::size_t estimateMemory(DataType type, std::size_t n_bytes, const CompressOptions& options) try {
   Pipeline pipeline;
   configure(pipeline, type, options);
   return pipeline.estimateMemory(n_bytes);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+std::size_t compressBound(DataType type, std::size_t n_bytes, const CompressOptions& options) try {
+  Pipeline pipeline;
+  configure(pipeline, type, options);
+  return pipeline.getMaxCompressedSize(n_bytes);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 Frame compress(std::span<const float> values, const CompressOptions& options) {
@@ -189,12 +219,14 @@ Frame compress(std::span<const double> values, const CompressOptions& options) {
                   options);
 }
 
-Array decompress(ByteView frame, const DecompressOptions& options) {
+Array decompress(ByteView frame, const DecompressOptions& options) try {
   Pipeline pipeline;
   return decompressOn(pipeline, frame, options);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
-Array decompressOn(Pipeline& pipeline, ByteView frame, const DecompressOptions& options) {
+Array decompressOn(Pipeline& pipeline, ByteView frame, const DecompressOptions& options) try {
   const FrameInfo info = inspect(frame);
   setUp(pipeline, info, options);
   pipeline.setPoolManagedDecompOutput(false);
@@ -209,15 +241,19 @@ Array decompressOn(Pipeline& pipeline, ByteView frame, const DecompressOptions& 
 #endif
   const std::shared_ptr<const void> owner(data, &std::free);
   return Array(info.type, info.dims, owner, {static_cast<const std::uint8_t*>(data), n_bytes});
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 std::size_t decompressInto(ByteView frame,
                            const std::function<void*(std::size_t)>& provide,
-                           const DecompressOptions& options) {
+                           const DecompressOptions& options) try {
   const FrameInfo info = inspect(frame);
   Pipeline pipeline;
   setUp(pipeline, info, options);
   return pipeline.decompressFrame(frame, provide);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 namespace {
@@ -281,16 +317,20 @@ FrameInfo describe(const FrameHeader& header) {
 
 }  // namespace
 
-FrameInfo inspect(ByteView frame) {
+FrameInfo inspect(ByteView frame) try {
   return describe(readHeader(frame, frame.size()));
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
-FrameInfo inspectFile(const std::string& path) {
+FrameInfo inspectFile(const std::string& path) try {
   constexpr std::size_t kMaxHeaderBytes =
       kCoreBytes + kRecordBytes * (FZM_MAX_STAGES + FZM_MAX_BUFFERS);
   std::uint64_t total_bytes = 0;
   const std::vector<std::uint8_t> front = readFileFront(path, kMaxHeaderBytes, &total_bytes);
   return describe(readHeader(front, total_bytes));
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 }  // namespace fz

@@ -1,4 +1,5 @@
 // Pipelines from presets, texts and archives.
+#include <cstddef>
 #include <cstring>
 #include <memory>
 
@@ -14,7 +15,7 @@ using fz::c_api::guarded;
 
 namespace {
 
-constexpr std::size_t kFirstOptionsBytes = sizeof(fz_options);
+constexpr std::size_t kFirstOptionsBytes = offsetof(fz_options, fallback);
 
 fz_options defaults() {
   fz_options options = {};
@@ -41,6 +42,8 @@ fz_options checked(const fz_options* given) {
   requireChoice(options.memory, FZ_MEMORY_DEVICE, "memory");
   requireChoice(options.bound_mode, FZ_BOUND_NOA, "bound_mode");
   requireChoice(options.fusion, FZ_FUSION_OFF, "fusion");
+  requireChoice(options.fallback, FZ_FALLBACK_NONE, "fallback");
+  requireChoice(options.reserved, 0, "reserved");
   FZ_REQUIRE(options.device >= -1, ErrorCode::kInvalidArgument, "fz_options: device is {}",
              options.device);
   FZ_REQUIRE(options.params != nullptr || options.n_params == 0, ErrorCode::kInvalidArgument,
@@ -97,6 +100,7 @@ std::unique_ptr<fz_pipeline> makeHandle(const fz_options& options) {
     pipeline.setDevice(options.device);
   }
   pipeline.setThreads(options.n_threads);
+  pipeline.setLosslessFallback(options.fallback == FZ_FALLBACK_LOSSLESS);
   pipeline.setDecodeLimits({options.max_output_bytes, options.max_memory_bytes});
   fz::MemoryPool& pool = pipeline.getMemoryPool();
   FZ_REQUIRE(!handle->device_memory || pool.getBackend() == fz::Backend::CUDA, ErrorCode::kNoDevice,
@@ -179,10 +183,13 @@ fz_status fz_pipeline_from_archive(const void* archive,
     FZ_REQUIRE_POINTER(pipeline);
     *pipeline = nullptr;
     FZ_REQUIRE_POINTER(archive);
-    const fz_options known = checked(options);
-    const std::string toml =
-        fz::c_api::configOfFrame({static_cast<const std::uint8_t*>(archive), archive_bytes});
-    *pipeline = load(toml, "archive", known);
+    fz_options known = checked(options);
+    const fz::ByteView frame(static_cast<const std::uint8_t*>(archive), archive_bytes);
+    if (known.type == FZ_TYPE_UNKNOWN) {
+      // Where the first stage takes any bytes, only the frame says of what type they were.
+      known.type = static_cast<int32_t>(fz::inspect(frame).type);
+    }
+    *pipeline = load(fz::c_api::configOfFrame(frame), "archive", known);
   });
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <new>
 #include <tuple>
 
 #include "config/toml_read.h"
@@ -42,7 +43,7 @@ void finalizeLoaded(Pipeline& pipeline, const std::string& source_name) {
 void Pipeline::loadConfigText(const std::string& text,
                               const std::string& source_name,
                               const ConfigOverrides& overrides,
-                              bool finalize_after) {
+                              bool finalize_after) try {
   Impl& p = *impl_;
   p.requireNotFinalized("loadConfig");
   FZ_REQUIRE(p.entries.empty(), ErrorCode::kInvalidState,
@@ -90,15 +91,21 @@ void Pipeline::loadConfigText(const std::string& text,
     p.removeStages();
     throw;
   }
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
-void Pipeline::loadConfig(const std::string& path, const ConfigOverrides& overrides) {
+void Pipeline::loadConfig(const std::string& path, const ConfigOverrides& overrides) try {
   const std::vector<std::uint8_t> bytes = readFile(path);
   loadConfigText(std::string(bytes.begin(), bytes.end()), path, overrides);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
-void Pipeline::loadConfig(const std::string& path) {
+void Pipeline::loadConfig(const std::string& path) try {
   loadConfig(path, ConfigOverrides{});
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 }  // namespace fz

@@ -1,3 +1,5 @@
+#include <new>
+
 #include "core/require.h"
 #include "format/file_io.h"
 #include "fz/stage_descriptor.h"
@@ -6,7 +8,7 @@
 
 namespace fz {
 
-std::string Pipeline::saveConfigText() const {
+std::string Pipeline::saveConfigText() const try {
   const Impl& p = *impl_;
   p.requireFinalized("saveConfig");
   std::string text = "[pipeline]\n";
@@ -51,11 +53,15 @@ std::string Pipeline::saveConfigText() const {
     }
   }
   return text;
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
-void Pipeline::saveConfig(const std::string& path) const {
+void Pipeline::saveConfig(const std::string& path) const try {
   const std::string text = saveConfigText();
   writeFileAtomically(path, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 }  // namespace fz

@@ -1,6 +1,7 @@
 #include "fz/error.h"
 
 #include "core/require.h"
+#include "fz/out_of_memory.h"
 
 namespace fz {
 
@@ -43,6 +44,23 @@ const char* errorCodeName(ErrorCode code) noexcept {
 }
 
 namespace detail {
+
+namespace {
+
+/// Copies of an exception share its message, so throwing one takes no memory.
+const Error& noMemory() {
+  static const Error error(ErrorCode::kOutOfMemory,
+                           "out of memory: the system has no more to give");
+  return error;
+}
+// Made when the program starts, while there is memory.
+[[maybe_unused]] const Error& kNoMemory = noMemory();
+
+}  // namespace
+
+void throwOutOfMemory() {
+  throw Error(noMemory());
+}
 
 void throwError(ErrorCode code, const std::string& message) {
   throw Error(code, message);

@@ -328,6 +328,9 @@ int MemoryPool::getDeviceId() const {
 Backend MemoryPool::getBackend() const {
   return impl_->config.backend;
 }
+HostAllocator MemoryPool::getHostAllocator() const {
+  return impl_->config.host_allocator;
+}
 
 void MemoryPool::printStats() const {
   FZ_PRINT(

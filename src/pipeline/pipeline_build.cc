@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <new>
 #include <numeric>
 
 #include "core/require.h"
@@ -24,8 +25,10 @@ Pipeline::Impl::Impl(std::size_t hint, MemoryStrategy memory_strategy, float mul
       decoded(pool) {
 }
 
-Pipeline::Pipeline(std::size_t input_data_size, MemoryStrategy strategy, float pool_multiplier)
+Pipeline::Pipeline(std::size_t input_data_size, MemoryStrategy strategy, float pool_multiplier) try
     : impl_(std::make_unique<Impl>(input_data_size, strategy, pool_multiplier)) {
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 Pipeline::Pipeline(const std::string& config_path) : Pipeline() {
@@ -70,7 +73,7 @@ Pipeline::Impl::Entry& Pipeline::Impl::entryOf(const Stage* stage, const char* r
                                  stage == nullptr ? "is null, not a stage of" : "is no stage of"));
 }
 
-Stage* Pipeline::addStage(std::unique_ptr<Stage> stage, const std::string& name) {
+Stage* Pipeline::addStage(std::unique_ptr<Stage> stage, const std::string& name) try {
   impl_->requireNotFinalized("addStage");
   FZ_REQUIRE(stage != nullptr, ErrorCode::kInvalidArgument, "Pipeline: the stage is null");
   FZ_REQUIRE(impl_->entries.size() < FZM_MAX_STAGES, ErrorCode::kGraph,
@@ -94,9 +97,11 @@ Stage* Pipeline::addStage(std::unique_ptr<Stage> stage, const std::string& name)
   }
   impl_->entries.push_back({std::move(stage), unique, node});
   return raw;
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
-int Pipeline::connect(Stage* dependent, Stage* producer, const std::string& output_name) {
+int Pipeline::connect(Stage* dependent, Stage* producer, const std::string& output_name) try {
   impl_->requireNotFinalized("connect");
   Impl::Entry& to = impl_->entryOf(dependent, "consumer");
   Impl::Entry& from = impl_->entryOf(producer, "producer");
@@ -120,6 +125,8 @@ int Pipeline::connect(Stage* dependent, Stage* producer, const std::string& outp
   impl_->dag->connectExistingOutput(from.node, to.node, port);
   ++impl_->n_connections;
   return from.node->output_index_to_buffer_id.at(port);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 int Pipeline::connect(Stage* dependent, const std::vector<Stage*>& producers) {
@@ -268,7 +275,7 @@ void Pipeline::Impl::planGroups() const {
   dag->planGroups();
 }
 
-void Pipeline::finalize() {
+void Pipeline::finalize() try {
   Impl& p = *impl_;
   p.requireNotFinalized("finalize");
   p.resolveBackend("Pipeline::finalize");
@@ -314,6 +321,8 @@ void Pipeline::finalize() {
     p.cuda->prepare(p.warmupBytes());
   }
 #endif
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 }  // namespace fz

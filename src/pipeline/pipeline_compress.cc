@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -169,6 +170,7 @@ void Pipeline::Impl::describeFrame(std::size_t n_bytes,
   for (const DAGNode* node : dag->getOrder()) {
     description.bound = description.bound ? description.bound : node->stage->boundInfo();
   }
+  description.bound = description.bound ? description.bound : declared_bound;
 }
 
 void Pipeline::Impl::assembleFrame(std::size_t n_bytes, std::size_t padded_bytes) {
@@ -245,6 +247,7 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
   requireDims(n_bytes, "Pipeline::compress");
   call_start = std::chrono::steady_clock::now();
   frame_bytes = 0;
+  last_is_fallback = false;
   dag->reset(stream);
   try {
 #if FZ_HAVE_CUDA
@@ -254,6 +257,7 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
         progress->beginCall(entries.size());
         progress->endStages(entries.size());
       }
+      storeIfGrown(input, n_bytes, stream);
       noteCompressed(n_bytes);
       return;
     }
@@ -273,8 +277,10 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
     dag->setProgress(progress);
     dag->execute(stream);
     assembleFrame(n_bytes, padded_bytes);
+    storeIfGrown(input, n_bytes, stream);
   } catch (...) {
     dag->reset(stream);
+    frame_bytes = 0;
     throw;
   }
   noteCompressed(n_bytes);
@@ -296,17 +302,21 @@ void Pipeline::compress(const void* d_in,
                         std::size_t n_bytes,
                         void** d_out,
                         std::size_t* out_bytes,
-                        cudaStream_t stream) {
+                        cudaStream_t stream) try {
   FZ_REQUIRE(d_out != nullptr && out_bytes != nullptr, ErrorCode::kInvalidArgument,
              "Pipeline::compress: the result pointers are null");
   impl_->runCompress(d_in, n_bytes, stream);
   *d_out = impl_->frame.data();
   *out_bytes = impl_->frame_bytes;
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
-CompressedView Pipeline::compress(const void* d_in, std::size_t n_bytes, cudaStream_t stream) {
+CompressedView Pipeline::compress(const void* d_in, std::size_t n_bytes, cudaStream_t stream) try {
   impl_->runCompress(d_in, n_bytes, stream);
   return {impl_->frame.data(), impl_->frame_bytes};
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 void Pipeline::compress(const void* d_in,
@@ -314,7 +324,7 @@ void Pipeline::compress(const void* d_in,
                         void* d_buffer,
                         std::size_t capacity_bytes,
                         std::size_t* actual_bytes,
-                        cudaStream_t stream) {
+                        cudaStream_t stream) try {
   FZ_REQUIRE(d_buffer != nullptr && actual_bytes != nullptr, ErrorCode::kInvalidArgument,
              "Pipeline::compress: the caller's buffer or size pointer is null");
   impl_->runCompress(d_in, n_bytes, stream);
@@ -323,9 +333,11 @@ void Pipeline::compress(const void* d_in,
              impl_->frame_bytes, capacity_bytes);
   impl_->copyResult(d_buffer, impl_->frame.data(), impl_->frame_bytes, stream);
   *actual_bytes = impl_->frame_bytes;
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
-std::size_t Pipeline::estimateMemory(std::size_t n_bytes) const {
+std::size_t Pipeline::estimateMemory(std::size_t n_bytes) const try {
   impl_->requireFinalized("estimateMemory");
   CompressionDAG& dag = *impl_->dag;
   const std::size_t before = dag.getBufferSize(impl_->source_buffer);
@@ -339,9 +351,11 @@ std::size_t Pipeline::estimateMemory(std::size_t n_bytes) const {
   }
   dag.updateBufferSize(impl_->source_buffer, before);
   return total - std::min(total, padded_bytes == n_bytes ? n_bytes : 0);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
-std::size_t Pipeline::getMaxCompressedSize(std::size_t n_bytes) const {
+std::size_t Pipeline::getMaxCompressedSize(std::size_t n_bytes) const try {
   impl_->requireFinalized("getMaxCompressedSize");
   CompressionDAG& dag = *impl_->dag;
   const std::size_t before = dag.getBufferSize(impl_->source_buffer);
@@ -352,7 +366,9 @@ std::size_t Pipeline::getMaxCompressedSize(std::size_t n_bytes) const {
   for (const int id : impl_->sinks) {
     total += sizes[static_cast<std::size_t>(id)];
   }
-  return total;
+  return impl_->usesFallback() ? std::min(total, n_bytes + kStoredFrameBytes) : total;
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 std::size_t Pipeline::getLastUncompressedSize() const {
@@ -368,7 +384,7 @@ void Pipeline::reset(cudaStream_t stream) {
   impl_->compressed_since_reset = false;
 }
 
-void Pipeline::warmup(cudaStream_t stream) {
+void Pipeline::warmup(cudaStream_t stream) try {
   impl_->requireFinalized("warmup");
   if (impl_->hint_bytes == 0) {
     return;
@@ -404,6 +420,8 @@ void Pipeline::warmup(cudaStream_t stream) {
   }
   restore();
   reset(stream);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 }  // namespace fz

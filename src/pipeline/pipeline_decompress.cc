@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -156,17 +157,21 @@ void Pipeline::decompress(const void* d_in,
                           std::size_t n_bytes,
                           void** d_out,
                           std::size_t* out_bytes,
-                          cudaStream_t stream) {
+                          cudaStream_t stream) try {
   impl_->requireFinalized("decompress");
   impl_->decompressTo(impl_->frameOrLast(d_in, n_bytes), d_out, out_bytes, stream);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
-void Pipeline::decompressFrame(ByteView bytes, void** d_out, std::size_t* out_bytes) {
+void Pipeline::decompressFrame(ByteView bytes, void** d_out, std::size_t* out_bytes) try {
   impl_->decompressTo(bytes, d_out, out_bytes, nullptr);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 std::size_t Pipeline::decompressFrame(ByteView bytes,
-                                      const std::function<void*(std::size_t)>& provide) {
+                                      const std::function<void*(std::size_t)>& provide) try {
   impl_->openFrame(bytes, nullptr);
   const FrameHeader& header = impl_->read_header;
   // A padded frame decodes to more than its data, and a device to memory of its own.
@@ -186,6 +191,8 @@ std::size_t Pipeline::decompressFrame(ByteView bytes,
     impl_->copyAndWait(provide(n_bytes), impl_->decoded.data(), n_bytes, nullptr);
   }
   return n_bytes;
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 void Pipeline::Impl::decompressTo(ByteView bytes,
@@ -229,7 +236,7 @@ void Pipeline::decompress(const void* d_in,
                           void* d_buffer,
                           std::size_t capacity_bytes,
                           std::size_t* actual_bytes,
-                          cudaStream_t stream) {
+                          cudaStream_t stream) try {
   impl_->requireFinalized("decompress");
   FZ_REQUIRE(d_buffer != nullptr && actual_bytes != nullptr, ErrorCode::kInvalidArgument,
              "Pipeline::decompress: the caller's buffer or size pointer is null");
@@ -261,9 +268,11 @@ void Pipeline::decompress(const void* d_in,
   if (!direct) {
     impl_->copyResult(d_buffer, impl_->padded_input.data(), *actual_bytes, stream);
   }
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
-void Pipeline::writeToFile(const std::string& path, cudaStream_t stream) {
+void Pipeline::writeToFile(const std::string& path, cudaStream_t stream) try {
   impl_->requireFinalized("writeToFile");
   FZ_REQUIRE(impl_->frame_bytes > 0, ErrorCode::kInvalidState,
              "Pipeline::writeToFile: nothing was compressed");
@@ -274,16 +283,20 @@ void Pipeline::writeToFile(const std::string& path, cudaStream_t stream) {
   std::vector<std::uint8_t> bytes(impl_->frame_bytes);
   impl_->copyAndWait(bytes.data(), impl_->frame.data(), bytes.size(), stream);
   writeFileAtomically(path, bytes);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
-Pipeline::FZMFileHeader Pipeline::readHeader(const std::string& path) {
+Pipeline::FZMFileHeader Pipeline::readHeader(const std::string& path) try {
   std::uint64_t total_bytes = 0;
   const std::vector<std::uint8_t> front = readFileFront(path, kMaxHeaderBytes, &total_bytes);
   FrameHeader header = fz::readHeader(front, total_bytes);
   return {header.core, std::move(header.stages), std::move(header.buffers)};
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
-Pipeline::FZMFileHeader Pipeline::buildHeader() const {
+Pipeline::FZMFileHeader Pipeline::buildHeader() const try {
   impl_->requireFinalized("buildHeader");
   FZ_REQUIRE(impl_->frame_bytes > 0, ErrorCode::kInvalidState,
              "Pipeline::buildHeader: nothing was compressed");
@@ -296,13 +309,15 @@ Pipeline::FZMFileHeader Pipeline::buildHeader() const {
   }
 #endif
   return {impl_->last_header.core, impl_->last_header.stages, impl_->last_header.buffers};
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 void Pipeline::decompressFromFileInstance(const std::string& path,
                                           void** d_out,
                                           std::size_t* out_bytes,
                                           cudaStream_t stream,
-                                          PipelinePerfResult* perf) {
+                                          PipelinePerfResult* perf) try {
   const std::vector<std::uint8_t> bytes = readFile(path);
   const bool profiling = std::exchange(impl_->profiling, impl_->profiling || perf != nullptr);
   try {
@@ -315,6 +330,8 @@ void Pipeline::decompressFromFileInstance(const std::string& path,
   if (perf != nullptr) {
     *perf = impl_->perf;
   }
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 void Pipeline::decompressFromFile(const std::string& path,
@@ -322,10 +339,12 @@ void Pipeline::decompressFromFile(const std::string& path,
                                   std::size_t* out_bytes,
                                   cudaStream_t stream,
                                   PipelinePerfResult* perf,
-                                  std::size_t pool_override_bytes) {
+                                  std::size_t pool_override_bytes) try {
   Pipeline pipeline(pool_override_bytes, MemoryStrategy::MINIMAL, 1.0f);
   pipeline.setPoolManagedDecompOutput(false);
   pipeline.decompressFromFileInstance(path, d_out, out_bytes, stream, perf);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 }  // namespace fz

@@ -1,3 +1,4 @@
+#include <new>
 #include <sstream>
 
 #include "core/require.h"
@@ -42,7 +43,7 @@ std::string explainGroups(const CompressionDAG& dag, Fusion fusion) {
 
 }  // namespace
 
-std::string Pipeline::explain() const {
+std::string Pipeline::explain() const try {
   const Impl& p = *impl_;
   std::string text =
       fmt::format("pipeline of {} stages, {} backend, {} threads, {}{}\n", p.entries.size(),
@@ -73,6 +74,8 @@ std::string Pipeline::explain() const {
       p.backend == Backend::CUDA ? "on one stream" : "stage after stage, each over all threads",
       p.n_streams > 1 ? fmt::format(" ({} streams were asked for)", p.n_streams) : std::string());
   return text + explainGroups(*p.dag, p.context.fusion);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 void Pipeline::printPipeline() const {

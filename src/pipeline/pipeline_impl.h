@@ -85,6 +85,15 @@ struct Pipeline::Impl {
   DataType sourceType(std::size_t n_bytes) const;
   void describeFrame(std::size_t n_bytes, std::size_t padded_bytes, FrameHeader& header) const;
   void* growFirstSegment(std::size_t n_bytes);
+  bool usesFallback() const { return lossless_fallback && !graph_mode; }
+  /// Replaces a frame that grew beyond its data by a lossless one.
+  void storeIfGrown(const void* input, std::size_t n_bytes, cudaStream_t stream);
+  FrameDescription describeLast(cudaStream_t stream) const;
+  std::unique_ptr<Pipeline> makeLossless(std::size_t value_bytes, bool coded);
+  CompressedView compressLossless(const void* input,
+                                  std::size_t n_bytes,
+                                  const FrameDescription& description,
+                                  cudaStream_t stream);
   /// Throws Error(kLimit) when a frame of this length does not fit the memory limit any more.
   void requireFrameFits(std::size_t n_bytes) const;
   void fillPerf(PipelinePerfResult& perf, const std::vector<StageTimingResult>& stages) const;
@@ -116,6 +125,8 @@ struct Pipeline::Impl {
   std::size_t hint_bytes;
   /// Of the input, for frames whose first stage takes any bytes.
   DataType declared_type = DataType::UNKNOWN;
+  /// What frames promise where no stage has a bound of its own.
+  std::optional<BoundInfo> declared_bound;
   Backend requested_backend = Backend::Auto;
   Backend backend = Backend::Auto;  // Auto until resolved
   int device = -1;                  // -1: none chosen
@@ -152,6 +163,11 @@ struct Pipeline::Impl {
   PoolBuffer decoded;
   std::size_t last_uncompressed_bytes = 0;
   std::unique_ptr<FrameDecoder> decoder;
+  bool lossless_fallback = false;
+  bool last_is_fallback = false;
+  std::size_t lossless_value_bytes = 0;       // that the next two were made for
+  std::unique_ptr<Pipeline> lossless_coded;   // null until needed
+  std::unique_ptr<Pipeline> lossless_stored;  // likewise
   PipelinePerfResult perf;
   std::chrono::steady_clock::time_point call_start;
   std::shared_ptr<CudaRunner> cuda;  // on a device only; shared because the type is hidden here

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string_view>
 
 #include "core/require.h"
@@ -168,10 +169,12 @@ void Pipeline::Impl::noteTimes() {
 #endif
 }
 
-void Pipeline::setThreads(std::size_t n_threads) {
+void Pipeline::setThreads(std::size_t n_threads) try {
   impl_->n_threads = n_threads;
   impl_->executor = makeCpuExecutor(n_threads, defaultThreadBackend());
   impl_->context.cpu = impl_->executor.get();
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 std::size_t Pipeline::getThreads() const {
   return impl_->executor != nullptr ? impl_->executor->threadCount() : impl_->n_threads;
@@ -191,7 +194,7 @@ int Pipeline::getNumStreams() const {
 void Pipeline::setDims(std::size_t x, std::size_t y, std::size_t z) {
   setDims(std::array<std::size_t, 3>{x, y, z});
 }
-void Pipeline::setDims(const std::array<std::size_t, 3>& dims) {
+void Pipeline::setDims(const std::array<std::size_t, 3>& dims) try {
   impl_->requireNotFinalized("setDims");
   FZ_REQUIRE(dims[1] >= 1 && dims[2] >= 1, ErrorCode::kInvalidArgument,
              "Pipeline: dims {} x {} x {}; y and z are at least 1", dims[0], dims[1], dims[2]);
@@ -199,6 +202,8 @@ void Pipeline::setDims(const std::array<std::size_t, 3>& dims) {
   for (Impl::Entry& entry : impl_->entries) {
     entry.stage->setPipelineDims(dims);
   }
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 std::array<std::size_t, 3> Pipeline::getDims() const {
   return impl_->dims;
@@ -230,6 +235,16 @@ void Pipeline::setDecodeLimits(const DecodeLimits& limits) {
 }
 DecodeLimits Pipeline::getDecodeLimits() const {
   return impl_->limits;
+}
+
+void Pipeline::setLosslessFallback(bool on) {
+  impl_->lossless_fallback = on;
+}
+bool Pipeline::isLosslessFallbackEnabled() const {
+  return impl_->lossless_fallback;
+}
+bool Pipeline::isLastFrameFallback() const {
+  return impl_->last_is_fallback;
 }
 
 void Pipeline::enableProfiling(bool on) {
@@ -268,7 +283,7 @@ bool Pipeline::isGraphCaptured() const {
   return impl_->graph_captured;
 }
 
-void Pipeline::captureGraph([[maybe_unused]] cudaStream_t stream) {
+void Pipeline::captureGraph([[maybe_unused]] cudaStream_t stream) try {
   impl_->requireFinalized("captureGraph");
   FZ_REQUIRE(impl_->graph_mode, ErrorCode::kInvalidState,
              "Pipeline: captureGraph without enableGraphMode(true)");
@@ -290,18 +305,22 @@ void Pipeline::captureGraph([[maybe_unused]] cudaStream_t stream) {
 #endif
   // The CPU has no launch to record: the plan made by finalize() is what a replay would be.
   impl_->graph_captured = true;
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 bool Pipeline::isFinalized() const {
   return impl_->finalized;
 }
 
-std::vector<Stage*> Pipeline::getStages() const {
+std::vector<Stage*> Pipeline::getStages() const try {
   std::vector<Stage*> stages;
   for (const Impl::Entry& entry : impl_->entries) {
     stages.push_back(entry.stage.get());
   }
   return stages;
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 const std::string& Pipeline::getStageName(const Stage* stage) const {

@@ -182,7 +182,10 @@ TEST(CPipeline, OptionsOutsideTheirRangeAreErrors) {
   };
   const fz_status argument = FZ_ERROR_INVALID_ARGUMENT;
   expectRefused([](fz_options& o) { o.struct_size = 0; }, argument, "struct_size");
-  expectRefused([](fz_options& o) { o.struct_size = sizeof(o) - 1; }, argument, "struct_size");
+  expectRefused([](fz_options& o) { o.struct_size = offsetof(fz_options, fallback) - 1; }, argument,
+                "struct_size");
+  expectRefused([](fz_options& o) { o.fallback = 2; }, argument, "fallback");
+  expectRefused([](fz_options& o) { o.reserved = 1; }, argument, "reserved");
   expectRefused([](fz_options& o) { o.type = 10; }, argument, "no type");
   expectRefused([](fz_options& o) { o.type = -1; }, argument, "no type");
   expectRefused([](fz_options& o) { o.backend = 3; }, argument, "backend");

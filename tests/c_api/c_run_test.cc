@@ -94,6 +94,76 @@ TEST(CCompress, NothingCompressesAndDecodesToNothing) {
   fz_release(pipeline.get(), values, n_bytes);
 }
 
+/// Random bit patterns, which no quantiser can shorten.
+Bytes noiseBytes(std::size_t n_bytes) {
+  Bytes bytes(n_bytes);
+  std::uint32_t state = 1;
+  for (std::uint8_t& byte : bytes) {
+    state = state * 1664525u + 1013904223u;
+    byte = static_cast<std::uint8_t>(state >> 24);
+  }
+  return bytes;
+}
+
+TEST(CCompress, NoiseTakesNoMoreThanTheBoundWhichIsExact) {
+  const PipelineHandle pipeline = fromPreset("pfpl", cpuOptions());
+  for (const std::size_t n_bytes : {std::size_t{0}, std::size_t{40}, std::size_t{80'000}}) {
+    const Bytes values = noiseBytes(n_bytes);
+    std::size_t bound = 0;
+    ASSERT_EQ(fz_compress_bound(pipeline.get(), n_bytes, &bound), FZ_OK);
+    EXPECT_EQ(bound, n_bytes + 592);
+    const Bytes archive = compressed(pipeline.get(), values);
+    EXPECT_EQ(archive.size(), bound);
+    EXPECT_EQ(decompressed(pipeline.get(), archive, n_bytes), values);
+    const FrameInfo info = inspect(archive);
+    EXPECT_TRUE(info.isFallback());
+    EXPECT_EQ(info.type, DataType::FLOAT32);
+  }
+}
+
+TEST(CCompress, TheFallbackCanBeForbiddenAndOlderProgramsHaveIt) {
+  const Bytes values = noiseBytes(80'000);
+  fz_options options = cpuOptions();
+  options.fallback = FZ_FALLBACK_NONE;
+  EXPECT_GT(compressed(fromPreset("pfpl", options).get(), values).size(), 2 * values.size());
+  fz_options older = cpuOptions();
+  older.struct_size = offsetof(fz_options, fallback);
+  older.fallback = FZ_FALLBACK_NONE;  // behind the end of that struct
+  EXPECT_EQ(compressed(fromPreset("pfpl", older).get(), values).size(), values.size() + 592);
+}
+
+TEST(CCompress, TheFallbackUsesTheAllocatorOfTheCaller) {
+  std::size_t n_held = 0;
+  fz_options options = cpuOptions();
+  options.allocator.context = &n_held;
+  options.allocator.allocate = [](std::size_t n_bytes, std::size_t alignment, void* context) {
+    *static_cast<std::size_t*>(context) += n_bytes;
+    return std::aligned_alloc(alignment, (n_bytes + alignment - 1) / alignment * alignment);
+  };
+  options.allocator.release = [](void* memory, std::size_t n_bytes, void* context) {
+    *static_cast<std::size_t*>(context) -= n_bytes;
+    std::free(memory);
+  };
+  {
+    const PipelineHandle pipeline = fromPreset("pfpl", options);
+    const Bytes values = noiseBytes(80'000);
+    EXPECT_EQ(compressed(pipeline.get(), values).size(), values.size() + 592);
+  }
+  EXPECT_EQ(n_held, 0u);
+}
+
+TEST(CPipeline, OneFromAStoredArchiveKeepsTheType) {
+  const Bytes values = noiseBytes(80'000);
+  const Bytes archive = compressed(fromPreset("pfpl", cpuOptions()).get(), values);
+  fz_pipeline* made = nullptr;
+  ASSERT_EQ(fz_pipeline_from_archive(archive.data(), archive.size(), nullptr, &made), FZ_OK)
+      << fz_last_error();
+  const PipelineHandle pipeline(made);
+  const FrameInfo info = inspect(compressed(pipeline.get(), values));
+  EXPECT_TRUE(info.lossless);
+  EXPECT_EQ(info.type, DataType::FLOAT32);
+}
+
 TEST(CCompress, NullArgumentsAreErrors) {
   const PipelineHandle handle = fromPreset("cuszp2", cpuOptions());
   fz_pipeline* pipeline = handle.get();

@@ -50,7 +50,8 @@ program fortran_test
   call expect(all([int(options%struct_size), options%type, options%backend, options%memory, &
     options%device, options%bound_mode, options%fusion, int(options%error_bound), &
     int(options%dims), int(options%n_threads), int(options%max_output_bytes), &
-    int(options%max_memory_bytes), int(options%n_params)] == [(i, i=1, 15)]), 'fields of options')
+    int(options%max_memory_bytes), int(options%n_params), &
+    int(options%fallback)] == [(i, i=1, 16)]), 'fields of options')
   call expect(all([int(info%struct_size), info%version_major, info%version_minor, info%type, &
     info%n_dims, int(info%dims), int(info%original_bytes), int(info%header_bytes), &
     int(info%payload_bytes), int(info%archive_bytes), info%has_bound, info%bound_mode, &

@@ -27,7 +27,8 @@ void layout_fill(fz_options* options, fz_archive_info* info) {
                         .n_threads = 12,
                         .max_output_bytes = 13,
                         .max_memory_bytes = 14,
-                        .n_params = 15};
+                        .n_params = 15,
+                        .fallback = 16};
   const fz_archive_info i = {.struct_size = 1,
                              .version_major = 2,
                              .version_minor = 3,

@@ -4,6 +4,7 @@ import array
 import json
 import os
 import pty
+import random
 import resource
 import struct
 import subprocess
@@ -296,14 +297,36 @@ class CompressTest(CliCase):
 
     def test_growing_data_is_worth_a_warning(self):
         self.put("zeros.f32", bytes(40000))
-        (line,) = self.warnings("zeros.f32")
+        (line,) = self.warnings("--no-fallback", "zeros.f32")
         for part in ("zeros.f32: the archive is larger than the data (ratio 0.4", "-b abs"):
             self.assertIn(part, line)
         self.assertEqual(self.warnings("-b", "abs:1e-3", "zeros.f32"), [])
-        self.assertEqual(self.warnings("-q", "zeros.f32"), [])
+        self.assertEqual(self.warnings("-q", "--no-fallback", "zeros.f32"), [])
         self.put("small.f32", wave(30))
         (line,) = self.warnings("small.f32")
         self.assertIn("its header alone takes", line)
+
+    def test_what_would_grow_is_stored_without_loss(self):
+        noise = random.Random(1)
+        data = bytes(noise.randrange(256) for _ in range(40000))
+        self.put("noise.f32", data)
+        for words in (("-b", "abs:1e-3"), ("--stages", "quantizer->bitshuffle->rze"), ("-p", "cusz", "--set", "error_bound=1e-3")):
+            self.fz("compress", "-f", "--no-fallback", *words, "-o", "plain.fzm", "noise.f32")
+            self.assertGreater(len(self.get("plain.fzm")), 60000)
+            message = self.fz("compress", "-f", "--verify", *words, "noise.f32").stderr.decode()
+            self.assertIn("stored without loss", message)
+            self.assertIn("verified: all 10000 values", message)
+            self.assertEqual(len(self.get("noise.f32.fzm")), 40592)
+            self.assertIn("stored:     without loss", self.fz("info", "noise.f32.fzm").stdout.decode())
+            info = json.loads(self.fz("info", "--json", "noise.f32.fzm").stdout)
+            self.assertTrue(info["lossless"] and info["fallback"])
+            self.assertIsNotNone(info["bound"])
+            self.fz("test", "noise.f32.fzm")
+            self.fz("verify", "noise.f32.fzm", "noise.f32")
+            self.fz("decompress", "-f", "-o", "back.f32", "noise.f32.fzm")
+            self.assertEqual(self.get("back.f32"), data)
+        self.fz("compress", "-f", "-b", "abs:1e-3", "--report", "page.html", "noise.f32")
+        self.assertIn(b"Bitshuffle", self.get("page.html"))
 
     def test_a_bound_above_the_values_is_worth_a_warning(self):
         field = wave(3000)

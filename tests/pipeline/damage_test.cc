@@ -18,6 +18,7 @@ Frame smallFrame(const Preset& preset) {
   CompressOptions options;
   options.preset = preset.name;
   options.dims = field.dims;
+  options.lossless_fallback = false;  // the preset's own frame, however small the field
   return compress(field.type, field.bytes, options);
 }
 

@@ -89,6 +89,7 @@ std::vector<Seed> pipelineSeeds() {
         options.dims = dims;
         options.backend = Backend::CPU;
         options.threads = 1;
+        options.lossless_fallback = false;  // every stage is to be there
         Bytes original =
             type == DataType::FLOAT32 ? gridField<float>(dims) : gridField<double>(dims);
         const Frame frame = compress(type, original, options);

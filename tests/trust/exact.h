@@ -61,4 +61,33 @@ FZ_HD bool keepsRelative(float x, float y, double bound) {
   return d.hi < allowed || (d.hi == allowed && d.lo <= rest);
 }
 
+/// The same for doubles with doubles alone, for devices; the host has a wider type (exact_f64.h).
+/// A difference that overflows is above every bound.
+FZ_HD bool keepsAbsolute64(double x, double y, double bound) {
+  if (fp::bits(x) == fp::bits(y)) {
+    return true;
+  }
+  if (!fp::isFinite(x) || !fp::isFinite(y)) {
+    return false;
+  }
+  const detail::Difference<double> d(x, y);
+  return d.hi < bound || (d.hi == bound && d.lo <= 0.0);
+}
+
+/// For bounds from 2^-400 on: there the rest of the product is exact after scaling.
+FZ_HD bool keepsRelative64(double x, double y, double bound) {
+  if (fp::bits(x) == fp::bits(y)) {
+    return true;
+  }
+  if (!fp::isFinite(x) || !fp::isFinite(y)) {
+    return false;
+  }
+  const double scale = fp::abs(x) < 0x1p-500 ? 0x1p500 : 1.0;
+  const detail::Difference<double> d(x * scale, y * scale);
+  const double size = fp::abs(x * scale);
+  const double allowed = bound * size;
+  const double rest = fma(bound, size, -allowed);
+  return d.hi < allowed || (d.hi == allowed && d.lo <= rest);
+}
+
 }  // namespace fz::trust

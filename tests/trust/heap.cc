@@ -77,6 +77,12 @@ void failAt(std::uint64_t n, bool and_all_later) {
 void stopFailing() {
   state.is_failing = false;
 }
+Pause::Pause() : was_failing_(state.is_failing) {
+  state.is_failing = false;
+}
+Pause::~Pause() {
+  state.is_failing = was_failing_;
+}
 std::uint64_t requestCount() {
   return state.n_requests;
 }

@@ -26,6 +26,17 @@ bool canFail();
 /// it as well. Until the next call of stopFailing().
 void failAt(std::uint64_t n, bool and_all_later);
 void stopFailing();
+/// While it lives, allocations neither fail nor count: those of a test beside the library's.
+class Pause {
+ public:
+  Pause();
+  Pause(const Pause&) = delete;
+  Pause& operator=(const Pause&) = delete;
+  ~Pause();
+
+ private:
+  bool was_failing_;
+};
 /// Allocations since failAt().
 std::uint64_t requestCount();
 

@@ -180,11 +180,15 @@ template <class U>
 void encodeStripOf(
     const Grid& grid, const Strip& strip, const StripRows& rows, const U* next, U* tiles) {
 #if HWY_TARGET != HWY_SCALAR
+  // A vector must hold the row of a tile; 128 bits are too short for eight values of 4 bytes.
+  constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<U>());
   if (grid.tile.x == 4) {
     return encodeToTiles<4>(grid, strip, rows, next, tiles);
   }
-  if (grid.tile.x == 8) {
-    return encodeToTiles<8>(grid, strip, rows, next, tiles);
+  if constexpr (kLanes >= 8) {
+    if (grid.tile.x == 8) {
+      return encodeToTiles<8>(grid, strip, rows, next, tiles);
+    }
   }
 #endif
   const std::uint32_t pitch = pitchOf(grid, strip);

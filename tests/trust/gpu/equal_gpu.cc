@@ -21,15 +21,21 @@ Bytes hostCopy(const void* data, std::size_t n_bytes) {
   return n_bytes == 0 ? Bytes{} : test::fromDevice(data, n_bytes);
 }
 
-Outcome outcomeOn(Backend backend, const Combination& c, const test::DeviceBytesBuffer& input) {
+Outcome outcomeOn(Backend backend,
+                  const Combination& c,
+                  const test::DeviceBytesBuffer& input,
+                  bool with_fallback) {
   Outcome outcome;
   try {
     Pipeline pipeline;
     pipeline.setThreads(1);
+    pipeline.setLosslessFallback(with_fallback);
     load(pipeline, c, backend);
     const void* source = backend == Backend::CUDA ? input.data() : c.bytes.data();
     const CompressedView view = pipeline.compress(source, c.bytes.size());
     outcome.frame = hostCopy(view.data, view.n_bytes);
+    const std::size_t most = pipeline.getMaxCompressedSize(c.bytes.size());
+    outcome.error = view.n_bytes <= most ? "" : "larger than getMaxCompressedSize()";
     void* out = nullptr;
     std::size_t n_bytes = 0;
     pipeline.decompress(nullptr, 0, &out, &n_bytes);
@@ -59,8 +65,12 @@ const RegisterGoal kSameOnDevice(
       for (std::uint64_t trial = 0; trial < n; ++trial) {
         const Combination c = combination(settings.seed + 400, trial);
         const test::DeviceBytesBuffer input(c.bytes);
-        const Outcome cpu = outcomeOn(Backend::CPU, c, input);
-        const Outcome gpu = outcomeOn(Backend::CUDA, c, input);
+        const bool with_fallback = trial % 3 == 0;
+        const Outcome cpu = outcomeOn(Backend::CPU, c, input, with_fallback);
+        const Outcome gpu = outcomeOn(Backend::CUDA, c, input, with_fallback);
+        if (with_fallback && cpu.error.empty() && inspect(cpu.frame).isFallback()) {
+          report.add("lossless instead of larger");
+        }
         report.add("combinations");
         report.add(cpu.error.empty() ? "compressed" : "refused alike");
         report.check(cpu.error == gpu.error,

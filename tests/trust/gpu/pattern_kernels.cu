@@ -15,21 +15,47 @@ __global__ void fillPatterns(float* values, std::size_t n, std::uint32_t first) 
   }
 }
 
-__global__ void countMisses(const float* values,
-                            const float* decoded,
+__global__ void fillRandom(double* values, std::size_t n, std::uint64_t seed, bool near_one) {
+  const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
+    std::uint64_t bits = seed + (i + 1) * 0x9E3779B97F4A7C15u;  // splitmix64
+    bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9u;
+    bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBu;
+    bits ^= bits >> 31;
+    if (near_one) {
+      bits = (bits & 0x807FFFFFFFFFFFFFu) | 0x3F80000000000000u;
+    }
+    values[i] = __longlong_as_double(static_cast<long long>(bits));
+  }
+}
+
+__device__ bool keeps(float x, float y, double bound, bool relative) {
+  return relative ? keepsRelative(x, y, bound) : keepsAbsolute(x, y, bound);
+}
+__device__ bool keeps(double x, double y, double bound, bool relative) {
+  return relative ? keepsRelative64(x, y, bound) : keepsAbsolute64(x, y, bound);
+}
+__device__ unsigned bitsOf(float x) {
+  return __float_as_uint(x);
+}
+__device__ unsigned long long bitsOf(double x) {
+  return static_cast<unsigned long long>(__double_as_longlong(x));
+}
+
+template <class T, class Bits>
+__global__ void countMisses(const T* values,
+                            const T* decoded,
                             std::size_t n,
                             double bound,
                             bool relative,
                             unsigned long long* n_misses,
-                            unsigned* example) {
+                            Bits* example) {
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
   unsigned long long n_mine = 0;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
-    const bool keeps = relative ? keepsRelative(values[i], decoded[i], bound)
-                                : keepsAbsolute(values[i], decoded[i], bound);
-    if (!keeps) {
+    if (!keeps(values[i], decoded[i], bound, relative)) {
       ++n_mine;
-      *example = __float_as_uint(values[i]);
+      *example = bitsOf(values[i]);
     }
   }
   if (n_mine > 0) {
@@ -50,6 +76,23 @@ void enqueueMisses(const float* values,
                    bool relative,
                    unsigned long long* n_misses,
                    unsigned* example,
+                   cudaStream_t stream) {
+  countMisses<<<kBlocks, kThreads, 0, stream>>>(values, decoded, n, bound, relative, n_misses,
+                                                example);
+}
+
+void enqueueRandomDoubles(
+    double* values, std::size_t n, std::uint64_t seed, bool near_one, cudaStream_t stream) {
+  fillRandom<<<kBlocks, kThreads, 0, stream>>>(values, n, seed, near_one);
+}
+
+void enqueueMisses(const double* values,
+                   const double* decoded,
+                   std::size_t n,
+                   double bound,
+                   bool relative,
+                   unsigned long long* n_misses,
+                   unsigned long long* example,
                    cudaStream_t stream) {
   countMisses<<<kBlocks, kThreads, 0, stream>>>(values, decoded, n, bound, relative, n_misses,
                                                 example);

@@ -11,6 +11,11 @@ namespace fz::trust {
 /// values[i] = the float whose bits are first + i.
 void enqueuePatterns(float* values, std::size_t n, std::uint32_t first, cudaStream_t stream);
 
+/// values[i] = a double that depends on seed and i alone: any bit pattern, or with `near_one` one
+/// between 2^-4 and 2^4 in size.
+void enqueueRandomDoubles(
+    double* values, std::size_t n, std::uint64_t seed, bool near_one, cudaStream_t stream);
+
 /// Adds to *n_misses how many of the decoded values miss the bound (exact.h), and puts one of
 /// them into *example (bits of the original).
 void enqueueMisses(const float* values,
@@ -20,6 +25,14 @@ void enqueueMisses(const float* values,
                    bool relative,
                    unsigned long long* n_misses,
                    unsigned* example,
+                   cudaStream_t stream);
+void enqueueMisses(const double* values,
+                   const double* decoded,
+                   std::size_t n,
+                   double bound,
+                   bool relative,
+                   unsigned long long* n_misses,
+                   unsigned long long* example,
                    cudaStream_t stream);
 
 }  // namespace fz::trust

@@ -1,0 +1,85 @@
+#include <gtest/gtest.h>
+
+#include "fz/host_api.h"
+#include "gpu/device_pipeline.h"
+
+// Data that would grow are stored without loss, with the bytes of the CPU.
+
+namespace fz::test {
+namespace {
+
+class DeviceFallback : public OnDevice<> {
+ protected:
+  /// Random bits, which no quantiser shortens.
+  static Field noise(std::size_t n_values) {
+    Field field = smoothField(DataType::FLOAT32, {n_values, 1, 1});
+    std::uint32_t state = 1;
+    for (std::uint8_t& byte : field.bytes) {
+      state = state * 1664525u + 1013904223u;
+      byte = static_cast<std::uint8_t>(state >> 24);
+    }
+    return field;
+  }
+  static void build(Pipeline& pipeline, Backend backend, const Field& field) {
+    pipeline.setBackend(backend);
+    pipeline.setLosslessFallback(true);
+    loadPreset(pipeline, "pfpl", field);
+    pipeline.finalize();
+  }
+};
+
+TEST_F(DeviceFallback, HasTheBytesOfTheCpuAndLeavesThePipelineUsable) {
+  for (const std::size_t n_values : {std::size_t{1}, std::size_t{100}, std::size_t{100'001}}) {
+    const Field field = noise(n_values);
+    Pipeline cpu;
+    build(cpu, Backend::CPU, field);
+    const CompressedView view = cpu.compress(field.bytes.data(), field.bytes.size());
+    const auto* bytes = static_cast<const std::uint8_t*>(view.data);
+    Pipeline gpu;
+    build(gpu, Backend::CUDA, field);
+    const DeviceBytesBuffer input{ByteView(field.bytes)};
+    const DeviceStream stream;
+    for (int run = 0; run < 2; ++run) {
+      EXPECT_TRUE(frameOnDevice(gpu, input, input.size(), stream) ==
+                  FrameBytes(bytes, bytes + view.n_bytes))
+          << n_values;
+      EXPECT_TRUE(gpu.isLastFrameFallback());
+    }
+    EXPECT_EQ(view.n_bytes, field.bytes.size() + kStoredFrameBytes);
+    void* out = nullptr;
+    std::size_t n_bytes = 0;
+    gpu.decompress(nullptr, 0, &out, &n_bytes, stream);
+    EXPECT_TRUE(fromDevice(out, n_bytes) == field.bytes);
+  }
+}
+
+TEST_F(DeviceFallback, HostArraysAreStoredAlike) {
+  const Field field = noise(5000);
+  CompressOptions options;
+  options.error_bound = 1e-3;
+  options.backend = Backend::CUDA;
+  const Frame on_device = compress(field.type, field.bytes, options);
+  options.backend = Backend::CPU;
+  const Frame on_cpu = compress(field.type, field.bytes, options);
+  EXPECT_TRUE(std::equal(on_device.bytes().begin(), on_device.bytes().end(), on_cpu.bytes().begin(),
+                         on_cpu.bytes().end()));
+  EXPECT_TRUE(inspect(on_device).isFallback());
+}
+
+TEST_F(DeviceFallback, CallsThatDoNotWaitRefuseIt) {
+  const Field field = noise(5000);
+  Pipeline gpu;
+  build(gpu, Backend::CUDA, field);
+  const DeviceBytesBuffer input{ByteView(field.bytes)};
+  const DeviceBytesBuffer frame(field.bytes.size() * 5);
+  const auto compressAsync = [&] {
+    gpu.compressAsync(input.data(), input.size(), frame.data(), frame.size(), nullptr, nullptr);
+  };
+  EXPECT_EQ(failureOf(compressAsync).code, ErrorCode::kInvalidState);
+  gpu.setLosslessFallback(false);
+  EXPECT_NO_THROW(compressAsync());
+  EXPECT_GT(gpu.finishAsync(nullptr), 2 * field.bytes.size());
+}
+
+}  // namespace
+}  // namespace fz::test

@@ -1,0 +1,166 @@
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+
+#include "fz/host_api.h"
+#include "fz/presets.h"
+#include "support/fields.h"
+#include "support/pipelines.h"
+
+// Data that would grow are stored without loss; tests/trust/sizes.cc has every preset and family.
+
+namespace fz::test {
+namespace {
+
+std::vector<float> noise(std::size_t n) {
+  std::mt19937 rng(3);
+  std::vector<float> values(n);
+  for (float& v : values) {
+    const auto bits = static_cast<std::uint32_t>(rng());
+    std::memcpy(&v, &bits, sizeof(v));
+  }
+  return values;
+}
+
+CompressOptions pfpl(double bound) {
+  CompressOptions options;
+  options.backend = Backend::CPU;
+  options.error_bound = bound;
+  options.mode = ErrorBoundMode::ABS;
+  return options;
+}
+
+bool equalBits(const std::vector<float>& a, ByteView b) {
+  return b.size() == byteCount(a) && (a.empty() || std::memcmp(a.data(), b.data(), b.size()) == 0);
+}
+
+TEST(LosslessFallback, NoiseTakesItsOwnBytesAndTheShortestHeader) {
+  for (const std::size_t n :
+       {std::size_t{0}, std::size_t{1}, std::size_t{10}, std::size_t{70'000}}) {
+    const std::vector<float> values = noise(n);
+    const Frame frame = compress(std::span<const float>(values), pfpl(1e-3));
+    EXPECT_EQ(frame.size(), byteCount(values) + kStoredFrameBytes) << n;
+    EXPECT_EQ(frame.size(), compressBound(DataType::FLOAT32, byteCount(values), pfpl(1e-3))) << n;
+    EXPECT_TRUE(equalBits(values, decompress(frame).bytes())) << n;
+  }
+}
+
+TEST(LosslessFallback, TellsTheTypeShapeAndBoundThatWereAskedFor) {
+  const std::vector<float> values = noise(60 * 40 * 3);
+  CompressOptions options = pfpl(1e-3);
+  options.dims = {60, 40, 3};
+  const FrameInfo info = inspect(compress(std::span<const float>(values), options));
+  EXPECT_TRUE(info.isFallback());
+  EXPECT_TRUE(info.lossless);
+  EXPECT_EQ(info.type, DataType::FLOAT32);
+  EXPECT_EQ(info.ndim, 3);
+  EXPECT_EQ(info.dims, options.dims);
+  ASSERT_TRUE(info.bound.has_value());
+  EXPECT_EQ(info.bound->requested, 1e-3);
+  EXPECT_EQ(info.bound->mode, ErrorBoundMode::ABS);
+}
+
+TEST(LosslessFallback, ZerosUnderRelAreNotStoredAsTheyAre) {
+  const std::vector<float> values(50'000);
+  CompressOptions options = pfpl(1e-3);
+  options.mode = ErrorBoundMode::REL;
+  options.lossless_fallback = false;
+  EXPECT_GT(compress(std::span<const float>(values), options).size(), 4 * values.size());
+  options.lossless_fallback = true;
+  const Frame frame = compress(std::span<const float>(values), options);
+  EXPECT_LT(frame.size(), values.size() / 10);
+  EXPECT_TRUE(equalBits(values, decompress(frame).bytes()));
+}
+
+TEST(LosslessFallback, FramesThatDoNotGrowStayAsTheStagesMakeThem) {
+  const std::vector<float> values = wave(20'000);
+  CompressOptions options = pfpl(1e-2);
+  const Frame frame = compress(std::span<const float>(values), options);
+  options.lossless_fallback = false;
+  const Frame plain = compress(std::span<const float>(values), options);
+  EXPECT_TRUE(std::equal(frame.bytes().begin(), frame.bytes().end(), plain.bytes().begin(),
+                         plain.bytes().end()));
+  EXPECT_FALSE(inspect(frame).isFallback());
+}
+
+TEST(LosslessFallback, APipelineOffersItAndGoesOnAfterwards) {
+  Pipeline pipeline;
+  pipeline.setBackend(Backend::CPU);
+  buildRleChain(pipeline);
+  EXPECT_FALSE(pipeline.isLosslessFallbackEnabled());
+  const std::vector<float> hard = noise(5000);
+  const std::vector<float> easy = wave(5000);
+  const FrameBytes plain_hard = frameOf(pipeline, hard);
+  const FrameBytes plain_easy = frameOf(pipeline, easy);
+  pipeline.setLosslessFallback(true);
+  const FrameBytes stored = frameOf(pipeline, hard);
+  EXPECT_TRUE(pipeline.isLastFrameFallback());
+  EXPECT_LT(stored.size(), plain_hard.size());
+  EXPECT_EQ(pipeline.buildHeader().stages.size(), 1u);
+  const TempFolder folder;
+  pipeline.writeToFile(folder.file("a.fzm"));
+  const Frame read = Frame::readFromFile(folder.file("a.fzm"));
+  EXPECT_EQ(FrameBytes(read.bytes().begin(), read.bytes().end()), stored);
+  EXPECT_TRUE(equalBits(hard, decompress(read).bytes()));
+  EXPECT_EQ(frameOf(pipeline, easy), plain_easy);
+  EXPECT_FALSE(pipeline.isLastFrameFallback());
+  pipeline.setLosslessFallback(false);
+  EXPECT_EQ(frameOf(pipeline, hard), plain_hard);
+}
+
+TEST(LosslessFallback, BytesOfNoTypeKeepNoType) {
+  Pipeline pipeline;
+  pipeline.setBackend(Backend::CPU);
+  pipeline.addStage<RLEStage<std::uint8_t>>();
+  pipeline.finalize();
+  pipeline.setLosslessFallback(true);
+  std::vector<std::uint8_t> bytes(10'001);
+  std::mt19937 rng(5);
+  for (std::uint8_t& byte : bytes) {
+    byte = static_cast<std::uint8_t>(rng());
+  }
+  const FrameBytes frame = frameOf(pipeline, bytes);
+  EXPECT_EQ(frame.size(), bytes.size() + kStoredFrameBytes);
+  EXPECT_EQ(decoded<std::uint8_t>(pipeline, frame), bytes);
+  EXPECT_EQ(inspect(frame).type, DataType::UINT8);
+}
+
+TEST(LosslessFallback, TakesItsMemoryFromTheLimitOfThePipeline) {
+  const std::vector<float> values = noise(200'000);
+  CompressOptions options = pfpl(1e-3);
+  bool fits = false;
+  for (std::size_t n_times = 1; n_times <= 12; ++n_times) {
+    options.max_memory_bytes = n_times * byteCount(values);
+    try {
+      const Frame frame = compress(std::span<const float>(values), options);
+      EXPECT_EQ(frame.size(), byteCount(values) + kStoredFrameBytes);
+      fits = true;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::kLimit) << e.what();
+      EXPECT_FALSE(fits) << "a larger limit was refused: " << e.what();
+    }
+  }
+  EXPECT_TRUE(fits);
+}
+
+TEST(LosslessFallback, ThreadsDoNotChangeTheFrame) {
+  const std::vector<float> values = noise(100'000);
+  CompressOptions options = pfpl(1e-3);
+  options.threads = 1;
+  const Frame one = compress(std::span<const float>(values), options);
+  options.threads = 7;
+  const Frame many = compress(std::span<const float>(values), options);
+  EXPECT_TRUE(
+      std::equal(one.bytes().begin(), one.bytes().end(), many.bytes().begin(), many.bytes().end()));
+}
+
+TEST(LosslessFallback, RefusalsStayRefusals) {
+  const std::vector<float> values = noise(5000);
+  CompressOptions options;
+  options.preset = "cuszp2";
+  options.backend = Backend::CPU;
+  EXPECT_THROW(compress(std::span<const float>(values), options), Error);
+}
+
+}  // namespace
+}  // namespace fz::test
