@@ -108,6 +108,7 @@ auto LorenzoQuantStage<TInput, TCode>::cudaEncoding(const CudaRun& run) -> CudaE
        .record = run.record,
        .plan = plan.data(),
        .flags = flags.data(),
+       .n_clear = 0,
        .n_chunks = n_chunks,
        .counts = reinterpret_cast<std::uint32_t*>(plan.data() + plan_bytes),
        .firsts = reinterpret_cast<device::EntryPlace*>(plan.data() + plan_bytes + counts_bytes)},
@@ -194,10 +195,8 @@ void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun& run) {
 template <class TInput, class TCode>
 TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const {
   if (!isInverse()) {
-    if (ndim() > 1) {
-      return {.why = "reads the rows above again, which takes longer than stage by stage"};
-    }
-    return {.role = TileRole::kRows, .has_lines = true, .variant = 1};
+    return {
+        .role = TileRole::kRows, .has_lines = true, .variant = static_cast<std::uint64_t>(ndim())};
   }
   if (!config_.has_value() || config_->dim_y > 1 || config_->dim_z > 1) {
     return {.why = "sums over the rows of a tile, which no chunk of codes holds"};
@@ -213,13 +212,19 @@ TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const {
 
 template <class TInput, class TCode>
 std::string LorenzoQuantStage<TInput, TCode>::tileOpType() const {
-  return fmt::format("fz::lorenzo_quant::LorenzoQuantOp<{}, std::uint{}_t>",
-                     sizeof(TInput) == 4 ? "float" : "double", 8 * sizeof(TCode));
+  const char* input = sizeof(TInput) == 4 ? "float" : "double";
+  if (!isInverse() && ndim() > 1) {
+    return fmt::format("fz::lorenzo_quant::LorenzoQuantGridOp<{}, std::uint{}_t, {}>", input,
+                       8 * sizeof(TCode), ndim());
+  }
+  return fmt::format("fz::lorenzo_quant::LorenzoQuantOp<{}, std::uint{}_t>", input,
+                     8 * sizeof(TCode));
 }
 
 template <class TInput, class TCode>
 std::string LorenzoQuantStage<TInput, TCode>::tileOpHeader() const {
-  return "fused/lorenzo_quant/lorenzo_quant_op.cuh";
+  return !isInverse() && ndim() > 1 ? "fused/lorenzo_quant/lorenzo_quant_grid_op.cuh"
+                                    : "fused/lorenzo_quant/lorenzo_quant_op.cuh";
 }
 
 template <class TInput, class TCode>
@@ -237,10 +242,9 @@ void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun& run,
   } else {
     const CudaEncoding encoding = cudaEncoding(run);
     own.encode = encoding.run;
+    own.encode.n_clear = encoding.limit.n_segments;
     clearPlan<TInput>(own.encode, run.stream);
     device::launchEncodeSetup<TInput>(own.encode, sizeof(TCode), run.stream);
-    FZ_CUDA_CHECK(cudaMemsetAsync(own.encode.flags, 0,
-                                  encoding.limit.n_segments * sizeof(std::uint32_t), run.stream));
   }
   args.add(own);
 }
