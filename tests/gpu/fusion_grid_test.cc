@@ -97,8 +97,11 @@ std::vector<std::uint8_t> gridValues(const Dims& dims, bool has_odd) {
 
 class DeviceGridFusion : public OnDevice<testing::TestWithParam<GridChain>> {
  protected:
-  static void build(Pipeline& pipeline, const Dims& dims, Fusion fusion) {
-    pipeline.setBackend(Backend::CUDA);
+  static void build(Pipeline& pipeline,
+                    const Dims& dims,
+                    Fusion fusion,
+                    Backend backend = Backend::CUDA) {
+    pipeline.setBackend(backend);
     pipeline.setFusion(fusion);
     ConfigOverrides overrides;
     overrides.input_type = GetParam().type;
@@ -169,6 +172,23 @@ TEST_P(DeviceGridFusion, BytesAreThoseOfTheStages) {
       }
     }
   }
+}
+
+/// Rows of one value: so many segments that their entries are placed by a scan.
+TEST_P(DeviceGridFusion, ListsOfManyChunksAreThoseOfTheCpu) {
+  if (GetParam().name != "Bitplanes_float32" || isSmallRun()) {
+    return;
+  }
+  const Dims dims = {1, 1'100'000, 1};
+  const std::vector<std::uint8_t> bytes = gridValues<float>(dims, true);
+  const DeviceBytesBuffer input{ByteView(bytes)};
+  Pipeline fused(bytes.size(), MemoryStrategy::PREALLOCATE);
+  build(fused, dims, Fusion::Auto);
+  Pipeline on_cpu(bytes.size(), MemoryStrategy::MINIMAL);
+  build(on_cpu, dims, Fusion::Auto, Backend::CPU);
+  const CompressedView view = on_cpu.compress(bytes.data(), bytes.size());
+  const auto* begin = static_cast<const std::uint8_t*>(view.data);
+  EXPECT_TRUE(frameOnDevice(fused, input, bytes.size()) == FrameBytes(begin, begin + view.n_bytes));
 }
 
 INSTANTIATE_TEST_SUITE_P(Chains,

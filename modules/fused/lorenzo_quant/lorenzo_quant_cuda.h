@@ -94,8 +94,8 @@ struct EncodePlan {
   Layout layout;                  ///< no stripes when there is nothing to do
   GridPlaces places;              ///< of layout.grid
   Step<T> step;
+  // Where the chunks are placed by a scan.
   std::uint64_t n_range;
-  std::uint64_t n_exact;
   bool lists_fit;
 };
 

@@ -23,9 +23,7 @@ struct LorenzoQuantGridOp {
     static constexpr bool kBlockWide = false;
     static constexpr bool kCanFetch = false;
     static constexpr std::uint32_t kEdge = kDim == 2 ? 32 : 8;
-    static constexpr unsigned kLineValues = 32 / sizeof(T);
-    /// Two lines of two runs each are under way together, or one of four.
-    static constexpr unsigned kMostRawBytes = 176;
+    static constexpr unsigned kLineValues = sizeof(T) == 4 ? 8 : 2;  // registers are few
     static constexpr bool kRollsLines = true;
 
     const LorenzoQuantArgs& args;
@@ -72,6 +70,9 @@ struct LorenzoQuantGridOp {
       std::uint32_t starts;  ///< bits of the values that begin a tile in x
       bool has_back;
     };
+    /// Two lines are under way together, of large ones one.
+    static constexpr unsigned kMostRawBytes =
+        (sizeof(T) * kDim * kLineValues > 64 ? 1 : 2) * sizeof(Raw<kLineValues>);
 
     template <unsigned P>
     __device__ __forceinline__ void fetchWhole(std::uint64_t at, Raw<P>& raw) const {

@@ -22,6 +22,7 @@ struct LorenzoQuantOp {
     static constexpr bool kBlockWide = false;
     static constexpr bool kCanFetch = false;
     static constexpr bool kRollsLines = true;
+    static constexpr unsigned kLineValues = sizeof(T) == 4 ? 8 : 4;
     static constexpr std::uint32_t kEdge = 1024;
 
     const LorenzoQuantArgs& args;
@@ -133,31 +134,35 @@ struct LorenzoQuantOp {
                                           uint4* staging,
                                           TCode (&v)[N]) const {
       static_assert(cuda::kWarp * N % kEdge == 0, "a warp has whole tiles");
-      constexpr unsigned kCount = cuda::Vec16<TCode>::kCount;
-      constexpr unsigned kPieces = N / kCount;
+      constexpr unsigned kPieces = N / cuda::Vec16<TCode>::kCount;
+      // Doubles side by side, as memory wants them; of floats more at a time, which takes less
+      // sums.
+      constexpr unsigned kPart = sizeof(T) == 4 ? cuda::Vec16<TCode>::kCount : 2;
       group::stageRows(staging, v);
       const bool is_wide = decodePlan().is_wide != 0;
       const T size = decodePlan().step;
       Word left = 0;
       double wide_left = 0.0;
 #pragma unroll
-      for (unsigned j = 0; j < kPieces; ++j) {
-        const unsigned i = j * cuda::kWarp + cuda::laneId();
-        const std::uint64_t at = first + i * kCount;
+      for (unsigned j = 0; j < N / kPart; ++j) {
+        const std::uint64_t at = first + (j * cuda::kWarp + cuda::laneId()) * kPart;
         const unsigned n_here = group::valuesFrom(at, n);
-        cuda::Vec16<TCode> piece;
-        piece.raw = staging[group::lineAt<kPieces>(j)];
-        T entries[kCount];
+        const auto part = *group::linePart<kPart, kPieces, TCode>(staging, j);
+        T entries[kPart];
         const unsigned marks = fetchEntries(at, n_here, entries);
-        if (j * cuda::kWarp * kCount % kEdge == 0) {
+        if (j * cuda::kWarp * kPart % kEdge == 0) {
           left = 0;
           wide_left = 0.0;
         }
-        T values[kCount];
+        T values[kPart];
         if (is_wide) {
-          sumWide(piece.v, marks, entries, size, wide_left, values);
+          sumWide(part.v, marks, entries, size, wide_left, values);
+        } else if (sizeof(T) == 8 && sizeof(TCode) == 2 &&
+                   __all_sync(cuda::kAllLanes, marks == 0)) {
+          // 1024 codes of 16 bits: their sum needs no more than 32 bits.
+          sum<std::uint32_t>(part.v, 0, entries, size, left, values);
         } else {
-          sum(piece.v, marks, entries, size, left, values);
+          sum<Word>(part.v, marks, entries, size, left, values);
         }
         inner.putPiece(at, n_here, values);
       }
@@ -189,30 +194,33 @@ struct LorenzoQuantOp {
       return marks;
     }
 
-    template <unsigned P>
+    /// Own: what the sum of the codes of a tile fits, and their entries if there are any.
+    template <class Own, unsigned P>
     __device__ __forceinline__ void sum(const TCode (&codes)[P],
                                         unsigned marks,
                                         const T (&entries)[P],
                                         T size,
                                         Word& left,
                                         T (&values)[P]) const {
-      Word sums[P];
-      Word own = 0;
+      Own sums[P];
+      Own own = 0;
 #pragma unroll
       for (unsigned k = 0; k < P; ++k) {
-        own += static_cast<Word>(fromCode<Int>(codes[k], args.decode.zigzag));
+        own += static_cast<Own>(fromCode<Int>(codes[k], args.decode.zigzag));
         if (marks != 0 && (marks >> k & 1u) != 0) {
-          own += static_cast<Word>(static_cast<Int>(entries[k]));
+          own += static_cast<Own>(static_cast<Int>(entries[k]));
         }
         sums[k] = own;
       }
-      const Word through = cuda::warpInclusiveSum(own);
-      const Word before = left + through - own;
-      left += __shfl_sync(cuda::kAllLanes, through, cuda::kWarp - 1);
+      using Signed = std::make_signed_t<Own>;
+      const Own through = cuda::warpInclusiveSum(own);
+      const Own before = through - own;
+      const auto widened = [](Own n) { return static_cast<Word>(Int{static_cast<Signed>(n)}); };
 #pragma unroll
       for (unsigned k = 0; k < P; ++k) {
-        values[k] = reconstruct(static_cast<Int>(sums[k] + before), size);
+        values[k] = reconstruct(static_cast<Int>(left + widened(sums[k] + before)), size);
       }
+      left += widened(__shfl_sync(cuda::kAllLanes, through, cuda::kWarp - 1));
     }
 
     /// Deltas that no integer holds: from left to right, as the CPU adds.

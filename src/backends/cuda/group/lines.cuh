@@ -104,6 +104,7 @@ __device__ __forceinline__ void stageLines(const Front& front,
       using Raw = typename Front::template Raw<kPart>;
       constexpr unsigned kMost = mostRawBytes<Front>() / sizeof(Raw);
       constexpr unsigned kBatch = kMost < 1 ? 1 : kMost < kLines ? kMost : kLines;
+      static_assert(kLines % kBatch == 0);
       constexpr unsigned kWrittenOut = turnsWrittenOut<Front, kLines / kBatch>();
 #pragma unroll kWrittenOut
       for (unsigned batch = 0; batch < kLines; batch += kBatch) {
