@@ -7,6 +7,7 @@
 #include <random>
 
 #include "backends/cuda/rtc/compiler.h"
+#include "fzgpumodules.h"
 #include "gpu/device_pipeline.h"
 #include "pipeline/dag.h"
 
@@ -117,6 +118,16 @@ class DeviceGridFusion : public OnDevice<testing::TestWithParam<GridChain>> {
     return n;
   }
 
+  /// Where a group is quicker than the stages.
+  static bool isFusedFor(const Dims& dims) {
+    const std::size_t nx = dims[0];
+    const bool is_float = GetParam().type == DataType::FLOAT32;
+    if (dims[2] == 1) {
+      return is_float || nx % 2 == 0;
+    }
+    return is_float ? nx % 8 == 0 : nx == 128 || nx == 256 || nx == 512 || nx == 1024;
+  }
+
   static void expectSameBytes(const Dims& dims, bool has_odd) {
     SCOPED_TRACE(std::to_string(dims[0]) + " x " + std::to_string(dims[1]) + " x " +
                  std::to_string(dims[2]) + (has_odd ? ", odd values" : ""));
@@ -134,8 +145,10 @@ class DeviceGridFusion : public OnDevice<testing::TestWithParam<GridChain>> {
       ASSERT_EQ(frame.size(), expected.size()) << fused.explain();
       ASSERT_TRUE(frame == expected) << fused.explain();
     }
-    if (GetParam().is_built_in || !cuda::rtc::compilerVersion().empty()) {
+    if (isFusedFor(dims) && (GetParam().is_built_in || !cuda::rtc::compilerVersion().empty())) {
       EXPECT_EQ(stageCount(fused), fused.getDAG()->getNodes().size()) << fused.explain();
+    } else if (!isFusedFor(dims)) {
+      EXPECT_NE(fused.explain().find("reads the rows above"), std::string::npos) << fused.explain();
     }
     const DeviceBytesBuffer stored{ByteView(expected)};
     std::vector<std::uint8_t> values[2];
@@ -158,10 +171,11 @@ TEST_P(DeviceGridFusion, BytesAreThoseOfTheStages) {
   if (!isSmallRun()) {
     // Rows of whole runs and others, shorter than a run, than a line, than a chunk, and longer;
     // extents of 1; ends inside a tile, a line and a chunk; several blocks of chunks.
-    const Dims more[] = {{64, 48, 1},  {5, 700, 1},  {1, 3000, 1},  {3600, 41, 1}, {2048, 70, 1},
-                         {8191, 9, 1}, {32, 16, 24}, {2048, 9, 11}, {512, 64, 19}, {8, 8, 8},
-                         {3, 5, 700},  {1, 1, 5000}, {4, 1, 900},   {260, 1, 33},  {1004, 37, 5},
-                         {7, 2, 1},    {40000, 2, 3}};
+    const Dims more[] = {{64, 48, 1},  {5, 700, 1},   {1, 3000, 1},  {3600, 41, 1}, {2048, 70, 1},
+                         {8191, 9, 1}, {32, 16, 24},  {2048, 9, 11}, {512, 64, 19}, {8, 8, 8},
+                         {3, 5, 700},  {1, 1, 5000},  {4, 1, 900},   {260, 1, 33},  {1004, 37, 5},
+                         {7, 2, 1},    {40000, 2, 3}, {128, 21, 20}, {256, 19, 17}, {1024, 11, 9},
+                         {504, 20, 11}};
     all.insert(all.end(), std::begin(more), std::end(more));
   }
   for (const Dims& dims : all) {
@@ -197,25 +211,47 @@ INSTANTIATE_TEST_SUITE_P(Chains,
                          [](const auto& chain) { return chain.param.name; });
 
 using DeviceGridDecoding = OnDevice<>;
+using DeviceGridRows = OnDevice<>;
 
-TEST_F(DeviceGridDecoding, RunsStageByStageAndSaysWhy) {
+/// Where x follows from the data nobody knows how long rows are when groups are planned.
+TEST_F(DeviceGridRows, OfUnknownLengthAreRightInAGroup) {
+  for (const Dims& dims : {Dims{67, 43, 29}, Dims{501, 20, 9}, Dims{2, 3, 900}, Dims{512, 9, 10}}) {
+    SCOPED_TRACE(std::to_string(dims[0]));
+    const std::vector<std::uint8_t> bytes = gridValues<float>(dims, true);
+    const DeviceBytesBuffer input{ByteView(bytes)};
+    FrameBytes frames[2];
+    for (int side = 0; side < 2; ++side) {
+      Pipeline pipeline(bytes.size(), MemoryStrategy::MINIMAL);
+      pipeline.setBackend(Backend::CUDA);
+      pipeline.setFusion(side == 0 ? Fusion::Off : Fusion::Auto);
+      auto* predict = pipeline.addStage<LorenzoQuantStage<float, std::uint16_t>>();
+      predict->setErrorBound(1e-3);
+      predict->setDims({0, dims[1], dims[2]});
+      auto* coder = pipeline.addStage<BitplaneRZEStage>();
+      pipeline.connect(coder, predict, "codes");
+      pipeline.finalize();
+      EXPECT_EQ(pipeline.getDAG()->getGroups().size(), side == 0 ? 0u : 1u) << pipeline.explain();
+      frames[side] = frameOnDevice(pipeline, input, bytes.size());
+    }
+    ASSERT_TRUE(frames[0] == frames[1]);
+  }
+}
+
+TEST_F(DeviceGridDecoding, SaysWhyItRunsStageByStage) {
+  LorenzoQuantStage<float, std::uint16_t> stage;
+  stage.setDims({311, 203, 1});
   const Field field = smoothField(DataType::FLOAT32, {311, 203, 1});
   const DeviceBytesBuffer input{ByteView(field.bytes)};
   Pipeline pipeline(field.bytes.size(), MemoryStrategy::MINIMAL);
   pipeline.setBackend(Backend::CUDA);
   loadPreset(pipeline, "fzgpu", field, "0.0001");
   pipeline.finalize();
-  const FrameBytes frame = frameOnDevice(pipeline, input, field.bytes.size());
+  frameOnDevice(pipeline, input, field.bytes.size());
   EXPECT_EQ(pipeline.getDAG()->getGroups().size(), 1u) << pipeline.explain();
-  const DeviceBytesBuffer stored{ByteView(frame)};
-  const DeviceBytesBuffer out(field.bytes.size());
-  std::size_t n_bytes = 0;
-  Pipeline reader(field.bytes.size(), MemoryStrategy::MINIMAL);
-  reader.setBackend(Backend::CUDA);
-  loadPreset(reader, "fzgpu", field, "0.0001");
-  reader.finalize();
-  reader.decompress(stored.data(), stored.size(), out.data(), out.size(), &n_bytes);
-  EXPECT_EQ(n_bytes, out.size());
+  stage.setInverse(true);
+  const TileOp op = stage.tileOp(Backend::CUDA);
+  EXPECT_EQ(op.role, TileRole::kNone);
+  EXPECT_NE(std::string(op.why).find("down the rows"), std::string::npos) << op.why;
 }
 
 }  // namespace

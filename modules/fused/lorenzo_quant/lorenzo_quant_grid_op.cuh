@@ -23,7 +23,8 @@ struct LorenzoQuantGridOp {
     static constexpr bool kBlockWide = false;
     static constexpr bool kCanFetch = false;
     static constexpr std::uint32_t kEdge = kDim == 2 ? 32 : 8;
-    static constexpr unsigned kLineValues = sizeof(T) == 4 ? 8 : 2;  // registers are few
+    static constexpr unsigned kLineValues = sizeof(T) == 4 ? 8 : kDim == 3 ? 4 : 2;
+    static constexpr bool kManyRegisters = sizeof(T) == 4 || kDim == 3;
     static constexpr bool kRollsLines = true;
 
     const LorenzoQuantArgs& args;

@@ -30,6 +30,7 @@ struct BitshuffleOp {
     static constexpr bool kHasRows = false;
     static constexpr bool kBlockWide = true;
     static constexpr bool kCanFetch = false;
+    static constexpr bool kManyRegisters = group::kNeedsRegisters<Inner>;
     static constexpr unsigned kElements = Planes::kElements;
     static constexpr unsigned kThreadBytes = kElements * kBytes;
     static_assert(cuda::kWarp * kThreadBytes == kWarpBytes);

@@ -24,6 +24,16 @@ inline constexpr bool kHasLines = requires {
   typename Front::Line;
 };
 
+/// Whether a front, or one inside it, asks for 64 registers per thread where a coder has a choice.
+template <class Front>
+inline constexpr bool kNeedsRegisters = [] {
+  if constexpr (requires { Front::kManyRegisters; }) {
+    return Front::kManyRegisters;
+  } else {
+    return false;
+  }
+}();
+
 /// Whether the pass that runs is wanted (see GroupRun::pass).
 template <class Front>
 __device__ __forceinline__ bool isNeeded(const Front& front) {
