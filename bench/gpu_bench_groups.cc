@@ -18,9 +18,29 @@ namespace {
 
 struct GroupChain {
   const char* name;
-  const char* preset;
+  const char* preset;  ///< or kPredictedPlanes
   int ndim;
+  std::size_t width = 0;  ///< values of a row; 0: 8192 in two dimensions, 512 in three
 };
+
+/// LorenzoQuant before general byte coders, which no preset has.
+constexpr const char* kPredictedPlanes = R"([[stage]]
+name = "predict"
+type = "LorenzoQuant"
+input_type = "float32"
+code_type = "uint16"
+error_bound = 1e-3
+zigzag_codes = true
+[[stage]]
+name = "shuffle"
+type = "Bitshuffle"
+element_width = 2
+inputs = [{ from = "predict", port = "codes" }]
+[[stage]]
+name = "coder"
+type = "RZE"
+inputs = [{ from = "shuffle" }]
+)";
 
 constexpr GroupChain kChains[] = {
     {"1-D plain (block 32)", "cuszp", 1},
@@ -36,6 +56,13 @@ constexpr GroupChain kChains[] = {
     {"FZ-GPU 1-D", "fzgpu", 1},
     {"FZ-GPU 2-D", "fzgpu", 2},
     {"FZ-GPU 3-D", "fzgpu", 3},
+    {"FZ-GPU 2-D, rows of 8200", "fzgpu", 2, 8200},
+    {"FZ-GPU 2-D, rows of 8191", "fzgpu", 2, 8191},
+    {"FZ-GPU 3-D, rows of 504", "fzgpu", 3, 504},
+    {"FZ-GPU 3-D, rows of 501", "fzgpu", 3, 501},
+    {"LorenzoQuant, RZE 1-D", kPredictedPlanes, 1},
+    {"LorenzoQuant, RZE 2-D", kPredictedPlanes, 2},
+    {"LorenzoQuant, RZE 3-D", kPredictedPlanes, 3},
 };
 
 double medianOf(std::vector<double> times) {
@@ -68,7 +95,7 @@ class GroupBench {
   }
 
   GroupRow measure(const GroupChain& chain, DataType type) {
-    const std::array<std::size_t, 3> dims = upload(chain.ndim, type);
+    const std::array<std::size_t, 3> dims = upload(chain.ndim, type, chain.width);
     Pipeline pipeline(n_bytes_, MemoryStrategy::PREALLOCATE);
     pipeline.setBackend(Backend::CUDA);
     ConfigOverrides overrides;
@@ -76,7 +103,9 @@ class GroupBench {
     overrides.dims = dims;
     overrides.params.emplace_back("error_bound", "0.05");
     overrides.params.emplace_back("error_bound_mode", "ABS");
-    pipeline.loadConfigText(std::string(findPreset(chain.preset)->toml), chain.preset, overrides);
+    const Preset* preset = findPreset(chain.preset);
+    pipeline.loadConfigText(preset != nullptr ? std::string(preset->toml) : chain.preset,
+                            chain.name, overrides);
     pipeline.enableProfiling(true);
     const std::size_t n_bytes = dims[0] * dims[1] * dims[2] * getDataTypeSize(type);
     std::vector<double> times[4];
@@ -110,15 +139,17 @@ class GroupBench {
 
  private:
   /// A smooth field with a little noise; one piece of it again and again.
-  std::array<std::size_t, 3> upload(int ndim, DataType type) {
+  std::array<std::size_t, 3> upload(int ndim, DataType type, std::size_t width) {
     const std::size_t value_bytes = getDataTypeSize(type);
     const std::size_t n = n_bytes_ / value_bytes;
     constexpr std::size_t kSide = 512;
     std::array<std::size_t, 3> dims = {n, 1, 1};
     if (ndim == 2) {
-      dims = {16 * kSide, n / (16 * kSide), 1};
+      const std::size_t nx = width == 0 ? 16 * kSide : width;
+      dims = {nx, n / nx, 1};
     } else if (ndim == 3) {
-      dims = {kSide, kSide, n / kSide / kSide};
+      const std::size_t nx = width == 0 ? kSide : width;
+      dims = {nx, kSide, n / nx / kSide};
     }
     if (type != type_) {
       const std::size_t n_piece = std::min<std::size_t>(n_bytes_, 32u << 20);

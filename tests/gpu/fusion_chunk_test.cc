@@ -190,31 +190,7 @@ TEST_P(DeviceChunkFusion, BytesAreThoseOfTheStages) {
   }
 }
 
-/// Two and three dimensions run stage by stage, and say so.
 using DeviceChunkFusionDims = OnDevice<>;
-
-TEST_F(DeviceChunkFusionDims, LorenzoQuantOfGridsRunsStageByStage) {
-  using Dims = std::array<std::size_t, 3>;
-  for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
-    for (const Dims& dims : {Dims{64, 48, 1}, Dims{311, 203, 1}, Dims{5, 700, 1}, Dims{32, 16, 24},
-                             Dims{67, 43, 29}, Dims{2048, 9, 11}}) {
-      const Field field = smoothField(type, dims);
-      SCOPED_TRACE(field.name);
-      const DeviceBytesBuffer input{ByteView(field.bytes)};
-      FrameBytes frames[2];
-      for (int side = 0; side < 2; ++side) {
-        Pipeline pipeline(field.bytes.size(), MemoryStrategy::MINIMAL);
-        pipeline.setBackend(Backend::CUDA);
-        pipeline.setFusion(side == 0 ? Fusion::Off : Fusion::Auto);
-        loadPreset(pipeline, "fzgpu", field, "0.0001");
-        pipeline.finalize();
-        frames[side] = frameOnDevice(pipeline, input, field.bytes.size());
-        EXPECT_TRUE(pipeline.getDAG()->getGroups().empty()) << pipeline.explain();
-      }
-      ASSERT_TRUE(frames[0] == frames[1]);
-    }
-  }
-}
 
 INSTANTIATE_TEST_SUITE_P(Chains,
                          DeviceChunkFusion,

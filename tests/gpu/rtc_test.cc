@@ -93,6 +93,29 @@ TEST_F(RunTimeCompiler, TakesLorenzoQuantAndBitplaneRze) {
   expectCompiles(stages, DataType::FLOAT32);
 }
 
+/// Grids of LorenzoQuant are encoded in a group only.
+TEST_F(RunTimeCompiler, TakesGridsAndPlanesOfBytes) {
+  Stages stages;
+  auto predict = make<LorenzoQuantStage<float, std::uint8_t>>();
+  predict->setDims({64, 8, 8});
+  stages.push_back(std::move(predict));
+  auto shuffle = make<BitshuffleStage>();
+  shuffle->setElementWidth(1);
+  stages.push_back(std::move(shuffle));
+  stages.push_back(make<RZEStage>());
+  expectCompiles(stages, DataType::FLOAT32, false);
+}
+
+TEST_F(RunTimeCompiler, TakesPlanesOf64Bits) {
+  Stages stages;
+  stages.push_back(make<ZigzagStage<std::int64_t, std::uint64_t>>());
+  auto shuffle = make<BitshuffleStage>();
+  shuffle->setElementWidth(8);
+  stages.push_back(std::move(shuffle));
+  stages.push_back(make<RZEStage>());
+  expectCompiles(stages, DataType::INT64);
+}
+
 TEST_F(RunTimeCompiler, TakesChainsWithoutACoder) {
   Stages stages;
   auto lorenzo = make<LorenzoStage<std::int32_t>>();

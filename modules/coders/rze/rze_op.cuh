@@ -26,7 +26,8 @@ struct RzeOp {
   struct Encoding {
     using Work = device::EncodeWork<kChunkBytes>;
     static constexpr unsigned kThreads = Work::kThreads;
-    static constexpr unsigned kBlocks = Work::kBlocksPerSm;
+    static constexpr unsigned kBlocks =
+        group::kNeedsRegisters<Front> ? 1024 / kThreads : Work::kBlocksPerSm;
     static constexpr unsigned kTileValues = kChunkBytes / sizeof(typename Front::Value);
     static constexpr bool kIsPersistent = true;
     static constexpr unsigned kSharedBytes = 0;

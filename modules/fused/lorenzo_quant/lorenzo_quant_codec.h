@@ -126,26 +126,42 @@ FZ_HD Bin<T> quantize(T x, const Step<T>& s) {
   return {static_cast<IntOf<T>>(value), usable};
 }
 
-/// The bin of a value that lies well inside its cell, as nearly all do: true, and the usable bin
-/// that quantize() gives. False: ask quantize().
-template <int kDim, class T>
-FZ_HD bool quickBin(T x, const Step<T>& s, IntOf<T>& bin) {
+/// Bins of a few values that lie well inside their cells, as nearly all do. The values are judged
+/// together, with as few comparisons as can be: where all() is true, every bin is usable and the
+/// one that quantize() gives; where it is not, ask quantize().
+template <class T>
+class QuickBins {
+ public:
+  using Word = typename Number<T>::Word;
   // Adding 1.5 * 2^(p-1) rounds to an integer of either sign, up to half of the shift's own unit
   // range, and leaves it in the low bits.
-  constexpr T kShift = T(1.5) * Number<T>::kUnitShift;
-  constexpr int kLimitBits = Number<T>::kExactBits - (kDim > 2 ? kDim : 2);
-  constexpr T kLimit = static_cast<T>((std::int64_t{1} << kLimitBits) - 1);
-  const T scaled = fp::mul(x, s.inv_step);
-  const T shifted = fp::add(scaled, kShift);
-  const T even = fp::sub(shifted, kShift);
-  const T diff = fp::sub(x, fp::mul(even, s.step));
-  bin = static_cast<IntOf<T>>(fp::bits(shifted) - fp::bits(kShift));
-  // No half, so both round alike; below the bound after rounding, so below it before.
-  const bool is_small = fp::abs(scaled) < kLimit;
-  const bool is_no_half = fp::abs(fp::sub(scaled, even)) < T(0.5);
-  const bool is_within = fp::abs(diff) < s.bound;
-  return is_small & is_no_half & is_within;
-}
+  static constexpr T kShift = T(1.5) * Number<T>::kUnitShift;
+  /// What add() returns for bin 0: differences of bins are those of what it returns.
+  static constexpr Word kBias =
+      sizeof(T) == 4 ? static_cast<Word>(0x4B400000u) : static_cast<Word>(0x4338000000000000u);
+
+  /// The bin of x, plus kBias.
+  FZ_HD Word add(T x, const Step<T>& s) {
+    const T scaled = fp::mul(x, s.inv_step);
+    const T shifted = fp::add(scaled, kShift);
+    const T even = fp::sub(shifted, kShift);
+    const T diff = fp::sub(x, fp::mul(even, s.step));
+    // No half, so both round alike; below the bound after rounding, so below it before.
+    is_good_ = is_good_ & (fp::abs(fp::sub(scaled, even)) < T(0.5)) & (fp::abs(diff) < s.bound);
+    reach_ = fp::add(reach_, fp::abs(scaled));
+    return fp::bits(shifted);
+  }
+  template <int kDim>
+  FZ_HD bool all() const {
+    constexpr int kLimitBits = Number<T>::kExactBits - (kDim > 2 ? kDim : 2);
+    constexpr T kLimit = static_cast<T>((std::int64_t{1} << kLimitBits) - 1);
+    return is_good_ & (reach_ < kLimit);
+  }
+
+ private:
+  bool is_good_ = true;
+  T reach_ = 0;  ///< sum of the scaled magnitudes, so no smaller than any of them; or no number
+};
 
 /// True iff the delta has a code; otherwise it is a range outlier.
 template <class Int>

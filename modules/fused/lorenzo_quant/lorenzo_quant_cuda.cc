@@ -42,6 +42,27 @@ void clearPlan(const device::EncodeRun& run, cudaStream_t stream) {
   }
 }
 
+/// Why an encoder of a grid is quicker stage by stage; null where a group is. All are right in a
+/// group: what decides is measured (docs/performance.md).
+const char* whyStaged(std::size_t value_bytes, int ndim, std::size_t nx) {
+  if (ndim == 2 && (value_bytes == 4 || nx % 2 == 0)) {
+    return nullptr;
+  }
+  if (ndim == 2) {
+    return "reads the rows above again, which for doubles in rows of an odd length takes longer "
+           "than stage by stage";
+  }
+  if (value_bytes == 4) {
+    return nx % 8 == 0 ? nullptr
+                       : "reads the rows above and behind again, which takes longer than stage by "
+                         "stage where rows are no multiple of 8 values";
+  }
+  const bool has_short_rows = nx != 0 && nx % 128 == 0 && 2048 % nx == 0 && nx <= 1024;
+  return has_short_rows ? nullptr
+                        : "reads the rows above and behind again, which for doubles takes longer "
+                          "than stage by stage unless rows have 128, 256, 512 or 1024 values";
+}
+
 }  // namespace
 
 template <class TInput, class TCode>
@@ -108,6 +129,7 @@ auto LorenzoQuantStage<TInput, TCode>::cudaEncoding(const CudaRun& run) -> CudaE
        .record = run.record,
        .plan = plan.data(),
        .flags = flags.data(),
+       .n_clear = 0,
        .n_chunks = n_chunks,
        .counts = reinterpret_cast<std::uint32_t*>(plan.data() + plan_bytes),
        .firsts = reinterpret_cast<device::EntryPlace*>(plan.data() + plan_bytes + counts_bytes)},
@@ -194,13 +216,15 @@ void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun& run) {
 template <class TInput, class TCode>
 TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const {
   if (!isInverse()) {
-    if (ndim() > 1) {
-      return {.why = "reads the rows above again, which takes longer than stage by stage"};
+    const char* why = ndim() > 1 ? whyStaged(sizeof(TInput), ndim(), dims_.get()[0]) : nullptr;
+    if (why != nullptr) {
+      return {.why = why};
     }
-    return {.role = TileRole::kRows, .has_lines = true, .variant = 1};
+    return {
+        .role = TileRole::kRows, .has_lines = true, .variant = static_cast<std::uint64_t>(ndim())};
   }
   if (!config_.has_value() || config_->dim_y > 1 || config_->dim_z > 1) {
-    return {.why = "sums over the rows of a tile, which no chunk of codes holds"};
+    return {.why = "sums down the rows of a tile, which lie in chunks of codes far apart"};
   }
   if (sizeof(TCode) > 2) {
     return {.why = "a tile of 32-bit codes is more than a warp has at a time"};
@@ -213,13 +237,19 @@ TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const {
 
 template <class TInput, class TCode>
 std::string LorenzoQuantStage<TInput, TCode>::tileOpType() const {
-  return fmt::format("fz::lorenzo_quant::LorenzoQuantOp<{}, std::uint{}_t>",
-                     sizeof(TInput) == 4 ? "float" : "double", 8 * sizeof(TCode));
+  const char* input = sizeof(TInput) == 4 ? "float" : "double";
+  if (!isInverse() && ndim() > 1) {
+    return fmt::format("fz::lorenzo_quant::LorenzoQuantGridOp<{}, std::uint{}_t, {}>", input,
+                       8 * sizeof(TCode), ndim());
+  }
+  return fmt::format("fz::lorenzo_quant::LorenzoQuantOp<{}, std::uint{}_t>", input,
+                     8 * sizeof(TCode));
 }
 
 template <class TInput, class TCode>
 std::string LorenzoQuantStage<TInput, TCode>::tileOpHeader() const {
-  return "fused/lorenzo_quant/lorenzo_quant_op.cuh";
+  return !isInverse() && ndim() > 1 ? "fused/lorenzo_quant/lorenzo_quant_grid_op.cuh"
+                                    : "fused/lorenzo_quant/lorenzo_quant_op.cuh";
 }
 
 template <class TInput, class TCode>
@@ -237,10 +267,9 @@ void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun& run,
   } else {
     const CudaEncoding encoding = cudaEncoding(run);
     own.encode = encoding.run;
+    own.encode.n_clear = encoding.limit.n_segments;
     clearPlan<TInput>(own.encode, run.stream);
     device::launchEncodeSetup<TInput>(own.encode, sizeof(TCode), run.stream);
-    FZ_CUDA_CHECK(cudaMemsetAsync(own.encode.flags, 0,
-                                  encoding.limit.n_segments * sizeof(std::uint32_t), run.stream));
   }
   args.add(own);
 }

@@ -58,6 +58,21 @@ FZ_HD Layout makeLayout(const Grid& grid) {
   return layout;
 }
 
+/// Where a value stands in a grid, without a division per value.
+struct GridPlaces {
+  std::uint64_t inverse_nx;  ///< 2^64 / nx rounded up; 0 for nx = 1
+  std::uint64_t inverse_ny;
+  std::uint32_t nx, ny;
+
+  static FZ_HD std::uint64_t inverseOf(std::uint64_t n) {
+    return n <= 1 ? 0 : ~std::uint64_t{0} / n + 1;
+  }
+  static FZ_HD GridPlaces of(const Grid& grid) {
+    return {inverseOf(grid.nx), inverseOf(grid.ny), static_cast<std::uint32_t>(grid.nx),
+            static_cast<std::uint32_t>(grid.ny)};
+  }
+};
+
 /// Dims as configured, x of 0 still open.
 struct Dims {
   std::uint64_t x, y, z;
@@ -77,9 +92,10 @@ struct EncodePlan {
   std::uint64_t high_key;         ///< of the largest finite value; 0: there is none
   std::uint64_t low_key_flipped;  ///< all bits of the smallest one's key turned over
   Layout layout;                  ///< no stripes when there is nothing to do
+  GridPlaces places;              ///< of layout.grid
   Step<T> step;
+  // Where the chunks are placed by a scan.
   std::uint64_t n_range;
-  std::uint64_t n_exact;
   bool lists_fit;
 };
 
@@ -105,6 +121,7 @@ struct EncodeRun {
   // Scratch
   void* plan;              ///< an EncodePlan
   std::uint32_t* flags;    ///< per segment: lanes that have list entries
+  std::uint64_t n_clear;   ///< flags that must be 0 before the pass over the field
   std::uint64_t n_chunks;  ///< at most
   /// Per chunk: entries, range ones in the low 16 bits, exact ones in the high.
   std::uint32_t* counts;

@@ -126,12 +126,12 @@ __device__ __forceinline__ void findBins(const cuda::Vec16<T>& values,
                                          const Step<T>& step,
                                          IntOf<T> (&bins)[kLaneValues<T>],
                                          unsigned& exact_bits) {
-  bool all_quick = true;
+  QuickBins<T> quick;
 #pragma unroll
   for (unsigned j = 0; j < kLaneValues<T>; ++j) {
-    all_quick = all_quick & quickBin<kDim>(values.v[j], step, bins[j]);
+    bins[j] = static_cast<IntOf<T>>(quick.add(values.v[j], step) - quick.kBias);
   }
-  if (!all_quick) {
+  if (!quick.template all<kDim>()) {
 #pragma unroll
     for (unsigned j = 0; j < kLaneValues<T>; ++j) {
       const Bin<T> bin = quantize(values.v[j], step);

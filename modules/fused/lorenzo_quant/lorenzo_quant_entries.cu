@@ -1,5 +1,6 @@
 // The two lists of an encode, in index order: places of the chunks by a scan over their counts,
-// then the entries of each chunk that has any, found again from the values.
+// then the entries of each chunk that has any, found again from the values. Where there are few
+// chunks, those that have entries add up the counts before them instead: a launch less.
 
 #include <cstdint>
 
@@ -15,10 +16,27 @@ constexpr unsigned kScanThreads = 1024;
 constexpr unsigned kScanItems = 4;                  // chunks per thread and round
 constexpr unsigned kWriteThreads = kChunkSegments;  // a flag word each
 constexpr unsigned kLanes = 32;                     // flags of a word
+constexpr std::uint64_t kFewChunks = 4096;
 
 /// Both counts of a chunk in one number that a whole field cannot overflow.
 __device__ __forceinline__ std::uint64_t widened(std::uint32_t counts) {
   return (counts & 0xffffu) | std::uint64_t{counts >> 16} << 32;
+}
+
+/// `counts` of the whole field, range entries in the low half.
+template <class T>
+__device__ __forceinline__ bool listsFit(const EncodeRun& run, std::uint64_t counts) {
+  const std::uint64_t n_entries = (counts & 0xffffffffu) + (counts >> 32);
+  return n_entries * sizeof(T) <= run.values_capacity &&
+         n_entries * sizeof(std::uint32_t) <= run.indices_capacity;
+}
+template <class T>
+__device__ __forceinline__ void publishLists(const EncodeRun& run, std::uint64_t counts) {
+  const std::uint64_t n_entries = (counts & 0xffffffffu) + (counts >> 32);
+  cuda::publishSize(run.record, 1, n_entries * sizeof(T), run.values_capacity);
+  cuda::publishSize(run.record, 2, n_entries * sizeof(std::uint32_t), run.indices_capacity);
+  run.record->value[kRangeSlot] = counts & 0xffffffffu;
+  run.record->value[kVersionSlot] = versionFor(counts >> 32);
 }
 
 /// One block: chunks before each chunk, totals, sizes of the lists.
@@ -53,17 +71,9 @@ __global__ void __launch_bounds__(kScanThreads) placeChunks(const EncodeRun run)
     __syncthreads();
   }
   if (threadIdx.x == 0) {
-    const std::uint64_t n_range = before & 0xffffffffu;
-    const std::uint64_t n_exact = before >> 32;
-    const std::uint64_t n_entries = n_range + n_exact;
-    cuda::publishSize(run.record, 1, n_entries * sizeof(T), run.values_capacity);
-    cuda::publishSize(run.record, 2, n_entries * sizeof(std::uint32_t), run.indices_capacity);
-    run.record->value[kRangeSlot] = n_range;
-    run.record->value[kVersionSlot] = versionFor(n_exact);
-    plan.n_range = n_range;
-    plan.n_exact = n_exact;
-    plan.lists_fit = n_entries * sizeof(T) <= run.values_capacity &&
-                     n_entries * sizeof(std::uint32_t) <= run.indices_capacity;
+    publishLists<T>(run, before);
+    plan.n_range = before & 0xffffffffu;
+    plan.lists_fit = listsFit<T>(run, before);
   }
 }
 
@@ -146,13 +156,59 @@ struct Share {
   }
 };
 
+/// Where a chunk's entries go; false when it has none, or when the lists are too small.
+struct ChunkPlace {
+  std::uint64_t range;
+  std::uint64_t exact;
+};
+template <class T>
+__device__ __forceinline__ bool knownPlace(const EncodeRun& run, ChunkPlace& place) {
+  const auto& plan = *static_cast<const EncodePlan<T>*>(run.plan);
+  const std::uint64_t first_segment = std::uint64_t{blockIdx.x} * kChunkSegments;
+  if (first_segment >= plan.layout.n_segments || !plan.lists_fit || run.counts[blockIdx.x] == 0) {
+    return false;
+  }
+  place = {run.firsts[blockIdx.x].range, plan.n_range + run.firsts[blockIdx.x].exact};
+  return true;
+}
+/// The same by adding up; the first block also publishes the sizes.
+template <class T>
+__device__ __forceinline__ bool addedPlace(const EncodeRun& run, ChunkPlace& place) {
+  __shared__ std::uint64_t before_sums[kWriteThreads / cuda::kWarp];
+  __shared__ std::uint64_t all_sums[kWriteThreads / cuda::kWarp];
+  const auto& plan = *static_cast<const EncodePlan<T>*>(run.plan);
+  const std::uint64_t n_chunks =
+      bits::ceilDiv<std::uint64_t>(plan.layout.n_segments, kChunkSegments);
+  const bool has_entries = blockIdx.x < n_chunks && run.counts[blockIdx.x] != 0;
+  if (!has_entries && blockIdx.x != 0) {
+    return false;
+  }
+  std::uint64_t own_before = 0;
+  std::uint64_t own_all = 0;
+  for (std::uint64_t i = threadIdx.x; i < n_chunks; i += kWriteThreads) {
+    const std::uint64_t count = widened(run.counts[i]);
+    own_all += count;
+    own_before += i < blockIdx.x ? count : 0;
+  }
+  std::uint64_t before = 0;
+  std::uint64_t all = 0;
+  cuda::blockExclusiveSum<kWriteThreads>(own_before, before_sums, &before);
+  cuda::blockExclusiveSum<kWriteThreads>(own_all, all_sums, &all);
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    publishLists<T>(run, all);
+  }
+  place = {before & 0xffffffffu, (all & 0xffffffffu) + (before >> 32)};
+  return has_entries && listsFit<T>(run, all);
+}
+
 /// A block for each chunk. Flagged lanes are listed first, so that the threads share them evenly.
 template <class T, int kDim>
-__global__ void __launch_bounds__(kWriteThreads) writeEntries(const EncodeRun run) {
+__global__ void __launch_bounds__(kWriteThreads) writeEntries(const EncodeRun run, bool adds_up) {
   const auto& plan = *static_cast<const EncodePlan<T>*>(run.plan);
   const std::uint64_t n_segments = plan.layout.n_segments;
   const std::uint64_t first_segment = std::uint64_t{blockIdx.x} * kChunkSegments;
-  if (first_segment >= n_segments || !plan.lists_fit || run.counts[blockIdx.x] == 0) {
+  ChunkPlace base{};
+  if (adds_up ? !addedPlace<T>(run, base) : !knownPlace<T>(run, base)) {
     return;
   }
   __shared__ std::uint16_t flagged[kChunkSegments * kLanes];
@@ -168,8 +224,6 @@ __global__ void __launch_bounds__(kWriteThreads) writeEntries(const EncodeRun ru
     flags &= flags - 1;
   }
   __syncthreads();
-  std::uint64_t range_base = run.firsts[blockIdx.x].range;
-  std::uint64_t exact_base = plan.n_range + run.firsts[blockIdx.x].exact;
   for (std::uint32_t begin = 0; begin < n_flagged; begin += kWriteThreads) {
     Share<T, kDim> share;
     if (begin + threadIdx.x < n_flagged) {
@@ -179,9 +233,9 @@ __global__ void __launch_bounds__(kWriteThreads) writeEntries(const EncodeRun ru
     std::uint32_t totals = 0;
     const std::uint32_t before =
         cuda::blockExclusiveSum<kWriteThreads>(share.counts(), warp_sums, &totals);
-    share.write(run, range_base + (before & 0xffffu), exact_base + (before >> 16));
-    range_base += totals & 0xffffu;
-    exact_base += totals >> 16;
+    share.write(run, base.range + (before & 0xffffu), base.exact + (before >> 16));
+    base.range += totals & 0xffffu;
+    base.exact += totals >> 16;
     __syncthreads();
   }
 }
@@ -190,18 +244,21 @@ __global__ void __launch_bounds__(kWriteThreads) writeEntries(const EncodeRun ru
 
 template <class T>
 void launchEntries(const EncodeRun& run, const Layout& limit, cudaStream_t stream) {
-  placeChunks<T><<<1, kScanThreads, 0, stream>>>(run);
-  cuda::checkLaunch("lorenzo_quant chunks");
   const unsigned grid = cuda::gridFor(limit.n_segments, kChunkSegments);
+  const bool adds_up = grid <= kFewChunks;
+  if (!adds_up) {
+    placeChunks<T><<<1, kScanThreads, 0, stream>>>(run);
+    cuda::checkLaunch("lorenzo_quant chunks");
+  }
   switch (limit.grid.ndim) {
     case 1:
-      writeEntries<T, 1><<<grid, kWriteThreads, 0, stream>>>(run);
+      writeEntries<T, 1><<<grid, kWriteThreads, 0, stream>>>(run, adds_up);
       break;
     case 2:
-      writeEntries<T, 2><<<grid, kWriteThreads, 0, stream>>>(run);
+      writeEntries<T, 2><<<grid, kWriteThreads, 0, stream>>>(run, adds_up);
       break;
     default:
-      writeEntries<T, 3><<<grid, kWriteThreads, 0, stream>>>(run);
+      writeEntries<T, 3><<<grid, kWriteThreads, 0, stream>>>(run, adds_up);
   }
   cuda::checkLaunch("lorenzo_quant entries");
 }

@@ -1,11 +1,11 @@
 #pragma once
 
 // LorenzoQuant in one dimension as part of a fused group. Encoding walks along the values; list
-// entries leave a flag and a count, as in the stage alone. Decoding sums along the line. More
-// dimensions would need the rows before, which no chunk holds. Device code only.
+// entries leave a flag and a count, as in the stage alone. Decoding sums along the line. Encoders
+// of more dimensions are in lorenzo_quant_grid_op.cuh. Device code only.
 
 #include "backends/cuda/group/lines.cuh"
-#include "fused/lorenzo_quant/lorenzo_quant_op.h"
+#include "fused/lorenzo_quant/lorenzo_quant_line.cuh"
 
 namespace fz::lorenzo_quant {
 
@@ -21,6 +21,8 @@ struct LorenzoQuantOp {
     static constexpr bool kHasRows = true;
     static constexpr bool kBlockWide = false;
     static constexpr bool kCanFetch = false;
+    static constexpr bool kRollsLines = true;
+    static constexpr unsigned kLineValues = sizeof(T) == 4 ? 8 : 4;
     static constexpr std::uint32_t kEdge = 1024;
 
     const LorenzoQuantArgs& args;
@@ -48,13 +50,13 @@ struct LorenzoQuantOp {
     // Encoding.
 
     struct Line {
-      Int left;  ///< bin of the last value of the step before
+      Word left;  ///< bin of the last value of the step before, plus kBias
     };
 
     __device__ __forceinline__ Line startLine(std::uint64_t first) const {
-      Int left = 0;
-      if (cuda::laneId() == 0 && first != 0 && first < count()) {
-        left = quantize(group::oneOf(inner, first - 1), step).value;
+      Word left = QuickBins<T>::kBias;
+      if (cuda::laneId() == 0 && first % kEdge != 0 && first < count()) {
+        left += static_cast<Word>(quantize(group::oneOf(inner, first - 1), step).value);
       }
       return {left};
     }
@@ -87,47 +89,36 @@ struct LorenzoQuantOp {
     template <unsigned P>
     __device__ __forceinline__ void lineOf(
         Line& state, std::uint64_t at, unsigned n, const T (&values)[P], TCode (&x)[P]) const {
-      Int bins[P];
-      unsigned exact = findBins(values, bins);  // a bit per value that no bin reproduces
-      Int left = __shfl_up_sync(cuda::kAllLanes, bins[P - 1], 1);
+      Word bins[P];  // plus kBias
+      const unsigned exact = device::biasedBins<1>(values, step, bins);
+      Word left = __shfl_up_sync(cuda::kAllLanes, bins[P - 1], 1);
       left = cuda::laneId() == 0 ? state.left : left;
       static_assert(kEdge % P == 0);
       if (static_cast<std::uint32_t>(at) % kEdge == 0) {
-        left = 0;  // the left end of a tile
+        left = QuickBins<T>::kBias;  // the left end of a tile
       }
       state.left = __shfl_sync(cuda::kAllLanes, bins[P - 1], cuda::kWarp - 1);
-      const Int radius = static_cast<Int>(args.encode.radius);
-      bool all_coded = true;
       Int deltas[P];
 #pragma unroll
       for (unsigned k = 0; k < P; ++k) {
-        deltas[k] = bins[k] - left;
+        deltas[k] = static_cast<Int>(bins[k] - left);
         left = bins[k];
-        all_coded = all_coded & hasCode(deltas[k], radius);
       }
-      if (n < P) {
-#pragma unroll
-        for (unsigned k = 0; k < P; ++k) {
-          deltas[k] = k < n ? deltas[k] : Int{0};
-        }
-        exact &= (1u << n) - 1u;
-      }
-      if (!all_coded || exact != 0) {
-        unsigned range = 0;
-#pragma unroll
-        for (unsigned k = 0; k < P; ++k) {
-          const bool coded = hasCode(deltas[k], radius);
-          range |= coded ? 0u : 1u << k;
-          deltas[k] = coded ? deltas[k] : Int{0};
-        }
-        if ((range | exact) != 0) {
-          noteEntries<P>(at, range, exact);
-        }
-      }
-#pragma unroll
-      for (unsigned k = 0; k < P; ++k) {
-        x[k] = toCode<TCode>(deltas[k], args.encode.zigzag);
-      }
+      device::codeDeltas(args.encode, deltas, n, exact, x, [&](unsigned range, unsigned entries) {
+        device::noteEntries<T>(args.encode, range, entries, [&](unsigned k) {
+          const auto index = static_cast<std::uint32_t>(at + k);  // fewer than 2^32 values
+          return device::EntryAt{index / device::kSegment<T>, index};
+        });
+      });
+    }
+
+    /// The code of one value, without a note of list entries.
+    __device__ __forceinline__ TCode one(std::uint64_t at) const {
+      const auto bin = [&](std::uint64_t i) {
+        return quantize(group::oneOf(inner, i), step).value;
+      };
+      const Int left = at % kEdge == 0 ? Int{0} : bin(at - 1);
+      return device::codeOf<TCode>(args.encode, bits::wrapSub(bin(at), left));
     }
 
     template <unsigned N>
@@ -143,31 +134,35 @@ struct LorenzoQuantOp {
                                           uint4* staging,
                                           TCode (&v)[N]) const {
       static_assert(cuda::kWarp * N % kEdge == 0, "a warp has whole tiles");
-      constexpr unsigned kCount = cuda::Vec16<TCode>::kCount;
-      constexpr unsigned kPieces = N / kCount;
+      constexpr unsigned kPieces = N / cuda::Vec16<TCode>::kCount;
+      // Doubles side by side, as memory wants them; of floats more at a time, which takes less
+      // sums.
+      constexpr unsigned kPart = sizeof(T) == 4 ? cuda::Vec16<TCode>::kCount : 2;
       group::stageRows(staging, v);
       const bool is_wide = decodePlan().is_wide != 0;
       const T size = decodePlan().step;
       Word left = 0;
       double wide_left = 0.0;
 #pragma unroll
-      for (unsigned j = 0; j < kPieces; ++j) {
-        const unsigned i = j * cuda::kWarp + cuda::laneId();
-        const std::uint64_t at = first + i * kCount;
+      for (unsigned j = 0; j < N / kPart; ++j) {
+        const std::uint64_t at = first + (j * cuda::kWarp + cuda::laneId()) * kPart;
         const unsigned n_here = group::valuesFrom(at, n);
-        cuda::Vec16<TCode> piece;
-        piece.raw = staging[group::lineAt<kPieces>(j)];
-        T entries[kCount];
+        const auto part = *group::linePart<kPart, kPieces, TCode>(staging, j);
+        T entries[kPart];
         const unsigned marks = fetchEntries(at, n_here, entries);
-        if (j * cuda::kWarp * kCount % kEdge == 0) {
+        if (j * cuda::kWarp * kPart % kEdge == 0) {
           left = 0;
           wide_left = 0.0;
         }
-        T values[kCount];
+        T values[kPart];
         if (is_wide) {
-          sumWide(piece.v, marks, entries, size, wide_left, values);
+          sumWide(part.v, marks, entries, size, wide_left, values);
+        } else if (sizeof(T) == 8 && sizeof(TCode) == 2 &&
+                   __all_sync(cuda::kAllLanes, marks == 0)) {
+          // 1024 codes of 16 bits: their sum needs no more than 32 bits.
+          sum<std::uint32_t>(part.v, 0, entries, size, left, values);
         } else {
-          sum(piece.v, marks, entries, size, left, values);
+          sum<Word>(part.v, marks, entries, size, left, values);
         }
         inner.putPiece(at, n_here, values);
       }
@@ -180,43 +175,6 @@ struct LorenzoQuantOp {
     }
     __device__ __forceinline__ const device::DecodePlan<T>& decodePlan() const {
       return *static_cast<const device::DecodePlan<T>*>(args.decode.plan);
-    }
-
-    /// Bins; the bits of those values that are not usable.
-    template <unsigned P>
-    __device__ __forceinline__ unsigned findBins(const T (&values)[P], Int (&bins)[P]) const {
-      bool all_quick = true;
-#pragma unroll
-      for (unsigned k = 0; k < P; ++k) {
-        all_quick = all_quick & quickBin<1>(values[k], step, bins[k]);
-      }
-      unsigned exact = 0;
-      if (!all_quick) {
-#pragma unroll
-        for (unsigned k = 0; k < P; ++k) {
-          const Bin<T> bin = quantize(values[k], step);
-          bins[k] = bin.value;
-          exact |= bin.usable != 0 ? 0u : 1u << k;
-        }
-      }
-      return exact;
-    }
-
-    /// Flags and counts of the entries among P values, of which each comes once.
-    template <unsigned P>
-    __device__ __forceinline__ void noteEntries(std::uint64_t at,
-                                                unsigned range,
-                                                unsigned exact) const {
-      for (unsigned all = range | exact; all != 0; all &= all - 1) {
-        const unsigned k = static_cast<unsigned>(__ffs(static_cast<int>(all))) - 1;
-        const auto x = static_cast<std::uint32_t>(at + k);  // fewer than 2^32 values
-        const std::uint32_t segment = x / device::kSegment<T>;
-        atomicOr(args.encode.flags + segment,
-                 1u << (x % device::kSegment<T> / device::kLaneValues<T>));
-        const std::uint32_t one_each = (range >> k & 1u) | (exact >> k & 1u) << 16;
-        std::uint32_t* count = args.encode.counts + segment / device::kChunkSegments;
-        atomicAdd(count, one_each);  // order-free: a sum of integers
-      }
     }
 
     /// The range entries of neighbouring values wait where the values will be.
@@ -236,30 +194,33 @@ struct LorenzoQuantOp {
       return marks;
     }
 
-    template <unsigned P>
+    /// Own: what the sum of the codes of a tile fits, and their entries if there are any.
+    template <class Own, unsigned P>
     __device__ __forceinline__ void sum(const TCode (&codes)[P],
                                         unsigned marks,
                                         const T (&entries)[P],
                                         T size,
                                         Word& left,
                                         T (&values)[P]) const {
-      Word sums[P];
-      Word own = 0;
+      Own sums[P];
+      Own own = 0;
 #pragma unroll
       for (unsigned k = 0; k < P; ++k) {
-        own += static_cast<Word>(fromCode<Int>(codes[k], args.decode.zigzag));
+        own += static_cast<Own>(fromCode<Int>(codes[k], args.decode.zigzag));
         if (marks != 0 && (marks >> k & 1u) != 0) {
-          own += static_cast<Word>(static_cast<Int>(entries[k]));
+          own += static_cast<Own>(static_cast<Int>(entries[k]));
         }
         sums[k] = own;
       }
-      const Word through = cuda::warpInclusiveSum(own);
-      const Word before = left + through - own;
-      left += __shfl_sync(cuda::kAllLanes, through, cuda::kWarp - 1);
+      using Signed = std::make_signed_t<Own>;
+      const Own through = cuda::warpInclusiveSum(own);
+      const Own before = through - own;
+      const auto widened = [](Own n) { return static_cast<Word>(Int{static_cast<Signed>(n)}); };
 #pragma unroll
       for (unsigned k = 0; k < P; ++k) {
-        values[k] = reconstruct(static_cast<Int>(sums[k] + before), size);
+        values[k] = reconstruct(static_cast<Int>(left + widened(sums[k] + before)), size);
       }
+      left += widened(__shfl_sync(cuda::kAllLanes, through, cuda::kWarp - 1));
     }
 
     /// Deltas that no integer holds: from left to right, as the CPU adds.

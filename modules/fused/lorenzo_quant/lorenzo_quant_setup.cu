@@ -159,6 +159,7 @@ __device__ void planEncode(const EncodeRun& run, unsigned code_bytes) {
   plan.step = makeStep<T>(resolved.bound, run.dims.ndim);
   if (n * code_bytes <= run.codes_capacity) {
     plan.layout = makeLayout<T>(grid);
+    plan.places = GridPlaces::of(grid);
   }
 }
 
@@ -168,6 +169,9 @@ __global__ void __launch_bounds__(kSetupThreads)
   const std::uint64_t thread = std::uint64_t{blockIdx.x} * kSetupThreads + threadIdx.x;
   for (std::uint64_t i = thread; i < run.n_chunks; i += std::uint64_t{gridDim.x} * kSetupThreads) {
     run.counts[i] = 0;
+  }
+  for (std::uint64_t i = thread; i < run.n_clear; i += std::uint64_t{gridDim.x} * kSetupThreads) {
+    run.flags[i] = 0;
   }
   if (thread == 0) {
     planEncode<T>(run, code_bytes);
@@ -254,7 +258,7 @@ void launchEncodeSetup(const EncodeRun& run, std::size_t code_bytes, cudaStream_
     scanRange<T><<<grid, kRangeThreads, 0, stream>>>(run);
     cuda::checkLaunch("lorenzo_quant range");
   }
-  setUpEncode<T><<<setupGrid(run.n_chunks), kSetupThreads, 0, stream>>>(
+  setUpEncode<T><<<setupGrid(std::max(run.n_chunks, run.n_clear)), kSetupThreads, 0, stream>>>(
       run, static_cast<unsigned>(code_bytes));
   cuda::checkLaunch("lorenzo_quant encode setup");
 }

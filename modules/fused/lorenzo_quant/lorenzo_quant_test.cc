@@ -325,12 +325,23 @@ void expectQuickBinsAreRight(float bound) {
     T x = i % 2 == 0 ? fp::bitCast<T>(bits) : half_cells * step.bound;
     x = i % 3 == 0 ? std::nextafter(x, T{0}) : x;
     x = i % 5 == 0 ? -x : x;
-    lorenzo_quant::IntOf<T> quick{};
-    if (lorenzo_quant::quickBin<2>(x, step, quick)) {
+    lorenzo_quant::QuickBins<T> quick;
+    const auto biased = quick.add(x, step);
+    if (quick.template all<2>()) {
       const lorenzo_quant::Bin<T> bin = lorenzo_quant::quantize(x, step);
       ASSERT_EQ(bin.usable, 1u) << x;
-      ASSERT_EQ(bin.value, quick) << x;
+      ASSERT_EQ(bin.value,
+                static_cast<lorenzo_quant::IntOf<T>>(biased - lorenzo_quant::QuickBins<T>::kBias))
+          << x;
       ++n_quick;
+    }
+    // One value that is not usable is enough, whatever stands beside it.
+    lorenzo_quant::QuickBins<T> together;
+    together.add(i % 7 == 0 ? x : T{0}, step);
+    together.add(x, step);
+    together.add(step.bound / 4, step);
+    if (together.template all<2>()) {
+      ASSERT_EQ(lorenzo_quant::quantize(x, step).usable, 1u) << x;
     }
   }
   EXPECT_GT(n_quick, 10'000);

@@ -42,9 +42,6 @@ TileOp BitshuffleStage::cudaTileOp() const {
   if (!hasWholeUnits()) {
     return {.why = "its settings exclude each other"};
   }
-  if (element_bytes_ != 2 && element_bytes_ != 4) {
-    return {.why = "only elements of 2 or 4 bytes are shuffled in a group"};
-  }
   return {.role = TileRole::kPlanes,
           .tile_bytes = static_cast<std::uint32_t>(block_bytes_),
           .value_bytes = static_cast<std::uint32_t>(element_bytes_),

@@ -12,142 +12,9 @@
 
 #include "backends/cuda/group/lines.cuh"
 #include "shufflers/bitshuffle/bitshuffle_op.h"
-#include "shufflers/bitshuffle/bitshuffle_transpose.cuh"
+#include "shufflers/bitshuffle/bitshuffle_planes.cuh"
 
 namespace fz::bitshuffle {
-
-/// The 64 bytes of a thread as parts of planes, the highest bit first.
-template <unsigned kBytes>
-struct ThreadPlanes;
-
-/// 16 elements of 32 bits: half a word of each plane. Element 0 has the highest bit.
-template <>
-struct ThreadPlanes<4> {
-  using Part = std::uint16_t;
-  using Element = std::uint32_t;
-  static constexpr unsigned kElements = 16;
-  static constexpr unsigned kPlanes = 32;
-  /// Place of the part among those of its plane.
-  static __device__ __forceinline__ unsigned place(unsigned index) { return index ^ 1u; }
-
-  /// Planes k and 16 + k, counted from bit 0, in the halves of a[k].
-  static __device__ __forceinline__ void encode(const Element (&v)[16], std::uint32_t (&a)[16]) {
-#pragma unroll
-    for (unsigned k = 0; k < 16; ++k) {
-      a[k] = v[15 - k];
-    }
-    swapBytes(a);
-    transposeBytes(a);
-  }
-  template <class Store>
-  static __device__ __forceinline__ void each(const std::uint32_t (&a)[16], Store store) {
-#pragma unroll
-    for (unsigned k = 0; k < 16; ++k) {
-      store(31 - k, static_cast<Part>(a[k]));
-      store(15 - k, static_cast<Part>(a[k] >> 16));
-    }
-  }
-  template <class Load>
-  static __device__ __forceinline__ void gather(Load load, std::uint32_t (&a)[16]) {
-#pragma unroll
-    for (unsigned k = 0; k < 16; ++k) {
-      a[k] = std::uint32_t{load(31 - k)} | std::uint32_t{load(15 - k)} << 16;
-    }
-  }
-  static __device__ __forceinline__ void decode(std::uint32_t (&a)[16], Element (&v)[16]) {
-    transposeBytes(a);
-    swapBytes(a);
-#pragma unroll
-    for (unsigned k = 0; k < 16; ++k) {
-      v[15 - k] = a[k];
-    }
-  }
-
-  // Elements below 2^16, half the work: the first 16 planes are zero.
-
-  static constexpr bool kHasNarrow = true;
-  static constexpr unsigned kZeroPlanes = 16;
-  static __device__ __forceinline__ bool isNarrow(const Element (&v)[16]) {
-    std::uint32_t all = 0;
-#pragma unroll
-    for (unsigned k = 0; k < 16; ++k) {
-      all |= v[k];
-    }
-    return all < 0x10000u;
-  }
-  template <class Store>
-  static __device__ __forceinline__ void encodeNarrow(const Element (&v)[16], Store store) {
-    std::uint32_t rows[16];
-#pragma unroll
-    for (unsigned k = 0; k < 16; ++k) {
-      rows[k] = v[15 - k];
-    }
-    std::uint32_t a[8];
-    halfPlanesOf16(rows, a);
-#pragma unroll
-    for (unsigned k = 0; k < 8; ++k) {
-      store(31 - k, static_cast<Part>(a[k]));
-      store(23 - k, static_cast<Part>(a[k] >> 16));
-    }
-  }
-  template <class Load>
-  static __device__ __forceinline__ void decodeNarrow(Load load, Element (&v)[16]) {
-    std::uint32_t a[8];
-#pragma unroll
-    for (unsigned k = 0; k < 8; ++k) {
-      a[k] = std::uint32_t{load(31 - k)} | std::uint32_t{load(23 - k)} << 16;
-    }
-    std::uint32_t rows[16];
-    elementsOfHalfPlanes(a, rows);
-#pragma unroll
-    for (unsigned k = 0; k < 16; ++k) {
-      v[15 - k] = rows[k];
-    }
-  }
-};
-
-/// 32 elements of 16 bits: a word of each plane. Element 0 has the lowest bit.
-template <>
-struct ThreadPlanes<2> {
-  using Part = std::uint32_t;
-  using Element = std::uint16_t;
-  static constexpr unsigned kElements = 32;
-  static constexpr unsigned kPlanes = 16;
-  static constexpr bool kHasNarrow = false;
-  static __device__ __forceinline__ unsigned place(unsigned index) { return index; }
-
-  static __device__ __forceinline__ void encode(const Element (&v)[32], std::uint32_t (&a)[16]) {
-    std::uint32_t words[16];
-#pragma unroll
-    for (unsigned k = 0; k < 16; ++k) {
-      words[k] = std::uint32_t{v[2 * k]} | std::uint32_t{v[2 * k + 1]} << 16;
-    }
-    planesOf16(words, a);
-  }
-  template <class Store>
-  static __device__ __forceinline__ void each(const std::uint32_t (&a)[16], Store store) {
-#pragma unroll
-    for (unsigned k = 0; k < 16; ++k) {
-      store(15 - k, a[k]);
-    }
-  }
-  template <class Load>
-  static __device__ __forceinline__ void gather(Load load, std::uint32_t (&a)[16]) {
-#pragma unroll
-    for (unsigned k = 0; k < 16; ++k) {
-      a[k] = load(15 - k);
-    }
-  }
-  static __device__ __forceinline__ void decode(std::uint32_t (&a)[16], Element (&v)[32]) {
-    std::uint32_t words[16];
-    elementsOf16(a, words);
-#pragma unroll
-    for (unsigned k = 0; k < 16; ++k) {
-      v[2 * k] = static_cast<Element>(words[k]);
-      v[2 * k + 1] = static_cast<Element>(words[k] >> 16);
-    }
-  }
-};
 
 template <unsigned kBytes>
 struct BitshuffleOp {
@@ -163,6 +30,7 @@ struct BitshuffleOp {
     static constexpr bool kHasRows = false;
     static constexpr bool kBlockWide = true;
     static constexpr bool kCanFetch = false;
+    static constexpr bool kManyRegisters = group::kNeedsRegisters<Inner>;
     static constexpr unsigned kElements = Planes::kElements;
     static constexpr unsigned kThreadBytes = kElements * kBytes;
     static_assert(cuda::kWarp * kThreadBytes == kWarpBytes);

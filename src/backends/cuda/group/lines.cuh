@@ -1,132 +1,11 @@
 #pragma once
 
-// Lines: how a warp walks over the values of a front, P neighbouring values per lane at a time, in
-// rising order and without gaps. A front that looks at the value on the left has a type Line, what
-// the warp carries from one step to the next:
-//
-//   startLine(first) makes it; `first` is the index of the walk's first value, one for the warp.
-//   line(state, at, n, x): the P values from index `at` on, of which n exist, for this lane; lane l
-//     is at P * l behind lane 0. All lanes call it together.
-//   one(at): a single value once more, by any thread.
-//
-// Fronts of pieces need no state. Device code only; must compile with NVRTC.
+// Rows (see front.cuh) from lines (see line_walk.cuh) and back, through shared memory. Device code
+// only; must compile with NVRTC.
 
-#include "backends/cuda/group/front.cuh"
+#include "backends/cuda/group/line_walk.cuh"
 
 namespace fz::group {
-
-template <class Front>
-inline constexpr bool kHasLines = requires {
-  typename Front::Line;
-};
-
-/// Whether the pass that runs is wanted (see GroupRun::pass).
-template <class Front>
-__device__ __forceinline__ bool isNeeded(const Front& front) {
-  if constexpr (requires { front.isNeeded(); }) {
-    return front.isNeeded();
-  } else {
-    return true;
-  }
-}
-
-/// A warp: n values from `at` on, which all exist, will be read soon and are brought nearer. Fronts
-/// that cannot hand it on do without.
-template <class T>
-__device__ __forceinline__ void prefetch(const Field<T>& field, std::uint64_t at, unsigned n) {
-  constexpr unsigned kStep = 64 / sizeof(T);  // what memory hands out at a time
-  const T* in = reinterpret_cast<const T*>(field.args.in) + at;
-  for (unsigned i = kStep * cuda::laneId(); i < n; i += kStep * cuda::kWarp) {
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(in + i)));
-  }
-}
-template <class Front>
-__device__ __forceinline__ void prefetch(const Front& front, std::uint64_t at, unsigned n) {
-  if constexpr (requires { front.prefetch(at, n); }) {
-    front.prefetch(at, n);
-  }
-}
-
-/// A single value of any front, without what its ops would note about it.
-template <class Front>
-__device__ __forceinline__ typename Front::Value oneOf(const Front& front, std::uint64_t at) {
-  if constexpr (requires { front.one(at); }) {
-    return front.one(at);
-  } else {
-    typename Front::Value x[1];
-    front.piece(at, 1, x);
-    return x[0];
-  }
-}
-
-/// Pieces that exist as a whole and begin at a multiple of P values.
-template <unsigned P, class Front>
-__device__ __forceinline__ void wholePiece(const Front& front,
-                                           std::uint64_t at,
-                                           typename Front::Value (&x)[P]) {
-  if constexpr (requires { front.wholePiece(at, x); }) {
-    front.wholePiece(at, x);
-  } else {
-    front.piece(at, P, x);
-  }
-}
-template <unsigned P, class Front>
-__device__ __forceinline__ void putWhole(const Front& front,
-                                         std::uint64_t at,
-                                         const typename Front::Value (&x)[P]) {
-  if constexpr (requires { front.putWhole(at, x); }) {
-    front.putWhole(at, x);
-  } else {
-    front.putPiece(at, P, x);
-  }
-}
-
-/// Whether a front's values can be on their way (fetchWhole) before any is made (makeWhole, or
-/// lineWhole with the state of a line).
-template <class Front, unsigned P>
-inline constexpr bool kCanSplit = requires {
-  typename Front::template Raw<P>;
-};
-
-/// A walk over any front that has pieces or lines.
-template <class Front, bool kState = kHasLines<Front>>
-struct LineWalk {
-  const Front& front;
-
-  __device__ __forceinline__ LineWalk(const Front& f, std::uint64_t /*first*/) : front(f) {}
-  template <unsigned P>
-  __device__ __forceinline__ void next(std::uint64_t at,
-                                       unsigned n,
-                                       typename Front::Value (&x)[P]) {
-    front.piece(at, n, x);
-  }
-  template <unsigned P, class Raw>
-  __device__ __forceinline__ void make(std::uint64_t at,
-                                       const Raw& raw,
-                                       typename Front::Value (&x)[P]) {
-    front.makeWhole(at, raw, x);
-  }
-};
-template <class Front>
-struct LineWalk<Front, true> {
-  const Front& front;
-  typename Front::Line state;
-
-  __device__ __forceinline__ LineWalk(const Front& f, std::uint64_t first)
-      : front(f), state(f.startLine(first)) {}
-  template <unsigned P>
-  __device__ __forceinline__ void next(std::uint64_t at,
-                                       unsigned n,
-                                       typename Front::Value (&x)[P]) {
-    front.line(state, at, n, x);
-  }
-  template <unsigned P, class Raw>
-  __device__ __forceinline__ void make(std::uint64_t at,
-                                       const Raw& raw,
-                                       typename Front::Value (&x)[P]) {
-    front.lineWhole(state, at, raw, x);
-  }
-};
 
 /// Where this lane's piece of line j of staged rows stands: stagedAt<kPieces>(i / kPieces,
 /// i % kPieces) with i = 32 j + lane, where kParts lanes share a piece and a line has fewer of
@@ -155,10 +34,14 @@ struct FieldValueOf<Front> {
 };
 
 /// Values of a front that a lane takes per line: 16 bytes of them or, where those of the field are
-/// wider, of the field's, so that neighbouring lanes read and write side by side.
+/// wider, of the field's, so that neighbouring lanes read and write side by side. A front can ask
+/// for fewer.
 template <class Front>
 FZ_HD constexpr unsigned lineValues() {
   constexpr unsigned kOwn = Vec16<typename Front::Value>::kCount;
+  if constexpr (requires { Front::kLineValues; }) {
+    return Front::kLineValues < kOwn ? Front::kLineValues : kOwn;
+  }
   constexpr unsigned kOfField = Vec16<typename FieldValueOf<Front>::Type>::kCount;
   return kOfField < kOwn ? kOfField : kOwn;
 }
@@ -185,30 +68,45 @@ FZ_HD constexpr unsigned mostRawBytes() {
   }
 }
 
-/// Rows (see front.cuh) from lines or pieces, through shared memory.
+/// Turns of a loop over lines that are written out: all of them, unless the front has so much code
+/// that it had better be there once.
+template <class Front, unsigned kTurns>
+FZ_HD constexpr unsigned turnsWrittenOut() {
+  if constexpr (requires { Front::kRollsLines; }) {
+    return Front::kRollsLines ? 1 : kTurns;
+  } else {
+    return kTurns;
+  }
+}
+
+/// Lines or pieces to shared memory, where lanes find their rows at stagedAt<kPieces>.
 template <unsigned N, class Front>
-__device__ __forceinline__ void rowsOfLines(const Front& front,
-                                            std::uint64_t first,
-                                            uint4* staging,
-                                            typename Front::Value (&v)[N]) {
+__device__ __forceinline__ void stageLines(const Front& front,
+                                           std::uint64_t first,
+                                           uint4* staging) {
   using V = typename Front::Value;
-  constexpr unsigned kCount = Vec16<V>::kCount;
-  constexpr unsigned kPieces = N / kCount;
-  static_assert(kPieces * kCount == N);
+  constexpr unsigned kPieces = N / Vec16<V>::kCount;
   constexpr unsigned kPart = lineValues<Front>();
   constexpr unsigned kLines = N / kPart;
   constexpr std::uint64_t kLine = cuda::kWarp * kPart;  // values from step to step
   using Part = LinePart<V, kPart>;
-  const unsigned lane = cuda::laneId();
-  const std::uint64_t own_first = first + lane * kPart;
+  const std::uint64_t own_first = first + cuda::laneId() * kPart;
   const std::uint64_t n = front.count();
+  const bool is_whole = first + cuda::kWarp * N <= n;
+  if constexpr (requires { front.template fillLines<N>(first, staging); }) {
+    if (is_whole && front.template fillLines<N>(first, staging)) {
+      return;
+    }
+  }
   LineWalk<Front> walk(front, first);
-  if (first + cuda::kWarp * N <= n) {
+  if (is_whole && hasWholeLines<kPart>(front)) {
     if constexpr (kCanSplit<Front, kPart>) {
       using Raw = typename Front::template Raw<kPart>;
       constexpr unsigned kMost = mostRawBytes<Front>() / sizeof(Raw);
       constexpr unsigned kBatch = kMost < 1 ? 1 : kMost < kLines ? kMost : kLines;
-#pragma unroll
+      static_assert(kLines % kBatch == 0);
+      constexpr unsigned kWrittenOut = turnsWrittenOut<Front, kLines / kBatch>();
+#pragma unroll kWrittenOut
       for (unsigned batch = 0; batch < kLines; batch += kBatch) {
         Raw raw[kBatch];
 #pragma unroll
@@ -239,11 +137,24 @@ __device__ __forceinline__ void rowsOfLines(const Front& front,
       *linePart<kPart, kPieces, V>(staging, j) = part;
     }
   }
+}
+
+/// Rows (see front.cuh) from lines or pieces, through shared memory.
+template <unsigned N, class Front>
+__device__ __forceinline__ void rowsOfLines(const Front& front,
+                                            std::uint64_t first,
+                                            uint4* staging,
+                                            typename Front::Value (&v)[N]) {
+  using V = typename Front::Value;
+  constexpr unsigned kCount = Vec16<V>::kCount;
+  constexpr unsigned kPieces = N / kCount;
+  static_assert(kPieces * kCount == N);
+  stageLines<N>(front, first, staging);
   __syncwarp();
 #pragma unroll
   for (unsigned c = 0; c < kPieces; ++c) {
     Vec16<V> piece;
-    piece.raw = staging[stagedAt<kPieces>(lane, c)];
+    piece.raw = staging[stagedAt<kPieces>(cuda::laneId(), c)];
 #pragma unroll
     for (unsigned k = 0; k < kCount; ++k) {
       v[c * kCount + k] = piece.v[k];

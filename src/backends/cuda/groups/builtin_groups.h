@@ -27,5 +27,7 @@ std::span<const BuiltinGroup> bitplaneF32Groups();
 std::span<const BuiltinGroup> bitplaneF64Groups();
 std::span<const BuiltinGroup> lorenzoQuantF32Groups();
 std::span<const BuiltinGroup> lorenzoQuantF64Groups();
+std::span<const BuiltinGroup> lorenzoQuantGridF32Groups();
+std::span<const BuiltinGroup> lorenzoQuantGridF64Groups();
 
 }  // namespace fz::cuda

@@ -1,6 +1,7 @@
 #pragma once
 
 // FZ_GROUP(types...) names a chain whose kernels are compiled with the library: both directions.
+// FZ_ENCODING_GROUP(types...) names one that has no decoder.
 
 #include "backends/cuda/group/kernel.cuh"
 #include "backends/cuda/group_kernels.h"
@@ -28,3 +29,6 @@ BuiltinGroup decodingGroup(std::string_view types) {
 #define FZ_GROUP(...)                                                       \
   ::fz::cuda::encodingGroup<::fz::group::Chain<__VA_ARGS__>>(#__VA_ARGS__), \
       ::fz::cuda::decodingGroup<::fz::group::Chain<__VA_ARGS__>>(#__VA_ARGS__)
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): the types are needed as text
+#define FZ_ENCODING_GROUP(...) \
+  ::fz::cuda::encodingGroup<::fz::group::Chain<__VA_ARGS__>>(#__VA_ARGS__)

@@ -1,0 +1,351 @@
+#pragma once
+
+// LorenzoQuant in two and three dimensions at the front of a fused group that encodes. A lane has a
+// run of neighbouring values along x and reads the runs above and behind it again: they are near,
+// and their bins cost less than memory for them would. There is no decoder: its sums go down the
+// rows of a tile, which no chunk of codes holds. Device code only; must compile with NVRTC.
+
+#include "backends/cuda/group/lines.cuh"
+#include "fused/lorenzo_quant/lorenzo_quant_line.cuh"
+
+namespace fz::lorenzo_quant {
+
+template <class T, class TCode, int kDim>
+struct LorenzoQuantGridOp {
+  using Args = LorenzoQuantArgs;
+
+  template <class Inner>
+  struct Front {
+    using Value = TCode;
+    using Int = IntOf<T>;
+    using Word = typename Number<T>::Word;
+    static constexpr bool kHasRows = true;
+    static constexpr bool kBlockWide = false;
+    static constexpr bool kCanFetch = false;
+    static constexpr std::uint32_t kEdge = kDim == 2 ? 32 : 8;
+    static constexpr unsigned kLineValues = sizeof(T) == 4 ? 8 : kDim == 3 ? 4 : 2;
+    static constexpr bool kManyRegisters = sizeof(T) == 4 || kDim == 3;
+    static constexpr bool kRollsLines = true;
+
+    const LorenzoQuantArgs& args;
+    Inner inner;
+    Step<T> step;
+    device::GridPlaces grid;
+
+    __device__ __forceinline__ Front(const LorenzoQuantArgs& a, const Inner& i)
+        : args(a), inner(i), step(plan().step), grid(plan().places) {}
+
+    __device__ __forceinline__ std::uint64_t count() const { return plan().layout.n_values; }
+    __device__ __forceinline__ bool begin(std::uint64_t /*n*/) const { return false; }
+    __device__ __forceinline__ bool isNeeded() const { return group::isNeeded(inner); }
+    __device__ __forceinline__ void finish() const { inner.finish(); }
+    __device__ __forceinline__ void prefetch(std::uint64_t at, unsigned n) const {
+      group::prefetch(inner, at, n);
+    }
+
+    /// Runs of P values stay in one row, and begin at a multiple of P in it.
+    template <unsigned P>
+    __device__ __forceinline__ bool hasWholeLines() const {
+      return grid.nx % P == 0;
+    }
+
+    struct Line {
+      Int left;  ///< column() of the last value of the step before
+    };
+    __device__ __forceinline__ Line startLine(std::uint64_t first) const {
+      Int left = 0;
+      if (cuda::laneId() == 0 && first != 0 && first < count()) {
+        const Place place = placeOf(static_cast<std::uint32_t>(first));
+        left = place.x % kEdge == 0 ? Int{0} : column(place, first - 1);
+      }
+      return {left};
+    }
+
+    /// The values of a run and those above and behind it; 0, whose bin is 0, outside of the tile.
+    template <unsigned P>
+    struct Raw {
+      T own[P];
+      T up[P];
+      T back[kDim == 3 ? P : 1];
+      T up_back[kDim == 3 ? P : 1];
+      std::uint32_t starts;  ///< bits of the values that begin a tile in x
+      bool has_back;
+    };
+    /// Two lines are under way together, of large ones one.
+    static constexpr unsigned kMostRawBytes =
+        (sizeof(T) * kDim * kLineValues > 64 ? 1 : 2) * sizeof(Raw<kLineValues>);
+
+    template <unsigned P>
+    __device__ __forceinline__ void fetchWhole(std::uint64_t at, Raw<P>& raw) const {
+      const Place place = placeOf(static_cast<std::uint32_t>(at));
+      const bool has_up = place.y % kEdge != 0;
+      raw.has_back = kDim == 3 && place.z % kEdge != 0;
+      raw.starts = place.x % kEdge == 0;
+      fetchRun(true, at, raw.own);
+      fetchRun(has_up, at - grid.nx, raw.up);
+      if constexpr (kDim == 3) {
+        const std::uint64_t behind = at - std::uint64_t{grid.nx} * grid.ny;
+        fetchRun(raw.has_back, behind, raw.back);
+        fetchRun(raw.has_back && has_up, behind - grid.nx, raw.up_back);
+      }
+    }
+    template <unsigned P>
+    __device__ __forceinline__ void lineWhole(Line& state,
+                                              std::uint64_t at,
+                                              const Raw<P>& raw,
+                                              TCode (&x)[P]) const {
+      lineOf<true>(state, at, P, raw, x);
+    }
+
+    template <unsigned P>
+    __device__ __forceinline__ void line(Line& state,
+                                         std::uint64_t at,
+                                         unsigned n,
+                                         TCode (&x)[P]) const {
+      Raw<P> raw;
+      if (kEdge % P == 0 && n == P && hasWholeLines<P>()) {
+        fetchWhole(at, raw);
+      } else {
+        fetchEach(at, n, raw);
+      }
+      lineOf<false>(state, at, n, raw, x);
+    }
+
+    /// Where several whole rows lie in what the warp has: its lines, down the columns, so that the
+    /// bins above are those of the step before. False, and nothing done, for other rows.
+    template <unsigned N>
+    __device__ __forceinline__ bool fillLines(std::uint64_t first, uint4* staging) const {
+      constexpr unsigned P = group::lineValues<Front>();
+      constexpr unsigned kPieces = N / cuda::Vec16<TCode>::kCount;
+      constexpr std::uint32_t kLine = cuda::kWarp * P;
+      constexpr std::uint32_t kLines = N / P;
+      const std::uint32_t row_lines = grid.nx / kLine;
+      if (grid.nx % kLine != 0 || row_lines == 0 || 2 * row_lines > kLines ||
+          kLines % row_lines != 0) {
+        return false;
+      }
+      const Place start = placeOf(static_cast<std::uint32_t>(first));
+#pragma unroll 1
+      for (std::uint32_t column_line = 0; column_line < row_lines; ++column_line) {
+        Place place = start;
+        Word above[P];
+#pragma unroll 1
+        for (std::uint32_t j = column_line; j < kLines; j += row_lines) {
+          const std::uint64_t at = first + j * kLine + cuda::laneId() * P;
+          const bool has_back = kDim == 3 && place.z % kEdge != 0;
+          if (place.y % kEdge == 0) {
+#pragma unroll
+            for (unsigned k = 0; k < P; ++k) {
+              above[k] = 0;
+            }
+          } else if (j == column_line) {
+            planeDifferences(at - grid.nx, has_back, above);
+          }
+          Word d[P];
+          const unsigned exact = planeDifferences(at, has_back, d);
+#pragma unroll
+          for (unsigned k = 0; k < P; ++k) {
+            const Word own = d[k];
+            d[k] -= above[k];
+            above[k] = own;
+          }
+          Line state{0};
+          group::LinePart<TCode, P> part;
+          codesOf<true>(state, at, P, (cuda::laneId() * P) % kEdge == 0 ? 1u : 0u, exact, d,
+                        part.v);
+          *group::linePart<P, kPieces, TCode>(staging, j) = part;
+          if (++place.y == grid.ny) {
+            place.y = 0;
+            ++place.z;
+          }
+        }
+      }
+      return true;
+    }
+
+    /// The code of one value, without a note of list entries.
+    __device__ __forceinline__ TCode one(std::uint64_t at) const {
+      const Place place = placeOf(static_cast<std::uint32_t>(at));
+      const Int left = place.x % kEdge == 0 ? Int{0} : column(place, at - 1);
+      return device::codeOf<TCode>(args.encode, bits::wrapSub(column(place, at), left));
+    }
+
+    template <unsigned N>
+    __device__ __forceinline__ void load(std::uint64_t first, uint4* staging, TCode (&v)[N]) const {
+      group::rowsOfLines<N>(*this, first, staging, v);
+    }
+
+   private:
+    struct Place {
+      std::uint32_t x, y, z;
+    };
+
+    __device__ __forceinline__ const device::EncodePlan<T>& plan() const {
+      return *static_cast<const device::EncodePlan<T>*>(args.encode.plan);
+    }
+    static __device__ __forceinline__ std::uint32_t divide(std::uint32_t n, std::uint64_t inverse) {
+      return inverse == 0 ? n : static_cast<std::uint32_t>(__umul64hi(n, inverse));
+    }
+    __device__ __forceinline__ Place placeOf(std::uint32_t index) const {
+      const std::uint32_t row = divide(index, grid.inverse_nx);
+      const std::uint32_t z = kDim == 3 ? divide(row, grid.inverse_ny) : 0;
+      return {index - row * grid.nx, row - z * grid.ny, z};
+    }
+
+    template <unsigned P>
+    __device__ __forceinline__ void fetchRun(bool is_there, std::uint64_t at, T (&v)[P]) const {
+#pragma unroll
+      for (unsigned k = 0; k < P; ++k) {
+        v[k] = T{0};
+      }
+      if (is_there) {
+        group::sharedPiece(inner, at, v);
+      }
+    }
+    /// Runs that go over the end of a row, or of the field.
+    template <unsigned P>
+    __device__ __forceinline__ void fetchEach(std::uint64_t at, unsigned n, Raw<P>& raw) const {
+      Place place = placeOf(static_cast<std::uint32_t>(at));
+      raw.starts = 0;
+      raw.has_back = kDim == 3;
+#pragma unroll
+      for (unsigned k = 0; k < P; ++k) {
+        const bool is_there = k < n;
+        const bool has_up = is_there && place.y % kEdge != 0;
+        const auto value = [&](bool has, std::uint64_t i) {
+          return has ? group::oneOf(inner, i) : T{0};
+        };
+        raw.own[k] = value(is_there, at + k);
+        raw.up[k] = value(has_up, at + k - grid.nx);
+        if constexpr (kDim == 3) {
+          const bool has_back = is_there && place.z % kEdge != 0;
+          const std::uint64_t behind = at + k - std::uint64_t{grid.nx} * grid.ny;
+          raw.back[k] = value(has_back, behind);
+          raw.up_back[k] = value(has_back && has_up, behind - grid.nx);
+        }
+        raw.starts |= (place.x % kEdge == 0 ? 1u : 0u) << k;
+        if (++place.x == grid.nx) {
+          place.x = 0;
+          if (++place.y == grid.ny) {
+            place.y = 0;
+            ++place.z;
+          }
+        }
+      }
+    }
+
+    /// Difference in y and z, as the prediction takes it before that in x; one value.
+    __device__ __forceinline__ Int column(const Place& place, std::uint64_t at) const {
+      const auto bin = [&](std::uint64_t i) {
+        return quantize(group::oneOf(inner, i), step).value;
+      };
+      const bool has_up = place.y % kEdge != 0;
+      Int d = bin(at);
+      d -= has_up ? bin(at - grid.nx) : Int{0};
+      if (kDim == 3 && place.z % kEdge != 0) {
+        const std::uint64_t behind = at - std::uint64_t{grid.nx} * grid.ny;
+        d -= bin(behind);
+        d += has_up ? bin(behind - grid.nx) : Int{0};
+      }
+      return d;
+    }
+    /// The same of a run; returns the bits of its values that are not usable.
+    template <unsigned P>
+    __device__ __forceinline__ unsigned columns(const Raw<P>& raw, Word (&d)[P]) const {
+      const unsigned exact = device::biasedBins<kDim>(raw.own, step, d);
+      subtract(raw.up, d);
+      if constexpr (kDim == 3) {
+        if (raw.has_back) {
+          Word behind[P];
+          device::biasedBins<kDim>(raw.back, step, behind);
+          subtract(raw.up_back, behind);
+#pragma unroll
+          for (unsigned k = 0; k < P; ++k) {
+            d[k] -= behind[k];
+          }
+        }
+      }
+      return exact;
+    }
+    template <unsigned P>
+    __device__ __forceinline__ void subtract(const T (&values)[P], Word (&d)[P]) const {
+      Word bins[P];
+      device::biasedBins<kDim>(values, step, bins);
+#pragma unroll
+      for (unsigned k = 0; k < P; ++k) {
+        d[k] -= bins[k];
+      }
+    }
+
+    /// Differences in z of a run, or its bins in two dimensions.
+    template <unsigned P>
+    __device__ __forceinline__ unsigned planeDifferences(std::uint64_t at,
+                                                         bool has_back,
+                                                         Word (&d)[P]) const {
+      T own[P];
+      T back[P];
+      group::sharedPiece(inner, at, own);
+      if (has_back) {
+        group::sharedPiece(inner, at - std::uint64_t{grid.nx} * grid.ny, back);
+      }
+      const unsigned exact = device::biasedBins<kDim>(own, step, d);
+      if (has_back) {
+        subtract(back, d);
+      } else {
+#pragma unroll
+        for (unsigned k = 0; k < P; ++k) {
+          d[k] -= QuickBins<T>::kBias;
+        }
+      }
+      return exact;
+    }
+
+    template <bool kWhole, unsigned P>
+    __device__ __forceinline__ void lineOf(
+        Line& state, std::uint64_t at, unsigned n, const Raw<P>& raw, TCode (&x)[P]) const {
+      Word d[P];
+      const unsigned exact = columns(raw, d);
+      codesOf<kWhole>(state, at, n, raw.starts, exact, d, x);
+    }
+
+    /// From differences in y and z to codes. `starts`: bits of the values that begin a tile in x;
+    /// kWhole: only the first one of a run can.
+    template <bool kWhole, unsigned P>
+    __device__ __forceinline__ void codesOf(Line& state,
+                                            std::uint64_t at,
+                                            unsigned n,
+                                            std::uint32_t starts,
+                                            unsigned exact,
+                                            const Word (&d)[P],
+                                            TCode (&x)[P]) const {
+      static_assert(!kWhole || kEdge % P == 0);
+      Int left = 0;
+      if constexpr (!kWhole || kEdge != P) {
+        const Int last = static_cast<Int>(d[P - 1]);
+        left = __shfl_up_sync(cuda::kAllLanes, last, 1);
+        left = cuda::laneId() == 0 ? state.left : left;
+        left = (starts & 1u) != 0 ? Int{0} : left;
+        state.left = __shfl_sync(cuda::kAllLanes, last, cuda::kWarp - 1);
+      }
+      Int deltas[P];
+#pragma unroll
+      for (unsigned k = 0; k < P; ++k) {
+        const Int here = static_cast<Int>(d[k]);
+        const bool begins = !kWhole && k != 0 && (starts >> k & 1u) != 0;
+        deltas[k] = bits::wrapSub(here, begins ? Int{0} : left);
+        left = here;
+      }
+      device::codeDeltas(args.encode, deltas, n, exact, x, [&](unsigned range, unsigned entries) {
+        device::noteEntries<T>(args.encode, range, entries, [&](unsigned k) {
+          const auto index = static_cast<std::uint32_t>(at + k);
+          const std::uint32_t row = divide(index, grid.inverse_nx);
+          const std::uint32_t place = index - row * grid.nx;
+          const auto row_segments = static_cast<std::uint32_t>(plan().layout.row_segments);
+          return device::EntryAt{row * row_segments + place / device::kSegment<T>, place};
+        });
+      });
+    }
+  };
+};
+
+}  // namespace fz::lorenzo_quant

@@ -1,0 +1,29 @@
+// LorenzoQuant of grids, then bit planes; f64, encoding.
+#include "backends/cuda/groups/builtin_groups.h"
+#include "backends/cuda/groups/group_list.cuh"
+#include "coders/rze/rze_op.cuh"
+#include "fused/bitplane_rze/bitplane_rze_op.cuh"
+#include "fused/lorenzo_quant/lorenzo_quant_grid_op.cuh"
+#include "shufflers/bitshuffle/bitshuffle_op.cuh"
+
+namespace fz::cuda {
+
+std::span<const BuiltinGroup> lorenzoQuantGridF64Groups() {
+  static const BuiltinGroup kGroups[] = {
+      FZ_ENCODING_GROUP(fz::group::Field<double>,
+                        fz::lorenzo_quant::LorenzoQuantGridOp<double, std::uint16_t, 2>,
+                        fz::bitplane_rze::BitplaneRzeOp),
+      FZ_ENCODING_GROUP(fz::group::Field<double>,
+                        fz::lorenzo_quant::LorenzoQuantGridOp<double, std::uint16_t, 3>,
+                        fz::bitplane_rze::BitplaneRzeOp),
+      FZ_ENCODING_GROUP(fz::group::Field<double>,
+                        fz::lorenzo_quant::LorenzoQuantGridOp<double, std::uint16_t, 2>,
+                        fz::bitshuffle::BitshuffleOp<2>, fz::rze::RzeOp<16384>),
+      FZ_ENCODING_GROUP(fz::group::Field<double>,
+                        fz::lorenzo_quant::LorenzoQuantGridOp<double, std::uint16_t, 3>,
+                        fz::bitshuffle::BitshuffleOp<2>, fz::rze::RzeOp<16384>),
+  };
+  return kGroups;
+}
+
+}  // namespace fz::cuda
