@@ -20,7 +20,7 @@ CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
 SOURCES = $(shell git ls-files '*.h' '*.c' '*.cc' '*.cpp' '*.cu' '*.cuh')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test asan bench install format lint clean
+.PHONY: help setup configure build demo test asan bench install format lint clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -29,11 +29,15 @@ help:  ## this list
 setup:
 	@tools/setup
 
-build: setup  ## library, command line tool, examples and tests, into build/<preset>/
+configure: setup
 	cmake --preset $(PRESET) -DFZ_WERROR=$(WERROR) $(CCACHE)
+
+build: configure  ## library, command line tool, examples and tests, into build/<preset>/
 	cmake --build $(BUILD) --parallel $(JOBS)
 
-demo: build  ## a short tour on data that it makes itself
+# Only what the tour needs: the tests are most of a build.
+demo: configure  ## a short tour on data that it makes itself
+	cmake --build $(BUILD) --parallel $(JOBS) --target fz_demo fz_cli
 	tools/demo $(BUILD) $(DEMO_OUT)
 
 # The sanitizers follow the ordinary tests; a run with a sanitizer preset is one already.
