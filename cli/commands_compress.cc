@@ -200,7 +200,7 @@ void report(const CompressJob& job,
   fmt::print(stderr, "{} -> {}: {} -> {} bytes, ratio {:.2f}, bound {}\n", inputName(input),
              output == kStandardStream ? "standard output" : output, info.original_bytes,
              info.frameBytes(), info.ratio(), boundText(info));
-  if (info.isFallback()) {
+  if (info.isFallback() && info.original_bytes > 0) {
     fmt::print(stderr,
                "  stored without loss: with this bound '{}' would have made more bytes than the "
                "data have\n",

@@ -102,10 +102,8 @@ void Pipeline::loadConfig(const std::string& path, const ConfigOverrides& overri
   detail::throwOutOfMemory();
 }
 
-void Pipeline::loadConfig(const std::string& path) try {
+void Pipeline::loadConfig(const std::string& path) {
   loadConfig(path, ConfigOverrides{});
-} catch (const std::bad_alloc&) {
-  detail::throwOutOfMemory();
 }
 
 }  // namespace fz

@@ -111,6 +111,7 @@ TEST(CPipeline, BoundModeAndSettingsReachTheStages) {
     fz_options options = cpuOptions();
     options.error_bound = 0.01;
     options.bound_mode = mode;
+    options.fallback = FZ_FALLBACK_NONE;
     const fz_param radius = {"quantizer.quant_radius", "1000"};
     options.params = &radius;
     options.n_params = 1;

@@ -3,6 +3,7 @@
 import array
 import gzip
 import io
+import json
 import random
 import resource
 import zipfile
@@ -10,7 +11,7 @@ import zipfile
 import cli_support
 from cli_support import IO, USAGE, CliCase, npy, wave
 
-__all__ = ["LossWarningTest", "EmptyValueTest", "SameNameTest", "OtherFormatTest", "FileSizeLimitTest", "AdviceTest"]
+__all__ = ["LossWarningTest", "EmptyValueTest", "SameNameTest", "OtherFormatTest", "FileSizeLimitTest", "GrowthTest", "AdviceTest"]
 
 
 class WarningCase(CliCase):
@@ -164,6 +165,30 @@ class FileSizeLimitTest(CliCase):
         if cli_support.MAKE_HDF5:
             self.fails(IO, "convert", "a.f32", "x.h5:/a", says="cannot be written", preexec_fn=self.limited)
         self.assertEqual(self.names(), names)
+
+
+class GrowthTest(CliCase):
+    def test_what_would_grow_is_stored_without_loss(self):
+        noise = random.Random(1)
+        data = bytes(noise.randrange(256) for _ in range(40000))
+        self.put("noise.f32", data)
+        for words in (("-b", "abs:1e-3"), ("-b", "abs:1e-3", "--stages", "quantizer->bitshuffle->rze"), ("-b", "abs:1e-3", "-p", "cusz")):
+            self.fz("compress", "-f", "--no-fallback", *words, "-o", "plain.fzm", "noise.f32")
+            self.assertGreater(len(self.get("plain.fzm")), 40592)
+            message = self.fz("compress", "-f", "--verify", *words, "noise.f32").stderr.decode()
+            self.assertIn("stored without loss", message)
+            self.assertIn("verified: all 10000 values", message)
+            self.assertEqual(len(self.get("noise.f32.fzm")), 40592)
+            self.assertIn("stored:     without loss", self.fz("info", "noise.f32.fzm").stdout.decode())
+            info = json.loads(self.fz("info", "--json", "noise.f32.fzm").stdout)
+            self.assertTrue(info["lossless"] and info["fallback"])
+            self.assertIsNotNone(info["bound"])
+            self.fz("test", "noise.f32.fzm")
+            self.fz("verify", "noise.f32.fzm", "noise.f32")
+            self.fz("decompress", "-f", "-o", "back.f32", "noise.f32.fzm")
+            self.assertEqual(self.get("back.f32"), data)
+        self.fz("compress", "-f", "-b", "abs:1e-3", "--report", "page.html", "noise.f32")
+        self.assertIn(b"Bitshuffle", self.get("page.html"))
 
 
 class AdviceTest(WarningCase):

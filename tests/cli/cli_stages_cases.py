@@ -11,7 +11,7 @@ class StagesTest(CliCase):
     def built(self, chain, *options, name="a.f32", typecode="f", code=OK):
         """Compresses with a chain; gives its stages as the archive records them."""
         self.put(name, wave(3000, typecode))
-        self.fz("compress", "-f", "--stages", chain, *options, name, code=code)
+        self.fz("compress", "-f", "--no-fallback", "--stages", chain, *options, name, code=code)
         self.fz("test", "-q", name + ".fzm")
         return {stage["name"]: stage for stage in json.loads(self.fz("info", "--json", name + ".fzm").stdout)["stages"]}
 

@@ -77,6 +77,8 @@ void putConfigs() {
   for (const fz::test::FusionChain& chain : fz::test::fusionChains()) {
     put("toml", n++, textBytes(chain.toml));
   }
+  // Letters where a number or a space may stand.
+  put("toml", n++, textBytes("[[stage]]\nerror_bound = \xCF\x98-3\n\xC3\xA9 = \xE2\x80\x8A 1\n"));
 }
 
 void putCommands() {

@@ -256,6 +256,16 @@ TEST(ConfigErrors, ABadStructureIsRefused) {
       << failure.message;
 }
 
+// Characters that the parser's tables of spaces once denied; found by fuzz_toml, seen under UBSan.
+TEST(ConfigErrors, LettersOfOtherAlphabetsAreErrorsOfTheirPlace) {
+  for (const char* letter : {"\xC2\xA1", "\xC3\xA9", "\xCF\x98", "\xD2\x99", "\xE2\x82\xAC"}) {
+    const std::string text = std::string("[[stage]]\nerror_bound = ") + letter + "-3\n";
+    Pipeline pipeline;
+    EXPECT_EQ(codeOf([&] { pipeline.loadConfigText(text, "a.toml"); }), ErrorCode::kConfig)
+        << letter;
+  }
+}
+
 TEST(ConfigErrors, FilesAndStatesThatDoNotFitAreRefused) {
   const TempFolder folder;
   Pipeline pipeline;
