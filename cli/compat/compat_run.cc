@@ -52,6 +52,7 @@ InputBytes readInput(const Options& options) {
 
 CompressOptions compressOptions(const Options& options) {
   CompressOptions own;
+  own.lossless_fallback = false;  // the original writes what its stages make
   if (options.config.empty()) {
     own.preset = "--stages";
     own.config_toml = stagesToToml(options);

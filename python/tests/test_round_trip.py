@@ -187,7 +187,7 @@ def test_what_would_grow_is_stored_without_loss():
         assert info.shape == noise.shape and info.dtype == noise.dtype
         assert same_bits(fz.decompress(frame), noise)
         assert fz.verify(frame, noise)
-    assert len(fz.compress(noise, "abs:1e-3", fallback=False)) > 2 * noise.nbytes
+    assert len(fz.compress(noise, "abs:1e-3", fallback=False)) > noise.nbytes + 592
     pipeline = fz.Pipeline(preset="pfpl", bound="abs:1e-3")
     assert pipeline.max_compressed_bytes(noise) == noise.nbytes + 592
     assert pipeline.compress(noise) == frame

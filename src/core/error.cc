@@ -49,12 +49,12 @@ namespace {
 
 /// Copies of an exception share its message, so throwing one takes no memory.
 const Error& noMemory() {
-  static const Error error(ErrorCode::kOutOfMemory,
-                           "out of memory: the system has no more to give");
-  return error;
+  static const Error kError(ErrorCode::kOutOfMemory,
+                            "out of memory: the system has no more to give");
+  return kError;
 }
 // Made when the program starts, while there is memory.
-[[maybe_unused]] const Error& kNoMemory = noMemory();
+[[maybe_unused]] const bool kIsReady = noMemory().code() == ErrorCode::kOutOfMemory;
 
 }  // namespace
 

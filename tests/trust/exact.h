@@ -74,7 +74,8 @@ FZ_HD bool keepsAbsolute64(double x, double y, double bound) {
   return d.hi < bound || (d.hi == bound && d.lo <= 0.0);
 }
 
-/// For bounds from 2^-400 on: there the rest of the product is exact after scaling.
+/// For bounds from 2^-400 to 1: there the product neither overflows nor, after scaling, loses its
+/// rest.
 FZ_HD bool keepsRelative64(double x, double y, double bound) {
   if (fp::bits(x) == fp::bits(y)) {
     return true;
