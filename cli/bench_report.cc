@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "fz/bound_kind.h"
 #include "options.h"
 
 namespace fz::cli {
@@ -60,7 +61,7 @@ Json timesJson(std::size_t n_bytes, const BenchTimes& times) {
 }  // namespace
 
 std::string boundOption(const FrameInfo& info) {
-  return info.bound ? fmt::format("{}:{}", boundModeOption(info.bound->mode), info.bound->requested)
+  return info.bound ? fmt::format("{}:{}", boundKindName(*info.bound), info.bound->requested)
                     : "lossless";
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "bound_check.h"
 #include "fz/host_api.h"
+#include "pipeline/bound_check.h"
 #include "pipeline/dag.h"
 
 namespace fz::cli {

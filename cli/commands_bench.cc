@@ -6,6 +6,7 @@
 #include "bench_report.h"
 #include "commands.h"
 #include "field_io.h"
+#include "fz/bound_kind.h"
 #include "options.h"
 #include "pipeline_options.h"
 #include "progress.h"
@@ -106,7 +107,7 @@ BenchRow runOne(const BenchArguments& arguments, const PipelineChoice& choice, c
     row.error = failure.what();
     row.error_code = failure.code();
     row.bound = choice.bound
-                    ? fmt::format("{}:{}", boundModeOption(choice.bound->mode), choice.bound->value)
+                    ? fmt::format("{}:{}", boundKindName(choice.bound->mode), choice.bound->value)
                     : "own";
   }
   return row;

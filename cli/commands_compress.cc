@@ -1,12 +1,13 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <memory>
 
-#include "bound_check.h"
 #include "commands.h"
+#include "compress_job.h"
+#include "compress_verify.h"
 #include "field_io.h"
+#include "fz/bound_kind.h"
 #include "fz/host_api.h"
 #include "hdf5_io.h"
 #include "memory_check.h"
@@ -21,8 +22,6 @@
 namespace fz::cli {
 
 namespace {
-
-constexpr std::string_view kArchiveSuffix = ".fzm";
 
 constexpr const char* kFooter =
     "Bounds (-b), for every finite value x and its decoded x':\n"
@@ -42,124 +41,16 @@ constexpr const char* kFooter =
     "  fz compress --stages 'quantizer(linear)->lorenzo(block_size=32)->adaptive_bitpack' a.f32\n"
     "  generate | fz compress -t f64 -b rel:1e-3 - > field.fzm";
 
-struct CompressArguments {
-  CommonOptions common;
-  PipelineArguments pipeline;
-  std::string type;
-  std::string dims;
-  ReportOptions report;
-  bool verify = false;
-};
-
-/// The arguments after parsing, the same for every file.
-struct CompressJob {
-  CommonOptions common;
-  PipelineChoice pipeline;
-  FieldRequest request;
-  ReportOptions report;
-  bool verify = false;
-};
-
-/// What the archive of an input is called when nothing is said.
-std::string ownName(const std::string& input) {
-  const std::optional<Hdf5Name> dataset = hdf5Name(input);
-  return (dataset ? flatName(*dataset) : input) + std::string(kArchiveSuffix);
-}
-
-/// No archive and no page may replace another of the same run.
-void checkDistinct(const CompressJob& job) {
-  DistinctOutputs outputs;
-  for (const std::string& input : job.common.files) {
-    outputs.add(outputPath(job.common, input, ownName(input)), input);
-    outputs.add(pagePath(job.report, job.common, input), input);
-  }
-}
-
-CompressJob makeJob(const CompressArguments& arguments) {
-  CompressJob job;
-  job.common = arguments.common;
-  job.common.files = filesOrStandardInput(arguments.common.files);
-  job.verify = arguments.verify;
-  job.pipeline = choosePipeline(arguments.pipeline);
-  if (!arguments.type.empty()) {
-    job.request.type = parseType(arguments.type);
-  }
-  if (!arguments.dims.empty()) {
-    job.request.dims = parseDims(arguments.dims);
-  }
-  checkCommon(arguments.common);
-  checkOutputCount(job.common);
-  job.report = arguments.report;
-  checkReport(job.report, job.common);
-  checkDistinct(job);
-  return job;
-}
-
 std::string boundText(const FrameInfo& info) {
   if (!info.bound) {
     return info.lossless ? "none (lossless)" : "none (values may miss it)";
   }
-  std::string text = fmt::format("{}:{}", boundModeOption(info.bound->mode), info.bound->requested);
-  if (info.bound->mode != ErrorBoundMode::ABS && info.bound->absolute != 0.0 &&
+  std::string text = fmt::format("{}:{}", boundKindName(*info.bound), info.bound->requested);
+  if (info.bound->mode != ErrorBoundMode::ABS && !isPointwise(*info.bound) &&
       info.original_bytes > 0) {
     text += fmt::format(" = {} absolute", info.bound->absolute);
   }
   return text;
-}
-
-/// What --verify holds an archive to: all that it promises, and no less than was asked for.
-BoundRule ruleToVerify(const CompressJob& job, const Field& field, const FrameInfo& info) {
-  const std::optional<BoundRule> promised = ruleOfFrame(info);
-  if (!job.pipeline.bound || (promised && promised->kind == BoundRule::Kind::kBits)) {
-    if (!promised) {
-      throw Failure(ExitCode::kUsage,
-                    "verify: this pipeline promises no bound (linear_policy Wrap); give the one to "
-                    "check with -b");
-    }
-    return *promised;
-  }
-  BoundRule rule = ruleOfRequest(*job.pipeline.bound, field.type, field.bytes);
-  if (promised) {
-    // A range that was given (value_base) counts, not the one of these data.
-    const bool has_range = job.pipeline.bound->mode == ErrorBoundMode::NOA;
-    rule.value = has_range ? promised->value : std::min(rule.value, promised->value);
-  }
-  return rule;
-}
-
-/// A report shows a failed check as well; without one the check throws.
-struct Decoded {
-  Array values;
-  CheckReport check;
-};
-
-Decoded verifyFrame(const CompressJob& job,
-                    const Field& field,
-                    const Frame& frame,
-                    const FrameInfo& info,
-                    Progress& progress) {
-  progress.beginRun("decoding", field.bytes.size());
-  Array decoded = decompress(frame, {.backend = parseBackend(job.common.backend),
-                                     .threads = job.common.threads,
-                                     .progress = progress.pipeline()});
-  if (decoded.bytes().size() != field.bytes.size()) {
-    throw Failure(ExitCode::kBound,
-                  fmt::format("verify: {} bytes decoded to {}; nothing was written, please report "
-                              "this",
-                              field.bytes.size(), decoded.bytes().size()));
-  }
-  progress.beginBytes("checking", field.bytes.size());
-  CheckReport check = checkValues(field.type, field.bytes, decoded.bytes(),
-                                  ruleToVerify(job, field, info), &progress);
-  return {std::move(decoded), std::move(check)};
-}
-
-void requirePassed(const CheckReport& check) {
-  if (!check.passed()) {
-    throw Failure(ExitCode::kBound,
-                  fmt::format("verify: {}; no archive was written, use another preset or bound",
-                              violationText(check)));
-  }
 }
 
 /// What is known after a compression, for its report.
@@ -177,19 +68,6 @@ report::Input reportInput(const Field& field,
   input.options = options;
   input.decode = {.backend = options.backend, .threads = options.threads};
   return input;
-}
-
-/// An archive is one frame, so the whole field passes the pipeline at once; what that takes is
-/// known before any of it is read.
-void checkMemoryFor(const CompressJob& job, const Field& field, const CompressOptions& options) {
-  std::uint64_t n_bytes = fz::estimateMemory(field.type, field.bytes.size(), options);
-  n_bytes += field.bytes.isMapped() ? 0 : field.bytes.size();
-  // A report needs the decoded values too, and about as much again for its figures.
-  const unsigned n_fields = !job.report.path.empty() ? 2 : job.verify ? 1 : 0;
-  n_bytes += n_fields * field.bytes.size();
-  checkMemory({n_bytes, fmt::format("compressing {} bytes with {}{}", field.bytes.size(),
-                                    job.pipeline.name, job.verify ? " and --verify" : "")},
-              job.common.limits.max_memory_bytes);
 }
 
 void report(const CompressJob& job,
@@ -215,18 +93,6 @@ void report(const CompressJob& job,
   }
   fmt::print(stderr, "  pipeline '{}': {}\n  {:.3f} s, {:.3f} GB/s\n", job.pipeline.name, stages,
              seconds, static_cast<double>(info.original_bytes) / seconds * 1e-9);
-}
-
-CompressOptions optionsFor(const CompressJob& job, const Field& field) {
-  CompressOptions options = compressOptions(job.pipeline, field.type);
-  options.backend = parseBackend(job.common.backend);
-  options.threads = job.common.threads;
-  options.max_memory_bytes = job.common.limits.max_memory_bytes;
-  options.dims = field.dims;
-  if (!field.has_shape && job.pipeline.has_config) {
-    options.dims = {0, 0, 0};  // as the configuration says
-  }
-  return options;
 }
 
 void sayField(const CompressJob& job, const Field& field) {

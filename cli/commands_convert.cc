@@ -5,7 +5,6 @@
 #include <limits>
 #include <memory>
 
-#include "bound_check.h"
 #include "commands.h"
 #include "field_io.h"
 #include "fz/host_api.h"
@@ -14,6 +13,7 @@
 #include "npy.h"
 #include "options.h"
 #include "output_io.h"
+#include "pipeline/bound_check.h"
 #include "pipeline_options.h"
 #include "progress.h"
 #include "warnings.h"
@@ -83,10 +83,11 @@ Field decodeField(const ConvertArguments& arguments, Progress& progress, FrameIn
     info = inspect(frame);
     progress.beginRun("decoding", info.original_bytes);
     const Array array =
-        decompress(ByteView(frame), {.limits = arguments.common.limits,
-                                     .backend = parseBackend(arguments.common.backend),
-                                     .threads = arguments.common.threads,
-                                     .progress = progress.pipeline()});
+        decompress(ByteView(frame),
+                   {.limits = limitsBesideResult(arguments.common.limits, info.original_bytes),
+                    .backend = parseBackend(arguments.common.backend),
+                    .threads = arguments.common.threads,
+                    .progress = progress.pipeline()});
     Field field;
     field.name = arguments.input;
     field.type = info.type;

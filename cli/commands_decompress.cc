@@ -6,6 +6,7 @@
 #include "field_io.h"
 #include "fz/host_api.h"
 #include "hdf5_io.h"
+#include "memory_check.h"
 #include "npy.h"
 #include "options.h"
 #include "output_io.h"
@@ -74,8 +75,12 @@ void decompressFile(const CommonOptions& options, const std::string& input) {
       isNpyName(output) ? makeNpyHeader(info.type, info.dims, info.ndim) : std::string();
   Result result(output, header);
   progress.beginRun("decompressing", info.original_bytes);
+  DecompressOptions how = decodeOptions(options, &progress);
+  if (result.staysInMemory(info.original_bytes)) {
+    how.limits = limitsBesideResult(options.limits, info.original_bytes);
+  }
   const std::size_t n_bytes = decompressInto(
-      frame, [&](std::size_t n) { return result.provide(n); }, decodeOptions(options, &progress));
+      frame, [&](std::size_t n) { return result.provide(n); }, how);
   progress.beginBytes("writing", result.isMapped() ? 0 : n_bytes);
   result.finish(&progress);
   progress.end();
@@ -95,7 +100,9 @@ void testFile(const CommonOptions& options, const std::string& input) {
   const InputBytes frame = readBytes(input, &progress);
   const FrameInfo info = inspect(frame);
   progress.beginRun("testing", info.original_bytes);
-  const Array array = decompress(ByteView(frame), decodeOptions(options, &progress));
+  DecompressOptions how = decodeOptions(options, &progress);
+  how.limits = limitsBesideResult(options.limits, info.original_bytes);
+  const Array array = decompress(ByteView(frame), how);
   progress.end();
   if (array.bytes().size() != info.original_bytes) {
     throw Failure(ExitCode::kCorrupt,

@@ -4,8 +4,10 @@
 
 #include "commands.h"
 #include "field_io.h"
+#include "fz/bound_kind.h"
 #include "fz/host_api.h"
 #include "fz/presets.h"
+#include "fz/recorded_params.h"
 #include "fz/stage_descriptor.h"
 #include "hdf5_info.h"
 #include "json_report.h"
@@ -33,16 +35,26 @@ std::string joinTypes(const std::vector<DataType>& types) {
   return text;
 }
 
+std::string joinCombinations(const std::vector<std::vector<DataType>>& combinations) {
+  std::string text;
+  for (const std::vector<DataType>& types : combinations) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", joinTypes(types));
+  }
+  return text;
+}
+
 std::string boundLine(const FrameInfo& info) {
   const std::optional<BoundInfo>& bound = info.bound;
   if (!bound) {
     return info.lossless ? "none (lossless)" : "none stated (lossy)";
   }
-  std::string text = fmt::format("{}:{}", boundModeOption(bound->mode), bound->requested);
-  if (bound->mode == ErrorBoundMode::REL && bound->absolute == 0.0) {
+  const std::string text = fmt::format("{}:{}", boundKindName(*bound), bound->requested);
+  if (isPointwise(*bound)) {
     return text + ", for each value";
   }
-  return text + fmt::format(", absolute {}", bound->absolute);
+  const bool is_of_largest = bound->mode == ErrorBoundMode::REL;
+  return text + fmt::format("{}, absolute {}", is_of_largest ? " of the largest |x|" : "",
+                            bound->absolute);
 }
 
 void printInfo(const std::string& name, const FrameInfo& info) {
@@ -68,7 +80,7 @@ void printInfo(const std::string& name, const FrameInfo& info) {
   for (const FrameStageInfo& stage : info.stages) {
     fmt::print("  {} {} (id {}, version {})\n", stage.name, joinTypes(stage.types), stage.id,
                stage.version);
-    for (const auto& [key, value] : stage.params) {
+    for (const auto& [key, value] : recordedParams(stage)) {
       fmt::print("    {} = {}\n", key, toTomlText(value));
     }
   }
@@ -106,10 +118,7 @@ ExitCode runInfo(const InspectArguments& arguments) {
 
 void printStage(const StageDescriptor& stage) {
   fmt::print("{} (id {}, {}): {}\n", stage.name, stage.id, stage.category, stage.summary);
-  std::string types;
-  for (const std::vector<DataType>& combination : stage.type_combinations) {
-    types += fmt::format("{}{}", types.empty() ? "" : ", ", joinTypes(combination));
-  }
+  const std::string types = joinCombinations(stage.type_combinations);
   std::string keys;
   for (const TypeKey& key : stage.type_keys) {
     keys += fmt::format("{}{}", keys.empty() ? "" : ", ", key.key);
@@ -123,7 +132,8 @@ void printStage(const StageDescriptor& stage) {
   const auto yesNo = [](bool is_so) { return is_so ? "yes" : "no"; };
   fmt::print("graph-safe: compress {}, decompress {}\n", yesNo(traits.is_graph_safe_forward),
              yesNo(traits.is_graph_safe_inverse));
-  fmt::print("fusable with these defaults: {} ({})\n", yesNo(traits.is_fusable), traits.part);
+  fmt::print("fusable with these defaults: {} ({}){}\n", yesNo(traits.is_fusable), traits.part,
+             traits.fusable_with.empty() ? "" : "; yes with " + traits.fusable_with);
   const std::vector<Param>& rows = stage.params().rows();
   fmt::print("settings:{}\n", rows.empty() ? " none" : "");
   for (const Param& param : rows) {
@@ -141,6 +151,29 @@ void printStage(const StageDescriptor& stage) {
       fmt::print("      from {} to {}\n", param.min, param.max);
     }
   }
+}
+
+std::string stageTable(const std::vector<const StageDescriptor*>& stages) {
+  const auto row = [](std::string_view name, std::string_view category, std::string_view backends,
+                      std::string_view graph, std::string_view fusable, std::string_view summary) {
+    return fmt::format("{:<17}{:<11}{:<10}{:<12}{:<9}{}\n", name, category, backends, graph,
+                       fusable, summary);
+  };
+  std::string text = row("stage", "category", "backends", "graph-safe", "fusable", "what it does");
+  for (const StageDescriptor* stage : stages) {
+    const StageTraits traits = traitsOf(*stage);
+    const bool is_both = traits.is_graph_safe_forward && traits.is_graph_safe_inverse;
+    text += row(stage->name, stage->category, fmt::format("{}", fmt::join(traits.backends, ",")),
+                is_both                        ? "yes"
+                : traits.is_graph_safe_forward ? "compress"
+                : traits.is_graph_safe_inverse ? "decompress"
+                                               : "no",
+                traits.is_fusable             ? "yes"
+                : traits.fusable_with.empty() ? "no"
+                                              : "some",
+                stage->summary);
+  }
+  return text;
 }
 
 ExitCode runStages(const InspectArguments& arguments) {
@@ -165,9 +198,7 @@ ExitCode runStages(const InspectArguments& arguments) {
   } else if (!arguments.name.empty()) {
     printStage(*stages.front());
   } else {
-    for (const StageDescriptor* stage : stages) {
-      fmt::print("{:<18}{:<12}{}\n", stage->name, stage->category, stage->summary);
-    }
+    fmt::print("{}", stageTable(stages));
   }
   return ExitCode::kOk;
 }

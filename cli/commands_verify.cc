@@ -4,14 +4,15 @@
 #include <memory>
 
 #include "bench_report.h"
-#include "bound_check.h"
 #include "commands.h"
 #include "field_io.h"
 #include "fz/host_api.h"
 #include "hdf5_io.h"
 #include "json_report.h"
+#include "memory_check.h"
 #include "npy.h"
 #include "options.h"
+#include "pipeline/bound_check.h"
 #include "progress.h"
 #include "report/hook.h"
 
@@ -106,10 +107,10 @@ ExitCode runVerify(const VerifyArguments& arguments) {
   }
   checkCommon(arguments.common);
   Progress progress(progressMode(arguments.common), arguments.archive);
-  const DecompressOptions options{.limits = arguments.common.limits,
-                                  .backend = parseBackend(arguments.common.backend),
-                                  .threads = arguments.common.threads,
-                                  .progress = progress.pipeline()};
+  DecompressOptions options{.limits = arguments.common.limits,
+                            .backend = parseBackend(arguments.common.backend),
+                            .threads = arguments.common.threads,
+                            .progress = progress.pipeline()};
   if (arguments.archive == kStandardStream && arguments.original == kStandardStream) {
     throw Failure(ExitCode::kUsage, "only one of the two can be standard input; name the other");
   }
@@ -121,6 +122,7 @@ ExitCode runVerify(const VerifyArguments& arguments) {
       forEachFile({arguments.archive}, Task::kDecode, [&](const std::string& path) {
         frame = readBytes(path, &progress);
         info = inspect(frame);
+        options.limits = limitsBesideResult(arguments.common.limits, info.original_bytes);
         progress.beginRun("decoding", info.original_bytes);
         decoded = decompress(ByteView(frame), options);
       });
@@ -135,7 +137,8 @@ ExitCode runVerify(const VerifyArguments& arguments) {
                                                 arguments.archive));
   }
   progress.beginBytes("checking", info.original_bytes);
-  const CheckReport report = checkValues(info.type, original, decoded.bytes(), *rule, &progress);
+  const CheckReport report = checkValues(info.type, original, decoded.bytes(), *rule,
+                                         [&](std::size_t n) { progress.add(n); });
   progress.end();
   if (arguments.json) {
     fmt::print("{}", checkToJson(arguments.archive, arguments.original, report));

@@ -7,6 +7,8 @@
 #include <system_error>
 
 #include "fz/error.h"
+#include "fz/size_limit.h"
+#include "fz/stage_descriptor.h"
 
 namespace fz::cli {
 
@@ -86,14 +88,6 @@ struct Special {
 
 std::optional<Special> specialCase(std::string_view what) {
   const auto says = [&](std::string_view part) { return what.find(part) != what.npos; };
-  if (says("at most") && (says(" came") || says("the input has"))) {
-    // The quantiser is a part of every preset.
-    return Special{ExitCode::kMemory,
-                   what.starts_with("Quantizer") || what.starts_with("LorenzoQuant")
-                       ? "split the data"
-                       : "use a preset without this limit (-p cuszp2, finite data only) or split "
-                         "the data"};
-  }
   if (what.starts_with("Huffman: symbol")) {
     return Special{ExitCode::kUsage, "give a larger --set bklen=N, above every symbol"};
   }
@@ -111,6 +105,18 @@ Failure fromLibrary(ErrorCode code, const char* what, Task task) {
   return {exitCodeOf(code, task), fmt::format("{}{}{}", what, advice.empty() ? "" : "; ", advice)};
 }
 
+/// Every preset begins with a stage that has a bound, and those have one limit; other limits belong
+/// to single stages.
+Failure fromSizeLimit(const SizeLimitError& error) {
+  const StageDescriptor* const stage = findStage(error.stage());
+  const bool is_everywhere = stage != nullptr && stage->params().find("error_bound") != nullptr;
+  return {ExitCode::kMemory,
+          fmt::format("{}; {}split the data", error.what(),
+                      is_everywhere ? ""
+                                    : "use a preset without this limit (-p cuszp2, finite data "
+                                      "only) or ")};
+}
+
 }  // namespace
 
 Failure currentFailure(Task task) {
@@ -118,6 +124,8 @@ Failure currentFailure(Task task) {
     throw;
   } catch (const Failure& e) {
     return e;
+  } catch (const SizeLimitError& e) {
+    return task == Task::kEncode ? fromSizeLimit(e) : fromLibrary(e.code(), e.what(), task);
   } catch (const Error& e) {
     return fromLibrary(e.code(), e.what(), task);
   } catch (const InvalidArgument& e) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "fz/bound_kind.h"
+#include "fz/recorded_params.h"
 #include "options.h"
 #include "preset_bounds.h"
 #include "stage_traits.h"
@@ -38,9 +40,10 @@ Json boundJson(const std::optional<BoundInfo>& bound) {
   if (!bound) {
     return nullptr;
   }
-  return {{"mode", textJson(boundModeOption(bound->mode))},
+  const std::optional<double> absolute = absoluteBound(*bound);
+  return {{"mode", textJson(boundKindName(*bound))},
           {"requested", bound->requested},
-          {"absolute", bound->absolute}};
+          {"absolute", absolute ? Json(*absolute) : Json(nullptr)}};
 }
 
 Json frameJson(const std::string& file, const FrameInfo& info) {
@@ -66,7 +69,7 @@ Json frameJson(const std::string& file, const FrameInfo& info) {
   }
   for (const FrameStageInfo& stage : info.stages) {
     Json params = Json::object();
-    for (const auto& [key, value] : stage.params) {
+    for (const auto& [key, value] : recordedParams(stage)) {
       params[key] = valueJson(value);
     }
     json["stages"].push_back({{"id", stage.id},
@@ -152,6 +155,7 @@ std::string stagesToJson(std::span<const StageDescriptor* const> stages) {
                           {"decompress", traits.is_graph_safe_inverse}};
     json["fusable"] = traits.is_fusable;
     json["fusion_part"] = traits.part;
+    json["fusable_with"] = traits.fusable_with.empty() ? Json(nullptr) : Json(traits.fusable_with);
     for (const std::string_view alias : stage->aliases) {
       json["aliases"].push_back(textJson(alias));
     }

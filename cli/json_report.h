@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "bound_check.h"
 #include "fz/host_api.h"
 #include "fz/presets.h"
 #include "fz/stage_descriptor.h"
+#include "pipeline/bound_check.h"
 
 /// What --json prints. Keys are part of the interface: they are added to, never renamed.
 namespace fz::cli {

@@ -64,4 +64,20 @@ void checkMemory(const MemoryNeed& need, std::uint64_t limit_bytes) {
   }
 }
 
+DecodeLimits limitsBesideResult(const DecodeLimits& limits, std::uint64_t n_result_bytes) {
+  DecodeLimits left = limits;
+  if (limits.max_memory_bytes == 0) {
+    return left;
+  }
+  if (n_result_bytes >= limits.max_memory_bytes) {
+    throw Failure(ExitCode::kMemory,
+                  fmt::format("the result takes {} of memory, --max-memory allows {}; if you trust "
+                              "the archive, raise it",
+                              bytesText(static_cast<double>(n_result_bytes)),
+                              bytesText(static_cast<double>(limits.max_memory_bytes))));
+  }
+  left.max_memory_bytes -= n_result_bytes;
+  return left;
+}
+
 }  // namespace fz::cli

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "failure.h"
+#include "fz/bound_kind.h"
 #include "fz/limits.h"
 #include "suggest.h"
 
@@ -15,11 +16,8 @@ namespace fz::cli {
 
 namespace {
 
-constexpr std::pair<std::string_view, ErrorBoundMode> kBoundModes[] = {
-    {"abs", ErrorBoundMode::ABS},
-    {"rel", ErrorBoundMode::REL},
-    {"range", ErrorBoundMode::NOA},
-};
+constexpr ErrorBoundMode kBoundModes[] = {ErrorBoundMode::ABS, ErrorBoundMode::REL,
+                                          ErrorBoundMode::NOA};
 
 [[noreturn]] void failUsage(const std::string& message) {
   throw Failure(ExitCode::kUsage, message);
@@ -42,7 +40,8 @@ std::optional<T> parseNumber(std::string_view text) {
                     "range:{} {}",
                     text, text, text, text, kSeeHelp));
   }
-  for (const auto& [name, mode] : kBoundModes) {
+  for (const ErrorBoundMode mode : kBoundModes) {
+    const std::string_view name = boundKindName(mode);
     if (!text.starts_with(name)) {
       continue;
     }
@@ -96,7 +95,9 @@ void addLimits(CLI::App& app, CommonOptions& options) {
                  "refuse archives that decode to more bytes (as in 500M or 4G)")
       ->transform(CLI::AsSizeValue(false).description(""))
       ->type_name("BYTES");
-  addMemoryLimit(app, options, "refuse archives that need more working memory than this");
+  addMemoryLimit(
+      app, options,
+      "refuse archives that need more memory than this, results held in memory included");
 }
 
 void addMemoryLimit(CLI::App& app, CommonOptions& options, const char* help) {
@@ -113,15 +114,6 @@ void checkCommon(const CommonOptions& options) {
   parseProgress(options.progress);
 }
 
-std::string_view boundModeOption(ErrorBoundMode mode) {
-  for (const auto& [name, value] : kBoundModes) {
-    if (value == mode) {
-      return name;
-    }
-  }
-  return "unknown";
-}
-
 BoundRequest parseBound(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos) {
@@ -129,16 +121,13 @@ BoundRequest parseBound(std::string_view text) {
   }
   const std::string_view name = text.substr(0, colon);
   const std::string_view number = text.substr(colon + 1);
-  for (const auto& [known, mode] : kBoundModes) {
-    if (name != known) {
-      continue;
-    }
+  if (const std::optional<ErrorBoundMode> mode = boundKindFromName(name)) {
     const std::optional<double> value = parseNumber<double>(number);
     if (!value || !std::isfinite(*value) || !(*value > 0)) {
       failUsage(
-          fmt::format("-b '{}': the bound must be a number above 0, as in {}:1e-3", text, known));
+          fmt::format("-b '{}': the bound must be a number above 0, as in {}:1e-3", text, name));
     }
-    return {mode, *value};
+    return {*mode, *value};
   }
   failUsage(fmt::format("-b '{}': no bound of kind '{}'; there are abs, rel and range{}", text,
                         name, didYouMean(name, {"abs", "rel", "range"})));

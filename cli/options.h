@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "fz/backend.h"
-#include "fz/bound.h"
 #include "fz/data_type.h"
 #include "fz/limits.h"
+#include "pipeline/bound_check.h"
 #include "progress.h"
 
 namespace CLI {
@@ -51,18 +51,10 @@ void addMemoryLimit(CLI::App& app, CommonOptions& options, const char* help);
 /// Throws Failure(kUsage) for options that contradict each other and for an unknown backend.
 void checkCommon(const CommonOptions& options);
 
-/// What -b asks for.
-struct BoundRequest {
-  ErrorBoundMode mode = ErrorBoundMode::ABS;
-  double value = 0.0;
-};
-
 // The parsers throw Failure(kUsage) that quotes the text and says what is allowed.
 
 /// "abs:1e-3", "rel:1e-4", "range:1e-4".
 BoundRequest parseBound(std::string_view text);
-/// The name that -b uses for a mode.
-std::string_view boundModeOption(ErrorBoundMode mode);
 /// "3600x1800": x first, one to three extents, the rest 1.
 std::array<std::size_t, 3> parseDims(std::string_view text);
 /// f32 or f64, also by their long names.

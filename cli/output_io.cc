@@ -193,8 +193,12 @@ Result::Result(std::string output, std::string header)
     : output_(std::move(output)), header_(std::move(header)) {
 }
 
+bool Result::staysInMemory(std::size_t n_bytes) const {
+  return n_bytes <= kMappedBytes || !isReplaceable(output_);
+}
+
 void* Result::provide(std::size_t n_bytes) {
-  if (n_bytes <= kMappedBytes || !isReplaceable(output_)) {
+  if (staysInMemory(n_bytes)) {
     memory_.reset(std::malloc(std::max<std::size_t>(1, n_bytes)));
     if (memory_ == nullptr) {
       throw std::bad_alloc();

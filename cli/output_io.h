@@ -55,6 +55,8 @@ class Result {
   /// Memory for n_bytes, for decompressInto(); what it gave before is not used any more.
   void* provide(std::size_t n_bytes);
   ByteView bytes() const { return bytes_; }
+  /// Whether a result of that length is held in memory rather than written in place.
+  bool staysInMemory(std::size_t n_bytes) const;
   bool isMapped() const { return file_ != nullptr; }
   /// As writeOutput(). bytes() is empty afterwards.
   void finish(Progress* progress = nullptr);

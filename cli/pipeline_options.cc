@@ -5,6 +5,7 @@
 
 #include "failure.h"
 #include "field_io.h"
+#include "fz/bound_kind.h"
 #include "fz/presets.h"
 #include "setting_check.h"
 #include "stage_spec.h"
@@ -145,7 +146,7 @@ CompressOptions compressOptions(const PipelineChoice& choice, DataType type) {
 
 void checkBoundKind(const PipelineChoice& choice, const FrameInfo& info) {
   if (choice.bound && choice.bound->mode == ErrorBoundMode::REL && info.bound &&
-      info.bound->absolute != 0.0) {
+      !isPointwise(*info.bound)) {
     throw Failure(
         ExitCode::kUsage,
         fmt::format("-b rel bounds each value by its own size, but '{}' would bound all by {}, "

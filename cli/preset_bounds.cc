@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "fz/bound_kind.h"
 #include "fz/error.h"
 #include "fz/host_api.h"
 #include "options.h"
@@ -21,7 +22,7 @@ bool keeps(const Preset& preset, ErrorBoundMode mode) {
   try {
     const FrameInfo info = inspect(compress(std::span(kValues), options));
     // A stage that takes REL of the largest value bounds no value by its own size.
-    return info.bound && (mode != ErrorBoundMode::REL || info.bound->absolute == 0.0);
+    return info.bound && (mode != ErrorBoundMode::REL || isPointwise(*info.bound));
   } catch (const Error&) {
     return false;
   } catch (const InvalidArgument&) {
@@ -36,7 +37,7 @@ std::vector<std::string> boundsOf(const Preset& preset) {
   for (const ErrorBoundMode mode :
        {ErrorBoundMode::ABS, ErrorBoundMode::NOA, ErrorBoundMode::REL}) {
     if (keeps(preset, mode)) {
-      kinds.emplace_back(boundModeOption(mode));
+      kinds.emplace_back(boundKindName(mode));
     }
   }
   return kinds;

@@ -1,6 +1,7 @@
 #include "progress.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -37,7 +38,7 @@ std::string bytesText(double n_bytes) {
 std::string durationText(double seconds) {
   constexpr long kMinute = 60;
   constexpr long kHour = 3600;
-  const long whole = static_cast<long>(std::min(seconds, 1e9) + 0.5);
+  const long whole = std::lround(std::min(seconds, 1e9));
   if (whole < kMinute) {
     return fmt::format("{} s", whole);
   }

@@ -1,35 +1,21 @@
 // Choosing the element types of a chain and what follows from them.
 #include <algorithm>
-#include <cctype>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
 
-#include "failure.h"
 #include "fz/error.h"
 #include "fz/stage_descriptor.h"
+#include "fz/stage_types.h"
 #include "stage/stage.h"
 #include "stage_spec.h"
-#include "suggest.h"
+#include "stage_words.h"
 
 namespace fz::cli {
 
 namespace {
 
 using Types = std::vector<DataType>;
-
-/// A stage whose words have become keys.
-struct Wanted {
-  const StageSpec* spec = nullptr;
-  std::vector<std::optional<DataType>> types;  // by type key; what was given
-  std::vector<StageArgument> settings;
-
-  const StageDescriptor& stage() const { return *spec->stage; }
-  bool has(std::string_view key) const {
-    return std::any_of(settings.begin(), settings.end(),
-                       [&](const StageArgument& a) { return a.key == key; });
-  }
-};
 
 /// A stage with types that fit, and what it passes on.
 struct Placed {
@@ -45,7 +31,7 @@ class Chain {
   std::vector<BuiltStage> build() {
     specs_ = parseStages(text_);
     for (const StageSpec& spec : specs_) {
-      wanted_.push_back(resolve(spec));
+      wanted_.push_back(resolveWords(text_, spec));
     }
     placed_.resize(wanted_.size());
     if (!place(0, input_type_)) {
@@ -55,155 +41,12 @@ class Chain {
   }
 
  private:
-  [[noreturn]] void fail(std::size_t place, const std::string& what) const {
-    throw Failure(ExitCode::kUsage,
-                  fmt::format("--stages '{}': character {}: {}", text_, place, what));
-  }
-
-  static std::string keysOf(const StageDescriptor& stage) {
-    std::string text;
-    for (const Param& param : stage.params().rows()) {
-      text += fmt::format("{}{}", text.empty() ? "" : ", ", param.key);
-    }
-    for (const TypeKey& key : stage.type_keys) {
-      text += fmt::format("{}{}", text.empty() ? "" : ", ", key.key);
-    }
-    return text.empty() ? "none" : text;
-  }
-
-  static std::vector<std::string> wordsOf(const StageDescriptor& stage) {
-    std::vector<std::string> words;
-    for (const Param& param : stage.params().rows()) {
-      words.emplace_back(param.key);
-      words.insert(words.end(), param.choices.begin(), param.choices.end());
-    }
-    for (const TypeKey& key : stage.type_keys) {
-      words.emplace_back(key.key);
-    }
-    return words;
-  }
-
-  /// A part of a key is as good a guess as a misspelt one: radius for quant_radius.
-  static std::string hintFor(const StageDescriptor& stage, const std::string& word) {
-    const std::vector<std::string> words = wordsOf(stage);
-    const auto whole = std::find_if(words.begin(), words.end(), [&](const std::string& key) {
-      return word.size() > 2 && key.find(word) != std::string::npos;
-    });
-    return whole != words.end() ? fmt::format("; did you mean '{}'?", *whole)
-                                : didYouMean(word, words);
-  }
-
-  /// The setting that a bare word stands for.
-  std::optional<StageArgument> meaningOf(const StageDescriptor& stage,
-                                         const StageArgument& word) const {
-    std::vector<StageArgument> found;
-    for (const Param& param : stage.params().rows()) {
-      const bool is_switch = param.kind == ParamKind::kBool &&
-                             (param.key == word.value || param.key.starts_with(word.value + "_"));
-      if (is_switch) {
-        found.push_back({std::string(param.key), "true", word.place});
-      }
-      for (const std::string_view choice : param.choices) {
-        if (param.kind == ParamKind::kChoice && closestIs(choice, word.value)) {
-          found.push_back({std::string(param.key), std::string(choice), word.place});
-        }
-      }
-    }
-    if (found.size() > 1) {
-      fail(word.place, fmt::format("'{}' may mean {} or {}; write KEY=VALUE", word.value,
-                                   found[0].key, found[1].key));
-    }
-    return found.empty() ? std::nullopt : std::optional(found.front());
-  }
-
-  static bool closestIs(std::string_view choice, std::string_view word) {
-    return std::equal(choice.begin(), choice.end(), word.begin(), word.end(), [](char a, char b) {
-      return std::tolower(static_cast<unsigned char>(a)) ==
-             std::tolower(static_cast<unsigned char>(b));
-    });
-  }
-
-  Wanted resolve(const StageSpec& spec) const {
-    const StageDescriptor& stage = *spec.stage;
-    Wanted wanted{&spec, std::vector<std::optional<DataType>>(stage.type_keys.size()), {}};
-    for (const StageArgument& argument : spec.arguments) {
-      if (argument.key.empty()) {
-        resolveWord(stage, argument, wanted);
-        continue;
-      }
-      const auto key = std::find_if(stage.type_keys.begin(), stage.type_keys.end(),
-                                    [&](const TypeKey& k) { return k.key == argument.key; });
-      if (key != stage.type_keys.end()) {
-        const std::optional<DataType> type = dataTypeFromString(argument.value);
-        if (!type) {
-          fail(argument.place, fmt::format("'{}' is no element type", argument.value));
-        }
-        wanted.types[static_cast<std::size_t>(key - stage.type_keys.begin())] = type;
-        continue;
-      }
-      if (stage.params().find(argument.key) == nullptr) {
-        fail(argument.place,
-             fmt::format("{} has no setting '{}'{}; its settings: {}", stage.name, argument.key,
-                         hintFor(stage, argument.key), keysOf(stage)));
-      }
-      wanted.settings.push_back(argument);
-    }
-    return wanted;
-  }
-
-  void resolveWord(const StageDescriptor& stage,
-                   const StageArgument& argument,
-                   Wanted& wanted) const {
-    if (const std::optional<DataType> type = dataTypeFromString(argument.value);
-        type && stage.type_keys.size() == 1) {
-      wanted.types.front() = type;
-      return;
-    }
-    const std::optional<StageArgument> meaning = meaningOf(stage, argument);
-    if (!meaning) {
-      fail(argument.place,
-           fmt::format("'{}' is no switch and no choice of {}{}; its settings: {}", argument.value,
-                       stage.name, hintFor(stage, argument.value), keysOf(stage)));
-    }
-    wanted.settings.push_back(*meaning);
-  }
-
-  /// Combinations that were not ruled out, the ones nearest to the defaults first.
-  std::vector<Types> candidates(const Wanted& wanted, DataType incoming) const {
-    const StageDescriptor& stage = wanted.stage();
-    std::vector<Types> found;
-    for (const std::vector<DataType>& types : stage.type_combinations) {
-      bool fits = true;
-      for (std::size_t i = 0; i < types.size(); ++i) {
-        fits = fits && (!wanted.types[i] || *wanted.types[i] == types[i]);
-      }
-      if (fits) {
-        found.push_back(types);
-      }
-    }
-    if (stage.type_combinations.empty()) {
-      found.emplace_back();
-    }
-    const Types usual = defaultTypes(stage);
-    const auto distance = [&](const Types& types) {
-      std::size_t n = !types.empty() && types.front() != incoming ? types.size() : 0;
-      for (std::size_t i = 1; i < types.size(); ++i) {
-        const bool follows = stage.type_keys[i].default_type == DataType::UNKNOWN;
-        n += types[i] != (follows ? types.front() : usual[i]) ? 1 : 0;
-      }
-      return n;
-    };
-    std::stable_sort(found.begin(), found.end(),
-                     [&](const Types& a, const Types& b) { return distance(a) < distance(b); });
-    return found;
-  }
-
   /// Places stage i and all that follow; false when no types fit.
   bool place(std::size_t i, DataType incoming) {
     if (i == wanted_.size()) {
       return true;
     }
-    for (Types& types : candidates(wanted_[i], incoming)) {
+    for (const Types& types : candidateTypes(wanted_[i].stage(), wanted_[i].types, incoming)) {
       Placed placed = make(i, types, incoming);
       const auto takes = static_cast<DataType>(placed.made->getInputDataType(0));
       if (!areConnectable(incoming, takes)) {
@@ -220,7 +63,7 @@ class Chain {
   }
 
   Placed make(std::size_t i, const Types& types, DataType incoming) {
-    const Wanted& wanted = wanted_[i];
+    const WantedStage& wanted = wanted_[i];
     Placed placed{types, wanted.stage().make(types), {}};
     for (const StageArgument& setting : wanted.settings) {
       try {
@@ -257,6 +100,10 @@ class Chain {
       return std::nullopt;
     }
     return std::get<std::int64_t>(getParam(*placed_[i - 1].made, "quant_radius"));
+  }
+
+  [[noreturn]] void fail(std::size_t place, const std::string& what) const {
+    failStages(text_, place, what);
   }
 
   [[noreturn]] void failTypes() const {
@@ -315,7 +162,7 @@ class Chain {
   std::string_view text_;
   DataType input_type_;
   std::vector<StageSpec> specs_;
-  std::vector<Wanted> wanted_;
+  std::vector<WantedStage> wanted_;
   std::vector<Placed> placed_;
   std::size_t stuck_ = 0;
 };

@@ -1,5 +1,7 @@
 #include "stage_traits.h"
 
+#include <fmt/format.h>
+
 #include "fz/simple_stage.h"
 
 namespace fz::cli {
@@ -24,6 +26,39 @@ const char* partName(TileRole role) {
   return "none";
 }
 
+TileOp tileOpOf(const Stage& stage) {
+  const auto* simple = dynamic_cast<const SimpleStage*>(&stage);
+  return simple == nullptr ? TileOp{} : simple->tileOp(Backend::CPU);
+}
+
+bool isFusable(const Stage& stage) {
+  return tileOpOf(stage).role != TileRole::kNone;
+}
+
+/// "uint16" or "uint16, chunk_size = 16384", the first that makes the stage fusable.
+std::string fusableWith(const StageDescriptor& stage) {
+  constexpr std::int32_t kUsualSizes[] = {16384, 1024, 32};
+  for (const std::vector<DataType>& types : stage.type_combinations) {
+    const std::string text(types.empty() ? "" : dataTypeToString(types.front()));
+    if (isFusable(*stage.make(types))) {
+      return text;
+    }
+    for (const Param& param : stage.params().rows()) {
+      for (const std::int32_t value : kUsualSizes) {
+        const std::unique_ptr<Stage> made = stage.make(types);
+        if (param.kind != ParamKind::kInt || value < param.min || value > param.max) {
+          continue;
+        }
+        param.set(*made, std::int64_t{value});
+        if (isFusable(*made)) {
+          return fmt::format("{}, {} = {}", text, param.key, value);
+        }
+      }
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 StageTraits traitsOf(const StageDescriptor& stage) {
@@ -34,16 +69,12 @@ StageTraits traitsOf(const StageDescriptor& stage) {
 #endif
   traits.is_graph_safe_forward = stage.graph_compatible_forward;
   traits.is_graph_safe_inverse = stage.graph_compatible_inverse;
-  const std::vector<DataType> types = defaultTypes(stage);
-  const std::unique_ptr<Stage> made = stage.make(types);
-  const auto* simple = dynamic_cast<const SimpleStage*>(made.get());
-  if (simple == nullptr) {
-    traits.part = "has no tile operation";
-    return traits;
-  }
-  const TileOp op = simple->tileOp(Backend::CPU);
+  const TileOp op = tileOpOf(*stage.make(defaultTypes(stage)));
   traits.is_fusable = op.role != TileRole::kNone;
   traits.part = traits.is_fusable ? partName(op.role) : op.why;
+  if (!traits.is_fusable) {
+    traits.fusable_with = fusableWith(stage);
+  }
   return traits;
 }
 

@@ -14,6 +14,9 @@ struct StageTraits {
   bool is_graph_safe_inverse = false;
   bool is_fusable = false;
   std::string part;  ///< of a fused group, or why there is none
+  /// Where the defaults are not fusable: types and a setting with which the stage is; empty if
+  /// none.
+  std::string fusable_with;
 };
 
 StageTraits traitsOf(const StageDescriptor& stage);

@@ -28,7 +28,11 @@ set_target_properties(fz_c PROPERTIES
   LINK_DEPENDS ${version_script})
 target_include_directories(fz_c INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(fz_c PRIVATE $<BUILD_INTERFACE:fz>)
+# A shared libfz passes on nothing of what it is linked with.
+target_link_libraries(fz_c PRIVATE $<BUILD_INTERFACE:fz> $<BUILD_INTERFACE:fmt::fmt>)
+if(FZ_CUDA)
+  target_link_libraries(fz_c PRIVATE $<BUILD_INTERFACE:CUDA::cudart_static>)
+endif()
 target_link_options(fz_c PRIVATE LINKER:--version-script=${version_script})
 if(BUILD_SHARED_LIBS)  # then it needs libfz.so, which is installed beside it
   set_target_properties(fz_c PROPERTIES INSTALL_RPATH "$ORIGIN")

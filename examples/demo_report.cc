@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "bound_check.h"
 #include "fz/host_api.h"
+#include "pipeline/bound_check.h"
 
 namespace fz::demo {
 
@@ -43,8 +43,7 @@ std::string htmlPage(const Field& field,
   input.decoded = decoded.bytes();
   input.frame = frame.bytes();
   input.info = inspect(frame);
-  input.check =
-      cli::checkValues(field.type, field.bytes, decoded.bytes(), *cli::ruleOfFrame(input.info));
+  input.check = checkValues(field.type, field.bytes, decoded.bytes(), *ruleOfFrame(input.info));
   input.options = options;
   input.sweep_bounds = report::parseSweep("auto", input.info);
   input.presets = rows;

@@ -201,8 +201,9 @@ FZ_API fz_status fz_pipeline_from_toml(const char* toml,
                                        fz_pipeline** pipeline);
 /* The pipeline that wrote an archive (host memory): its stages, settings, type, bound and, when
  * the archive has two or three dimensions, dims; of one that was stored without loss, a lossless
- * pipeline. Only the header is read, and not kept. What no
- * decoder needs is not in it and takes its default: today that is encode_mode of Huffman. */
+ * pipeline. Only the header is read, and not kept. What no decoder needs is not in it and takes its
+ * default: encode_mode of Huffman, auto_detect of Bitpack, outlier_capacity, and value_base of
+ * Quantizer. */
 FZ_API fz_status fz_pipeline_from_archive(const void* archive,
                                           size_t archive_bytes,
                                           const fz_options* options,
@@ -298,8 +299,10 @@ typedef struct fz_archive_info {
                         what it was asked for, when a lossy one would have outgrown the data */
   int32_t bound_mode;
   double bound_requested;
-  double bound_absolute; /* on every value; 0 for FZ_BOUND_REL, where it depends on the value */
-  int32_t is_lossless;   /* no stage changes values */
+  /* On every value; 0 for FZ_BOUND_REL, where it depends on the value. Not 0 with FZ_BOUND_REL: the
+   * bound is of the largest |x| of the field, as LorenzoQuant takes it. */
+  double bound_absolute;
+  int32_t is_lossless; /* no stage changes values */
   int32_t has_checksums;
   uint32_t n_stages;
   uint32_t n_segments;

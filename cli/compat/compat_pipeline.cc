@@ -89,20 +89,24 @@ class Writer {
   }
 
   void stage(const char* type, const std::string& settings) {
-    toml_ += fmt::format("[[stage]]\nname = \"s{}\"\ntype = \"{}\"\n{}", n_stages_, type, settings);
-    if (n_stages_ > 0) {
-      toml_ +=
-          fmt::format("inputs = [{{ from = \"s{}\", port = \"{}\" }}]\n", n_stages_ - 1, port_);
+    // --profile shows these names.
+    const auto n_same = std::count(types_.begin(), types_.end(), type);
+    const std::string name = n_same == 0 ? type : fmt::format("{}_{}", type, n_same + 1);
+    toml_ += fmt::format("[[stage]]\nname = \"{}\"\ntype = \"{}\"\n{}", name, type, settings);
+    if (!types_.empty()) {
+      toml_ += fmt::format("inputs = [{{ from = \"{}\", port = \"{}\" }}]\n", last_name_, port_);
     }
     toml_ += "\n";
-    ++n_stages_;
+    types_.emplace_back(type);
+    last_name_ = name;
     port_ = "output";
   }
 
   const Options& options_;
   std::string toml_;
   std::string port_ = "output";
-  std::size_t n_stages_ = 0;
+  std::vector<std::string> types_;  // of the stages so far
+  std::string last_name_;
   Carries carries_ = Carries::kValues;
 };
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "fz/bound_kind.h"
 #include "report/bars.h"
 #include "report/figures.h"
 #include "report/plot.h"
@@ -61,7 +62,7 @@ std::string sweepTable(const Input& input, const Sweep& sweep) {
       "scope=\"col\">largest error<th scope=\"col\">beyond bound<th scope=\"col\">GB/s, compress / "
       "decompress</tr></thead><tbody>";
   for (const SweepPoint& point : sweep.points) {
-    html += fmt::format("<tr><th scope=\"row\">{}:{}</th>", boundKind(input.info.bound->mode),
+    html += fmt::format("<tr><th scope=\"row\">{}:{}</th>", boundKindName(*input.info.bound),
                         point.requested);
     if (!point.refused.empty()) {
       html += fmt::format("<td colspan=\"6\">refused: {}</td></tr>", escapeHtml(point.refused));

@@ -2,13 +2,9 @@
 
 #include <cmath>
 
-#include "bound_check.h"
+#include "pipeline/bound_check.h"
 
 namespace fz::report {
-
-using cli::BoundRule;
-using cli::CheckReport;
-using cli::KeptCount;
 
 /// Errors in units of what a value's bound allows, so that 1 is the bound for either kind of it.
 /// Of frames without a bound (lossless) every error is 0 or beyond.

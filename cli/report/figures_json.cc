@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "fz/bound_kind.h"
 #include "report/figures.h"
 #include "report/text.h"
 
@@ -59,9 +60,9 @@ Json errorJson(const Input& input) {
     json["max_relative_error_index"] = check.max_relative_index;
   }
   if (input.info.bound) {
-    json["bound"] = {{"mode", boundKind(input.info.bound->mode)},
+    json["bound"] = {{"mode", boundKindName(*input.info.bound)},
                      {"requested", input.info.bound->requested},
-                     {"absolute", input.info.bound->absolute}};
+                     {"absolute", orNull(absoluteBound(*input.info.bound))}};
   }
   return json;
 }

@@ -4,6 +4,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "fz/bound_kind.h"
 #include "report/figures.h"
 #include "report/page_style.h"
 #include "report/text.h"
@@ -23,7 +24,7 @@ std::string boundHtml(const FrameInfo& info) {
     return info.lossless ? "lossless" : "none stated";
   }
   std::string text =
-      fmt::format("{} {}", boundKind(info.bound->mode), roundNumber(info.bound->requested, 6));
+      fmt::format("{} {}", boundKindName(*info.bound), roundNumber(info.bound->requested, 6));
   if (info.bound->mode != ErrorBoundMode::ABS && info.bound->absolute > 0.0) {
     text += fmt::format(" = {} absolute", roundNumber(info.bound->absolute, 6));
   }

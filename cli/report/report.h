@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "bound_check.h"
 #include "fz/host_api.h"
 #include "fz/span.h"
+#include "pipeline/bound_check.h"
 #include "report/error_scale.h"
 #include "report/field_view.h"
 

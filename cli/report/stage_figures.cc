@@ -8,6 +8,7 @@
 #include "api/host_run.h"
 #include "format/frame_header.h"
 #include "fz/params.h"
+#include "fz/recorded_params.h"
 #include "report/part.h"
 
 namespace fz::report {
@@ -41,7 +42,7 @@ void readGraph(const FrameHeader& header, const FrameInfo& info, StageFigures& f
     StageRow row;
     row.name = info.stages[i].name;
     row.types = typesText(info.stages[i].types);
-    for (const auto& [key, value] : info.stages[i].params) {
+    for (const auto& [key, value] : recordedParams(info.stages[i])) {
       row.settings.push_back(fmt::format("{} = {}", key, toTomlText(value)));
     }
     for (std::size_t port = 0; port < header.stages[i].num_inputs; ++port) {

@@ -35,8 +35,8 @@ SweepPoint runBound(const Input& input, const FieldView& part, double bound) {
     const Array decoded = decompress(frame, input.decode);
     point.decompress_gbs = gigabytesPerSecond(part.bytes.size(), middle);
     const FrameInfo info = inspect(frame);
-    const CheckReport check = cli::checkValues(part.type, part.bytes, decoded.bytes(),
-                                               cli::ruleOfFrame(info).value_or(BoundRule{}));
+    const CheckReport check = checkValues(part.type, part.bytes, decoded.bytes(),
+                                          ruleOfFrame(info).value_or(BoundRule{}));
     point.absolute = info.bound ? info.bound->absolute : 0.0;
     point.ratio = info.ratio();
     point.bits_per_value =

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "fz/bound_kind.h"
 #include "report/figures.h"
 #include "report/text.h"
 
@@ -82,7 +83,7 @@ std::string errorFacts(const Input& input, const Figures& figures) {
   Facts facts("Error");
   const CheckReport& check = input.check;
   if (input.info.bound) {
-    facts.add("bound asked for", fmt::format("{}:{}", boundKind(input.info.bound->mode),
+    facts.add("bound asked for", fmt::format("{}:{}", boundKindName(*input.info.bound),
                                              exactNumber(input.info.bound->requested)));
   }
   facts.add("checked on every value", escapeHtml(ruleText(check.rule)));

@@ -136,16 +136,4 @@ std::string shapeHtml(const std::array<std::size_t, 3>& dims) {
   return dims[2] > 1 ? text + fmt::format(" &#215; {}", dims[2]) : text;
 }
 
-std::string boundKind(ErrorBoundMode mode) {
-  switch (mode) {
-    case ErrorBoundMode::ABS:
-      return "abs";
-    case ErrorBoundMode::REL:
-      return "rel";
-    case ErrorBoundMode::NOA:
-      return "range";
-  }
-  return "unknown";
-}
-
 }  // namespace fz::report

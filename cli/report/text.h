@@ -28,7 +28,5 @@ std::string roundBytes(std::uint64_t n_bytes);
 std::string powerOfTen(int exponent);
 /// 128 x 64 x 80 with real signs, as HTML; trailing axes of length 1 are left out.
 std::string shapeHtml(const std::array<std::size_t, 3>& dims);
-/// abs, rel or range, as -b has it.
-std::string boundKind(ErrorBoundMode mode);
 
 }  // namespace fz::report

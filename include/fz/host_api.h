@@ -119,7 +119,7 @@ struct FrameStageInfo {
   std::uint16_t version;
   std::string name;
   std::vector<DataType> types;
-  /// Settings as the frame records them.
+  /// All settings; those that the frame does not hold (see fz/recorded_params.h) have defaults.
   std::vector<std::pair<std::string, ParamValue>> params;
 };
 

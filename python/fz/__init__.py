@@ -15,6 +15,7 @@ from ._api import (
     VerifyReport,
     compress,
     decompress,
+    free_device_memory,
     has_backend,
     inspect,
     presets,
@@ -50,6 +51,6 @@ __all__ = [
     "CorruptError", "CudaError", "DeviceArray", "DeviceFrame", "Error", "FrameBound", "FrameInfo",
     "GraphError", "InternalError", "InvalidArgumentError", "InvalidStateError", "IoError",
     "LimitError", "NoDeviceError", "OutOfMemoryError", "Pipeline", "Stage", "TypeMismatchError",
-    "UnsupportedError", "VerifyReport", "__version__", "compress", "decompress", "has_backend",
-    "inspect", "presets", "stages", "verify",
+    "UnsupportedError", "VerifyReport", "__version__", "compress", "decompress",
+    "free_device_memory", "has_backend", "inspect", "presets", "stages", "verify",
 ]  # fmt: skip

@@ -145,7 +145,7 @@ def decompress(
         backend = "cuda" if on_device or (out is not None and is_device_array(out)) else "cpu"
     settings = _fz.DecodeSettings(max_output_bytes, max_memory_bytes, backend, threads)
     if on_device and backend == "cuda":
-        return _decompress_device(frame, out, shape, settings, stream)
+        return _decompress_device(frame, out, shape, settings, stream, max_output_bytes)
     source = bytes(frame) if isinstance(frame, DeviceFrame) else frame
     info = _fz.inspect(source)
     _check_limit(info, max_output_bytes)
@@ -167,7 +167,9 @@ def decompress(
     return out
 
 
-def _decompress_device(frame: Any, out: Any, shape: Any, settings: Any, stream: Any) -> Any:
+def _decompress_device(
+    frame: Any, out: Any, shape: Any, settings: Any, stream: Any, limit: int
+) -> Any:
     view = device_view(frame, stream)
     if isinstance(frame, DeviceFrame):
         name, known_shape = frame.original_type, frame.original_shape
@@ -179,7 +181,8 @@ def _decompress_device(frame: Any, out: Any, shape: Any, settings: Any, stream: 
     facts = {"type": name, "original_bytes": n_bytes}
     _check_shape(wanted, facts)
     if out is None:
-        memory = _fz.decompress_device(view.address, view.nbytes, settings, view.stream)
+        _check_limit(facts, limit)
+        memory = _fz.decompress_device(view.address, view.nbytes, n_bytes, settings, view.stream)
         return DeviceArray(memory, name, wanted)
     if not is_device_array(out):
         raise TypeError("decompress: the frame is on a GPU, so out must be there too")
@@ -225,9 +228,9 @@ def _check_out(name: str, n_bytes: int, info: Mapping[str, Any]) -> None:
 class FrameBound:
     """What a frame promises for every value."""
 
-    kind: str  #: "abs", "rel" or "range"
+    kind: str  #: "abs", "rel", "range", or "max" (of the largest value: LorenzoQuant's REL)
     requested: float  #: the number that was asked for
-    absolute: float  #: absolute bound of every value; 0 for rel, where it depends on the value
+    absolute: float | None  #: absolute bound of every value; None for rel, which has none
 
 
 @dataclass(frozen=True)
@@ -304,7 +307,7 @@ class VerifyReport:
     max_error: float
     max_error_index: int
     mse: float
-    psnr: float
+    psnr: float  #: in dB; NaN where there is none, such as for fields without finite values
     nrmse: float
     value_range: float
     nan_kept: tuple[int, int]  #: kept bit for bit, of how many
@@ -370,3 +373,12 @@ def presets() -> list[dict[str, str]]:
 def has_backend(name: str) -> bool:
     """Whether ``"cpu"`` or ``"cuda"`` can be used here and now."""
     return bool(_fz.backend_available(name))
+
+
+def free_device_memory() -> None:
+    """Gives back the GPU memory that `decompress` keeps for its next calls.
+
+    Arrays and frames are not touched. Without a GPU there is nothing to do.
+    """
+    if hasattr(_fz, "clear_decoders"):
+        _fz.clear_decoders()

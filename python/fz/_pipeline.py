@@ -208,7 +208,7 @@ class Pipeline:
         """LorenzoQuant takes rel of the largest value, which bounds no value by its own size."""
         if self.bound is not None and self.bound.kind == "rel":
             kept = _fz.inspect(bytes(frame) if isinstance(frame, DeviceFrame) else frame)["bound"]
-            if kept is not None and kept["absolute"] != 0:
+            if kept is not None and kept["kind"] == "max":
                 raise UnsupportedError(
                     f"{self._source}: keeps rel bounds of the largest value only, here "
                     f"{kept['absolute']:g} for every value; use range:E, abs:E or preset pfpl"

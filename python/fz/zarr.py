@@ -29,6 +29,7 @@ from ._arrays import host_array
 
 #: The codec's name in the metadata of arrays.
 NAME = "fz.frame"
+_GPU_CLASS = "fz.zarr.FZCuda"
 
 
 @dataclass(frozen=True)
@@ -160,15 +161,17 @@ def codecs(bound: str | None = None, preset: str | None = None, **options: Any) 
     >>> sorted(codecs("abs:1e-3"))
     ['compressors', 'serializer']
     """
-    return {"serializer": FZ(bound=bound, preset=preset, **options), "compressors": None}
+    on_gpu = zarr.config.get("codecs").get(NAME) == _GPU_CLASS
+    made = (FZCuda if on_gpu else FZ)(bound=bound, preset=preset, **options)
+    return {"serializer": made, "compressors": None}
 
 
 def enable_gpu(on: bool = True) -> None:
-    """Chunks of arrays opened from now on are coded on the GPU (or on the CPU again).
+    """Chunks of arrays made or opened from now on are coded on the GPU (or on the CPU again).
 
     What is written does not depend on it. With `zarr.config.enable_gpu()` chunks stay on the GPU.
     """
     register_codec(NAME, FZ, qualname="fz.zarr.FZ")
-    register_codec(NAME, FZCuda, qualname="fz.zarr.FZCuda")
-    chosen = {**zarr.config.get("codecs"), NAME: "fz.zarr.FZCuda" if on else "fz.zarr.FZ"}
+    register_codec(NAME, FZCuda, qualname=_GPU_CLASS)
+    chosen = {**zarr.config.get("codecs"), NAME: _GPU_CLASS if on else "fz.zarr.FZ"}
     zarr.config.set({"codecs": chosen})

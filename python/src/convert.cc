@@ -74,16 +74,4 @@ nb::list typesToPython(const std::vector<DataType>& types) {
   return list;
 }
 
-const char* boundKind(ErrorBoundMode mode) {
-  switch (mode) {
-    case ErrorBoundMode::ABS:
-      return "abs";
-    case ErrorBoundMode::REL:
-      return "rel";
-    case ErrorBoundMode::NOA:
-      return "range";
-  }
-  return "unknown";
-}
-
 }  // namespace fz::python

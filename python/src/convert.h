@@ -23,7 +23,5 @@ ParamValue paramFromPython(nanobind::handle value);
 nanobind::str toPython(std::string_view text);
 /// A list of type names.
 nanobind::list typesToPython(const std::vector<DataType>& types);
-/// "abs", "rel" or "range".
-const char* boundKind(ErrorBoundMode mode);
 
 }  // namespace fz::python

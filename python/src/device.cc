@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -6,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include "convert.h"
+#include "decoder_cache.h"
 #include "fz/error.h"
 #include "host_buffer.h"
 #include "native_pipeline.h"
@@ -22,13 +24,16 @@ void check(cudaError_t status, const char* what) {
   }
 }
 
+// Python hands addresses and streams over as integers.
+// NOLINTBEGIN(performance-no-int-to-ptr)
 cudaStream_t streamOf(std::uintptr_t handle) {
   return reinterpret_cast<cudaStream_t>(handle);
 }
 
-const void* deviceMemory(std::uintptr_t address) {
-  return reinterpret_cast<const void*>(address);
+void* deviceMemory(std::uintptr_t address) {
+  return reinterpret_cast<void*>(address);
 }
+// NOLINTEND(performance-no-int-to-ptr)
 
 /// Makes the device of an address current for one call, and the caller's again afterwards.
 class DeviceOf {
@@ -69,6 +74,7 @@ class DeviceMemory {
   std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(data_); }
   std::size_t size() const { return n_bytes_; }
   int device() const { return device_; }
+  void* data() const { return data_; }
 
   nb::bytes toHost() const {
     PyObject* const made = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(n_bytes_));
@@ -101,7 +107,6 @@ class DeviceMemory {
     }
   }
   Session& session() const { return *session_; }
-  void* data() const { return data_; }
 
  private:
   void copyTo(void* host) const {
@@ -156,18 +161,32 @@ std::unique_ptr<DeviceMemory> compressDevice(const NativePipeline& self,
   return std::make_unique<PooledMemory>(self.session(), copy, frame.n_bytes, device.id());
 }
 
+/// The result is memory of the decoder's pool, which lives as long as either of them.
 std::unique_ptr<DeviceMemory> decompressDevice(std::uintptr_t address,
                                                std::size_t n_bytes,
+                                               std::size_t out_bytes,
                                                const DecodeSettings& settings,
                                                std::uintptr_t stream) {
   const nb::gil_scoped_release release;
   const DeviceOf device(deviceMemory(address));
-  std::shared_ptr<Session> session = decodingSession(settings);
-  void* data = nullptr;
-  std::size_t out_bytes = 0;
-  session->pipeline.decompress(deviceMemory(address), n_bytes, &data, &out_bytes, streamOf(stream));
-  check(cudaStreamSynchronize(streamOf(stream)), "cudaStreamSynchronize");
-  return std::make_unique<DeviceMemory>(std::move(session), data, out_bytes, device.id());
+  CachedDecoder decoder(device.id(), settings);
+  MemoryPool& pool = decoder.pipeline().getMemoryPool();
+  void* const data =
+      pool.allocate(std::max<std::size_t>(1, out_bytes), streamOf(stream), "values", true);
+  if (data == nullptr) {
+    throw Error(ErrorCode::kOutOfMemory, "decompress: no device memory for the values");
+  }
+  std::size_t actual = 0;
+  try {
+    decoder.pipeline().decompress(deviceMemory(address), n_bytes, data, out_bytes, &actual,
+                                  streamOf(stream));
+    check(cudaStreamSynchronize(streamOf(stream)), "cudaStreamSynchronize");
+  } catch (...) {
+    pool.free(data, streamOf(stream));
+    throw;
+  }
+  decoder.keep();
+  return std::make_unique<PooledMemory>(decoder.session(), data, actual, device.id());
 }
 
 std::size_t decompressDeviceInto(std::uintptr_t address,
@@ -178,11 +197,12 @@ std::size_t decompressDeviceInto(std::uintptr_t address,
                                  std::uintptr_t stream) {
   const nb::gil_scoped_release release;
   const DeviceOf device(deviceMemory(out));
-  const std::shared_ptr<Session> session = decodingSession(settings);
+  CachedDecoder decoder(device.id(), settings);
   std::size_t actual = 0;
-  session->pipeline.decompress(deviceMemory(address), n_bytes, reinterpret_cast<void*>(out),
-                               out_bytes, &actual, streamOf(stream));
+  decoder.pipeline().decompress(deviceMemory(address), n_bytes, deviceMemory(out), out_bytes,
+                                &actual, streamOf(stream));
   check(cudaStreamSynchronize(streamOf(stream)), "cudaStreamSynchronize");
+  decoder.keep();
   return actual;
 }
 
@@ -229,8 +249,8 @@ nb::object exportArray(const DeviceMemory& memory,
                        const std::vector<std::size_t>& shape,
                        nb::handle owner) {
   const nb::ndarray<nb::array_api, nb::device::cuda> array(
-      reinterpret_cast<void*>(memory.address()), shape.size(), shape.data(), owner, nullptr,
-      dlpackType(typeFromText(type)), nb::device::cuda::value, memory.device());
+      memory.data(), shape.size(), shape.data(), owner, nullptr, dlpackType(typeFromText(type)),
+      nb::device::cuda::value, memory.device());
   return nb::cast(array);
 }
 
@@ -267,6 +287,7 @@ void bindDevice(nb::module_& module) {
   module.def("decompress_device", &decompressDevice);
   module.def("decompress_device_into", &decompressDeviceInto);
   module.def("upload_and_decompress", &uploadAndDecompress);
+  module.def("clear_decoders", &clearDecoders, nb::call_guard<nb::gil_scoped_release>());
   module.def("synchronize_stream", [](std::uintptr_t stream) {
     const nb::gil_scoped_release release;
     check(cudaStreamSynchronize(streamOf(stream)), "cudaStreamSynchronize");

@@ -2,7 +2,9 @@
 #include <nanobind/stl/string.h>
 
 #include "convert.h"
+#include "fz/bound_kind.h"
 #include "fz/host_api.h"
+#include "fz/recorded_params.h"
 #include "host_buffer.h"
 #include "registry.h"
 
@@ -17,9 +19,9 @@ nb::object describe(const std::optional<BoundInfo>& bound) {
     return nb::none();
   }
   nb::dict row;
-  row["kind"] = boundKind(bound->mode);
+  row["kind"] = toPython(boundKindName(*bound));
   row["requested"] = bound->requested;
-  row["absolute"] = bound->absolute;
+  row["absolute"] = isPointwise(*bound) ? nb::none() : nb::object(nb::float_(bound->absolute));
   return row;
 }
 
@@ -30,7 +32,7 @@ nb::dict describe(const FrameStageInfo& stage) {
   row["name"] = toPython(std::string_view(stage.name));
   row["types"] = typesToPython(stage.types);
   nb::dict params;
-  for (const auto& [key, value] : stage.params) {
+  for (const auto& [key, value] : recordedParams(stage)) {
     params[toPython(std::string_view(key))] = toPython(value);
   }
   row["params"] = params;

@@ -8,14 +8,13 @@
 
 #include "fz/error.h"
 #include "fz/stage_descriptor.h"
+#include "fz/stage_types.h"
 #include "pipeline/compressor.h"
 #include "stage/stage.h"
 
 namespace fz::python {
 
 namespace {
-
-using Types = std::vector<DataType>;
 
 const StageDescriptor& descriptorOf(const StageRequest& request) {
   const StageDescriptor* descriptor = findStage(request.type);
@@ -51,38 +50,6 @@ std::vector<std::optional<DataType>> givenTypes(const StageDescriptor& descripto
   return given;
 }
 
-/// Combinations that the request allows, nearest to the incoming type and the defaults first.
-std::vector<Types> candidates(const StageDescriptor& descriptor,
-                              const StageRequest& request,
-                              DataType incoming) {
-  if (descriptor.type_combinations.empty()) {
-    return {Types{}};
-  }
-  const std::vector<std::optional<DataType>> given = givenTypes(descriptor, request);
-  std::vector<Types> found;
-  for (const Types& types : descriptor.type_combinations) {
-    bool fits = true;
-    for (std::size_t i = 0; i < types.size(); ++i) {
-      fits = fits && (!given[i] || *given[i] == types[i]);
-    }
-    if (fits) {
-      found.push_back(types);
-    }
-  }
-  const Types usual = defaultTypes(descriptor);
-  const auto distance = [&](const Types& types) {
-    std::size_t n = types.front() != incoming ? types.size() : 0;
-    for (std::size_t i = 1; i < types.size(); ++i) {
-      const bool follows = descriptor.type_keys[i].default_type == DataType::UNKNOWN;
-      n += types[i] != (follows ? types.front() : usual[i]) ? 1 : 0;
-    }
-    return n;
-  };
-  std::stable_sort(found.begin(), found.end(),
-                   [&](const Types& a, const Types& b) { return distance(a) < distance(b); });
-  return found;
-}
-
 void applySettings(Stage& stage,
                    const StageDescriptor& descriptor,
                    const StageRequest& request,
@@ -103,9 +70,9 @@ void applySettings(Stage& stage,
         [&](std::string_view key) { return find(key)->second; });
   }
   for (const auto& [key, value] : request.settings) {
-    const bool is_type_key =
-        std::any_of(descriptor.type_keys.begin(), descriptor.type_keys.end(),
-                    [key_ = std::string_view(key)](const TypeKey& row) { return row.key == key_; });
+    const bool is_type_key = std::any_of(
+        descriptor.type_keys.begin(), descriptor.type_keys.end(),
+        [wanted = std::string_view(key)](const TypeKey& row) { return row.key == wanted; });
     if (!is_type_key) {
       setParam(stage, key, value);
     }
@@ -170,7 +137,8 @@ class Builder {
   static std::unique_ptr<Stage> make(const StageDescriptor& descriptor,
                                      const StageRequest& request,
                                      DataType incoming) {
-    for (const Types& types : candidates(descriptor, request, incoming)) {
+    for (const std::vector<DataType>& types :
+         candidateTypes(descriptor, givenTypes(descriptor, request), incoming)) {
       std::unique_ptr<Stage> stage = descriptor.make(types);
       applySettings(*stage, descriptor, request, incoming);
       if (areConnectable(incoming, static_cast<DataType>(stage->getInputDataType(0)))) {

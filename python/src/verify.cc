@@ -1,11 +1,12 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
-#include "bound_check.h"
 #include "convert.h"
+#include "fz/bound_kind.h"
 #include "fz/error.h"
 #include "fz/host_api.h"
 #include "host_buffer.h"
+#include "pipeline/bound_check.h"
 #include "registry.h"
 
 namespace fz::python {
@@ -14,13 +15,13 @@ namespace nb = nanobind;
 
 namespace {
 
-nb::tuple describe(const cli::KeptCount& count) {
+nb::tuple describe(const KeptCount& count) {
   return nb::make_tuple(count.n_kept, count.n_values);
 }
 
-nb::dict describe(const cli::CheckReport& report) {
+nb::dict describe(const CheckReport& report) {
   nb::dict row;
-  row["rule"] = toPython(std::string_view(cli::ruleText(report.rule)));
+  row["rule"] = toPython(std::string_view(ruleText(report.rule)));
   row["n_values"] = report.n_values;
   row["n_violations"] = report.n_violations;
   nb::object first = nb::none();
@@ -31,8 +32,8 @@ nb::dict describe(const cli::CheckReport& report) {
   row["max_error"] = report.stats.max_error;
   row["max_error_index"] = report.stats.max_error_index;
   row["mse"] = report.stats.mse;
-  row["psnr"] = report.stats.psnr;
-  row["nrmse"] = report.stats.nrmse;
+  row["psnr"] = report.psnr();
+  row["nrmse"] = report.nrmse();
   row["value_range"] = report.stats.value_range;
   row["nan_kept"] = describe(report.nan);
   row["inf_kept"] = describe(report.infinity);
@@ -40,23 +41,20 @@ nb::dict describe(const cli::CheckReport& report) {
   return row;
 }
 
-cli::BoundRule ruleFor(const std::optional<std::string>& kind,
-                       double value,
-                       ByteView frame,
-                       ByteView original) {
+BoundRule ruleFor(const std::optional<std::string>& kind,
+                  double value,
+                  ByteView frame,
+                  ByteView original) {
   const FrameInfo info = inspect(frame);
   if (!kind) {
-    const std::optional<cli::BoundRule> rule = cli::ruleOfFrame(info);
+    const std::optional<BoundRule> rule = ruleOfFrame(info);
     if (!rule) {
       throw InvalidArgument("verify: the frame states no bound; give one");
     }
     return *rule;
   }
-  for (const ErrorBoundMode mode :
-       {ErrorBoundMode::ABS, ErrorBoundMode::REL, ErrorBoundMode::NOA}) {
-    if (*kind == boundKind(mode)) {
-      return cli::ruleOfRequest({mode, value}, info.type, original);
-    }
+  if (const std::optional<ErrorBoundMode> mode = boundKindFromName(*kind)) {
+    return ruleOfRequest({*mode, value}, info.type, original);
   }
   throw InvalidArgument("verify: no bound of kind '" + *kind + "'");
 }
@@ -74,12 +72,11 @@ void bindVerify(nb::module_& module) {
         if (original_bytes.size() != decoded_bytes.size()) {
           throw InvalidArgument("verify: the arrays differ in length");
         }
-        cli::CheckReport report;
+        CheckReport report;
         {
           const nb::gil_scoped_release release;
           const DataType type = inspect(frame_bytes.bytes()).type;
-          report =
-              cli::checkValues(type, original_bytes.bytes(), decoded_bytes.bytes(),
+          report = checkValues(type, original_bytes.bytes(), decoded_bytes.bytes(),
                                ruleFor(kind, value, frame_bytes.bytes(), original_bytes.bytes()));
         }
         return describe(report);

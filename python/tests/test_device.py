@@ -1,5 +1,6 @@
 """Arrays on a GPU, and what happens without one."""
 
+import concurrent.futures
 import importlib
 
 import numpy as np
@@ -140,16 +141,80 @@ class HostPretender:
     }  # fmt: skip
 
 
-def test_zarr_chunks_are_coded_on_the_gpu():
+@pytest.fixture
+def zarr_on_gpu():
+    """zarr with the codec of the GPU, and the CPU's again afterwards."""
     library("cupy")
     zarr = pytest.importorskip("zarr")
     codecs = importlib.import_module("fz.zarr")
-    field = rough((40, 60))
     codecs.enable_gpu()
-    try:
-        serializer = codecs.FZCuda(bound="abs:1e-3")
-        store = {}
-        array = zarr.create_array(store, data=field, serializer=serializer, compressors=None)
-        assert same_bits(array[:], fz.decompress(fz.compress(field, "abs:1e-3")))
-    finally:
-        codecs.enable_gpu(False)
+    yield zarr, codecs
+    codecs.enable_gpu(False)
+
+
+def test_zarr_chunks_are_coded_on_the_gpu(zarr_on_gpu):
+    zarr, codecs = zarr_on_gpu
+    field = rough((40, 60))
+    made = codecs.codecs("abs:1e-3")
+    assert isinstance(made["serializer"], codecs.FZCuda)
+    array = zarr.create_array({}, data=field, **made)
+    assert same_bits(array[:], fz.decompress(fz.compress(field, "abs:1e-3")))
+
+
+def test_zarr_arrays_stay_on_the_gpu_and_stores_are_those_of_the_cpu(zarr_on_gpu, tmp_path):
+    zarr, codecs = zarr_on_gpu
+    cupy = library("cupy")
+    field = rough((40, 60))
+    layout = {"shape": field.shape, "chunks": (20, 60), "dtype": "f4", "fill_value": 9.96921e36}
+    codecs.enable_gpu(False)
+    plain = zarr.create_array(tmp_path / "cpu.zarr", **layout, **codecs.codecs("abs:1e-3"))
+    plain[:] = field
+    codecs.enable_gpu()
+    with zarr.config.enable_gpu():
+        array = zarr.create_array(tmp_path / "gpu.zarr", **layout, **codecs.codecs("abs:1e-3"))
+        array[:] = cupy.asarray(field)
+        back = zarr.open_array(tmp_path / "gpu.zarr")[:]
+        other = zarr.open_array(tmp_path / "cpu.zarr")[:]
+    assert isinstance(back, cupy.ndarray) and isinstance(other, cupy.ndarray)
+    assert same_bits(cupy.asnumpy(back), plain[:]) and same_bits(cupy.asnumpy(other), plain[:])
+    for chunk in ("c/0/0", "c/1/0", "zarr.json"):
+        written = [(tmp_path / store / chunk).read_bytes() for store in ("cpu.zarr", "gpu.zarr")]
+        assert written[0] == written[1], chunk
+
+
+def test_decoders_are_used_again_for_frames_of_any_kind():
+    cupy = library("cupy")
+    frames = []
+    for preset in ("cuszp2", "pfpl", "fzgpu"):
+        for shape, dtype in (((30, 40, 50), "f4"), ((1000,), "f4")):
+            field = wave(shape, dtype)
+            frame = fz.compress(cupy.asarray(field), "abs:1e-3", preset)
+            frames.append((frame, fz.decompress(fz.compress(field, "abs:1e-3", preset))))
+
+    def decode_all(_):
+        kept = []
+        for frame, expected in frames:
+            kept.append((fz.decompress(frame), expected))  # results outlive later calls
+            out = cupy.empty(expected.shape, expected.dtype)
+            assert same_bits(cupy.asnumpy(fz.decompress(frame, out=out)), expected)
+        return all(same_bits(back.get(), expected) for back, expected in kept)
+
+    for _ in range(3):
+        assert decode_all(None)
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(decode_all, range(8)))
+    back = fz.decompress(frames[0][0])
+    fz.free_device_memory()
+    assert same_bits(back.get(), frames[0][1])
+    # A failure leaves no broken decoder behind, and limits are those of the call.
+    damaged = bytearray(bytes(frames[0][0]))
+    damaged[-1] ^= 1
+    with pytest.raises(fz.CorruptError):
+        fz.decompress(cupy.asarray(np.frombuffer(damaged, "u1")))
+    with pytest.raises(fz.LimitError):
+        fz.decompress(frames[0][0], max_output_bytes=1000)
+    hungry = fz.compress(cupy.asarray(wave((1000,))), "abs:1e-3", "cusz")  # Huffman needs memory
+    with pytest.raises(fz.LimitError):
+        fz.decompress(hungry, max_memory_bytes=1)
+    assert fz.decompress(hungry).shape == (1000,)
+    assert decode_all(None)

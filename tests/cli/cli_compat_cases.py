@@ -1,6 +1,7 @@
 """Cases of fzgmod-cli, the compatible command line."""
 
 import re
+import resource
 import unittest
 
 import cli_support
@@ -49,9 +50,19 @@ class CompatTest(CliCase):
              "[Quality Report]", "Input size", "Compressed size", "Ratio", *quality],
         )
 
+    def test_a_limit_of_file_sizes_is_an_error_and_no_signal(self):
+        self.put("a.f32", wave(300000))
+        limited = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        done = self.tool("-z", "-i", "a.f32", code=1, preexec_fn=limited)
+        self.assertIn(b"[fzgmod-cli] error: ", done.stderr)
+        self.assertEqual(self.names(), ["a.f32"])
+
     def test_profile_prints(self):
         self.put("a.f32", wave(3000))
-        self.assertIn(b"whole call", self.tool("-z", "-i", "a.f32", "--profile", "--warmup").stdout)
+        said = self.tool("-z", "-i", "a.f32", "--profile", "--warmup").stdout
+        self.assertIn(b"whole call", said)
+        for name in (b"LorenzoQuant", b"Bitshuffle", b"RZE"):
+            self.assertIn(name, said)
         self.assertIn(b"whole call", self.tool("-x", "-i", "a.f32.fzm", "-o", "b", "--profile").stdout)
         self.assertIn(b" ms ", self.tool("-b", "-i", "a.f32", "--runs=1", "--profile").stdout)
 

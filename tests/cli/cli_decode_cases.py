@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pty
+import re
 import struct
 
 from cli_support import BOUND, CORRUPT, IO, MEMORY, USAGE, CliCase, max_error, npy, wave
@@ -104,6 +105,10 @@ class DecompressTest(CliCase):
             self.fails(MEMORY, *command, "--max-memory=1k", name, says="--max-memory")
             self.fz(*command, "--max-output", "12000", "--max-memory", "1G", name)
         self.fails(MEMORY, "verify", "--max-output=1", name, "a.f32", says="--max-output")
+        # A result that stays in memory counts.
+        for command in (("decompress", "-fqo", "b", name), ("test", name), ("verify", name, "a.f32"), ("convert", "-f", name, "c.npy")):
+            said = self.fails(MEMORY, command[0], "--max-memory", "11999", *command[1:], says=["12.0 kB", "--max-memory"])
+            self.assertNotIn("damaged", said)
         self.fails(USAGE, "test", "--max-output", "much", name, says="--max-output")
 
     def test_damage_leaves_no_output(self):
@@ -162,6 +167,39 @@ class InfoTest(CliCase):
         self.assertEqual([stage["name"] for stage in info["stages"]], ["LorenzoQuant", "Huffman"])
         # Segments are aligned in the payload, so there may be gaps.
         self.assertLessEqual(sum(s["bytes"] for s in info["segments"]), info["payload_bytes"])
+
+    def test_bounds_are_called_what_they_are(self):
+        self.put("a.f32", wave(3000))
+        info = lambda: json.loads(self.fz("info", "--json", "a.f32.fzm").stdout)
+        self.fz("compress", "-qb", "rel:1e-3", "a.f32")
+        self.assertEqual(info()["bound"], {"mode": "rel", "requested": 1e-3, "absolute": None})
+        self.assertIn(b"rel:0.001, for each value", self.fz("info", "a.f32.fzm").stdout)
+        self.fz("compress", "-fqb", "range:1e-3", "a.f32")
+        self.assertEqual(info()["bound"]["mode"], "range")
+        self.assertGreater(info()["bound"]["absolute"], 0)
+        # LorenzoQuant takes REL of the largest value, which is no bound of each value's own size.
+        toml = self.fz("presets", "--show", "cusz").stdout.decode()
+        self.put("own.toml", re.sub(r'error_bound_mode = "\w+"', 'error_bound_mode = "REL"', toml).encode())
+        said = self.fz("compress", "-fc", "own.toml", "a.f32").stderr.decode()
+        bound = info()["bound"]
+        self.assertEqual(bound["mode"], "max")
+        self.assertAlmostEqual(bound["absolute"], bound["requested"] * max(self.values("a.f32")), delta=1e-6)
+        self.assertIn(f"bound max:{bound['requested']}", said)
+        self.assertIn(f"max:{bound['requested']} of the largest |x|, absolute ", self.fz("info", "a.f32.fzm").stdout.decode())
+
+    def test_settings_that_archives_do_not_keep_are_not_shown(self):
+        self.archive("a.f32", 3000, "f", "--set", "encode_mode=Fine", "--set", "outlier_capacity=0.3")
+        stages = json.loads(self.fz("info", "--json", "a.f32.fzm").stdout)["stages"]
+        self.assertEqual(set(stages[1]["params"]), {"bklen"})
+        self.assertIn("quant_radius", stages[0]["params"])
+        self.assertNotIn("outlier_capacity", stages[0]["params"])
+        text = self.fz("info", "a.f32.fzm").stdout.decode()
+        self.assertNotIn("encode_mode", text)
+        self.assertIn("bklen = ", text)
+        self.fz("compress", "-fqp", "quantizer_lorenzo_bitpack", "-b", "abs:1e-3", "a.f32")
+        text = self.fz("info", "a.f32.fzm").stdout.decode()
+        self.assertNotIn("linear_policy", text)
+        self.assertIn("nbits = ", text)
 
     def test_several_files_and_standard_input(self):
         _, first = self.archive("a.f32")

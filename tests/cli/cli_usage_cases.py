@@ -67,7 +67,13 @@ class ListTest(CliCase):
         self.assertIn("ports: output\n", one)
         self.assertRegex(one, r"(?m)^backends: cpu(, cuda)?$")
         self.assertRegex(one, r"(?m)^graph-safe: compress (yes|no), decompress (yes|no)$")
+        self.assertRegex(text, r"(?m)^stage +category +backends +graph-safe +fusable +what it does$")
+        self.assertRegex(text, r"(?m)^Huffman +coder +cpu(,cuda)? +decompress +no +canonical")
+        self.assertRegex(text, r"(?m)^Zigzag +transform +cpu(,cuda)? +yes +yes +signed")
+        self.assertRegex(text, r"(?m)^Difference +predictor +cpu(,cuda)? +yes +some +each")
         self.assertIn("fusable with these defaults: yes (map)", self.fz("stages", "Zigzag").stdout.decode())
+        difference = self.fz("stages", "Difference").stdout.decode()
+        self.assertRegex(difference, r"(?m)^fusable with these defaults: no \(must see all sums of floats .*\); yes with u?int")
         quantizer = self.fz("stages", "Quantizer").stdout.decode()
         self.assertIn("ports: codes, outlier_vals, outlier_idxs\n", quantizer)
         self.assertIn("(input_type, code_type; in a file without them float32/uint32)", quantizer)
@@ -87,6 +93,8 @@ class ListTest(CliCase):
         self.assertEqual(modes, [("ABS", "REL")])
         self.assertEqual((stages["Zigzag"]["fusable"], stages["Zigzag"]["fusion_part"]), (True, "map"))
         self.assertFalse(stages["Huffman"]["fusable"])
+        self.assertIn("chunk_size = ", stages["Difference"]["fusable_with"])
+        self.assertIsNone(stages["Huffman"]["fusable_with"])
         self.assertIn("cpu", stages["Huffman"]["backends"])
         self.assertIn("compress", stages["Huffman"]["graph_safe"])
         one = json.loads(self.fz("stages", "--json", "Huffman").stdout)
@@ -204,11 +212,6 @@ class GenerateTest(CliCase):
         self.put("field.f32", wave(3))
         self.assertEqual(self.complete("compress", "fie"), ["field.f32"])
         self.assertEqual(self.complete("test", "--progress", "al"), ["always"])
-
-    @unittest.skipUnless(shutil.which("zsh"), "no zsh here")
-    def test_zsh_can_read_it(self):
-        self.put("_fz", self.fz("generate", "zsh").stdout)
-        subprocess.run(["zsh", "-n", str(self.folder / "_fz")], check=True, capture_output=True)
 
     @unittest.skipUnless(shutil.which("groff"), "no groff here")
     def test_manuals_are_good_roff(self):

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "coders/huffman/huffman_stage.h"
+#include "fz/stage_descriptor.h"
 #include "gpu/device_pipeline.h"
 
 namespace fz::test {
@@ -162,6 +163,61 @@ INSTANTIATE_TEST_SUITE_P(Chains,
                          [](const auto& param) { return param.param; });
 
 class DeviceGraphRules : public OnDevice<> {};
+
+/// Small integers, as bytes of a type.
+FrameBytes inputOf(DataType type, std::size_t n_bytes) {
+  FrameBytes bytes(n_bytes);
+  if (type == DataType::FLOAT32) {
+    std::vector<float> values(n_bytes / sizeof(float));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<float>(i / 7 % 5);  // differences of such floats are exact
+    }
+    std::memcpy(bytes.data(), values.data(), n_bytes);
+    return bytes;
+  }
+  const std::size_t width = isKnown(type) ? getDataTypeSize(type) : 1;
+  for (std::size_t i = 0; i < n_bytes / width; ++i) {
+    bytes[i * width] = static_cast<std::uint8_t>(i / 7 % 5);
+  }
+  return bytes;
+}
+
+TEST_F(DeviceGraphRules, WhatTheRegistrySaysOfEachStageIsSo) {
+  for (const StageDescriptor* descriptor : allStages()) {
+    SCOPED_TRACE(descriptor->name);
+    const std::vector<DataType> types = defaultTypes(*descriptor);
+    const auto build = [&](Pipeline& pipeline, Backend backend) {
+      pipeline.setBackend(backend);
+      pipeline.enableGraphMode(backend == Backend::CUDA);
+      pipeline.addStage(descriptor->make(types));
+      pipeline.finalize();
+    };
+    const DeviceStream stream;
+    Pipeline pipeline(kBytes, MemoryStrategy::PREALLOCATE);
+    if (!descriptor->graph_compatible_forward) {
+      const auto refused = codeOf([&] {
+        build(pipeline, Backend::CUDA);
+        pipeline.captureGraph(stream);
+      });
+      EXPECT_TRUE(refused.has_value());
+      EXPECT_FALSE(pipeline.isGraphCaptured());
+      continue;
+    }
+    build(pipeline, Backend::CUDA);
+    pipeline.warmup(stream);
+    pipeline.captureGraph(stream);
+    EXPECT_TRUE(pipeline.isGraphCaptured());
+    const FrameBytes values = inputOf(types.empty() ? DataType::UINT8 : types.front(), kBytes);
+    const DeviceBytesBuffer input(kBytes);
+    input.put(values);
+    const FrameBytes gpu = frameOnDevice(pipeline, input, values.size(), stream);
+    Pipeline on_cpu(kBytes);
+    build(on_cpu, Backend::CPU);
+    const CompressedView cpu = on_cpu.compress(values.data(), values.size());
+    const auto* const data = static_cast<const std::uint8_t*>(cpu.data);
+    EXPECT_TRUE(gpu == FrameBytes(data, data + cpu.n_bytes));
+  }
+}
 
 TEST_F(DeviceGraphRules, TheDefaultStreamIsRefused) {
   Pipeline pipeline(kBytes, MemoryStrategy::PREALLOCATE);

@@ -150,7 +150,7 @@ class Hdf5Function : public Hdf5Test {
  protected:
   void SetUp() override {
     Hdf5Test::SetUp();
-    void* plugin = dlopen(FZ_PLUGIN_FILE, RTLD_NOW | RTLD_LOCAL);
+    void* plugin = dlopen((pluginDir() + "/" + FZ_PLUGIN_NAME).c_str(), RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(plugin, nullptr) << dlerror();
     auto* info = reinterpret_cast<const void* (*)()>(dlsym(plugin, "H5PLget_plugin_info"));
     filter_ = static_cast<const FilterClass*>(info());

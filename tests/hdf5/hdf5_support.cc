@@ -1,6 +1,7 @@
 #include "hdf5/hdf5_support.h"
 
 #include <cmath>
+#include <cstdlib>
 
 #include "cd_values.h"
 
@@ -25,13 +26,18 @@ std::vector<unsigned> valuesOf(const std::string& preset,
   return toValues(settingsFromText(preset, bound, flags));
 }
 
+std::string pluginDir() {
+  const char* elsewhere = std::getenv("FZ_TEST_PLUGIN_DIR");
+  return elsewhere != nullptr ? elsewhere : FZ_PLUGIN_DIR;
+}
+
 void Hdf5Test::SetUp() {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   unsigned n_paths = 0;
   H5PLsize(&n_paths);
   char first[4096] = {};
-  if (n_paths == 0 || H5PLget(0, first, sizeof(first)) < 0 || std::string(first) != FZ_PLUGIN_DIR) {
-    H5PLprepend(FZ_PLUGIN_DIR);
+  if (n_paths == 0 || H5PLget(0, first, sizeof(first)) < 0 || first != pluginDir()) {
+    H5PLprepend(pluginDir().c_str());
   }
   const hid_t plist = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_fapl_core(plist, 1 << 20, false);

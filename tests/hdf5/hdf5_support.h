@@ -21,6 +21,9 @@ struct Dataset {
 /// Everything that HDF5 has on its error stack, as text; empties it.
 std::string errorText();
 
+/// Folder of the plugin: where it was built, or FZ_TEST_PLUGIN_DIR for a test that was moved.
+std::string pluginDir();
+
 /// cd_values from "pfpl", "abs:1e-3".
 std::vector<unsigned> valuesOf(const std::string& preset,
                                const std::string& bound = "",

@@ -1,10 +1,12 @@
 // Datasets through HDF5 and the plugin.
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 
 #include "cd_values.h"
+#include "fz/backend.h"
 #include "fz/hdf5.h"
 #include "fz/presets.h"
 #include "hdf5/hdf5_support.h"
@@ -53,6 +55,68 @@ TEST_F(Hdf5RoundTrip, EveryPresetKeepsItsBoundForFloatsAndDoubles) {
     dataset.type = H5T_IEEE_F64LE;
     dataset.memory_type = H5T_NATIVE_DOUBLE;
     expectWithin(doubles, roundTrip(dataset, doubles), 1e-3);
+  }
+}
+
+/// The first chunk of a dataset as it is stored.
+std::vector<std::uint8_t> firstChunk(hid_t dataset, std::size_t rank) {
+  const std::vector<hsize_t> origin(rank, 0);
+  hsize_t n_bytes = 0;
+  EXPECT_GE(H5Dget_chunk_storage_size(dataset, origin.data(), &n_bytes), 0) << errorText();
+  std::vector<std::uint8_t> bytes(n_bytes);
+  std::uint32_t skipped = 0;
+  EXPECT_GE(H5Dread_chunk(dataset, H5P_DEFAULT, origin.data(), &skipped, bytes.data()), 0)
+      << errorText();
+  return bytes;
+}
+
+/// Sets FZ_HDF5_BACKEND while it lives.
+class BackendOfFilter {
+ public:
+  explicit BackendOfFilter(const char* name) { setenv("FZ_HDF5_BACKEND", name, 1); }
+  BackendOfFilter(const BackendOfFilter&) = delete;
+  BackendOfFilter& operator=(const BackendOfFilter&) = delete;
+  ~BackendOfFilter() { unsetenv("FZ_HDF5_BACKEND"); }
+};
+
+TEST_F(Hdf5RoundTrip, AGpuStoresTheChunksOfTheCpuAndReadsThem) {
+  if (!isBackendAvailable(Backend::CUDA)) {
+    GTEST_SKIP() << "no CUDA device";
+  }
+  const std::vector<float> values = field<float>(40 * 50 * 60);
+  std::vector<const char*> presets = {"lossless"};
+  for (unsigned number = 1; presetName(number) != nullptr; ++number) {
+    presets.push_back(presetName(number));
+  }
+  for (const char* preset : presets) {
+    SCOPED_TRACE(preset);
+    const std::string bound = std::string(preset) == "lossless" ? "" : "abs:1e-3";
+    const Dataset dataset = {
+        .dims = {40, 50, 60}, .chunk = {40, 50, 60}, .values = valuesOf(preset, bound)};
+    const auto stored = [&](const char* backend, const char* name) {
+      const BackendOfFilter chosen(backend);
+      const hid_t id = make(dataset, name);
+      EXPECT_GE(H5Dwrite(id, dataset.memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0)
+          << errorText();
+      H5Dclose(id);
+      const hid_t again = H5Dopen2(file_, name, H5P_DEFAULT);
+      std::vector<std::uint8_t> chunk = firstChunk(again, 3);
+      H5Dclose(again);
+      return chunk;
+    };
+    const auto read = [&](const char* backend, const char* name) {
+      const BackendOfFilter chosen(backend);
+      const hid_t id = H5Dopen2(file_, name, H5P_DEFAULT);
+      std::vector<float> back(values.size());
+      EXPECT_GE(H5Dread(id, dataset.memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, back.data()), 0)
+          << errorText();
+      H5Dclose(id);
+      return back;
+    };
+    EXPECT_TRUE(stored("cpu", "a") == stored("cuda", "b"));
+    expectSameBits(read("cpu", "b"), read("cuda", "a"));
+    H5Ldelete(file_, "a", H5P_DEFAULT);
+    H5Ldelete(file_, "b", H5P_DEFAULT);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "coders/rle/rle_codec.h"
 #include "coders/rle/rle_cpu.h"
 #include "core/require.h"
+#include "core/size_limit.h"
 #include "shared/byte_io.h"
 
 namespace fz {
@@ -83,9 +84,9 @@ void RLEStage<T>::checkInput(std::uint64_t n_bytes) const {
   FZ_REQUIRE(n_bytes % sizeof(T) == 0, ErrorCode::kBadSize,
              "{}: input of {} bytes is no whole number of {}-byte values", getName(), n_bytes,
              sizeof(T));
-  FZ_REQUIRE(n_bytes / sizeof(T) <= kMaxValues, ErrorCode::kBadSize,
-             "{}: at most {} values needed because of 32-bit counts, {} came", getName(),
-             kMaxValues, n_bytes / sizeof(T));
+  FZ_REQUIRE_SIZE(n_bytes / sizeof(T) <= kMaxValues, getName(),
+                  "at most {} values needed because of 32-bit counts, {} came", kMaxValues,
+                  n_bytes / sizeof(T));
 }
 
 template <class T>

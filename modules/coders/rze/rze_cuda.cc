@@ -9,6 +9,7 @@
 #include "coders/rze/rze_op.h"
 #include "coders/rze/rze_stage.h"
 #include "core/require.h"
+#include "core/size_limit.h"
 #include "cuda_check.h"
 #include "shared/bits.h"
 
@@ -50,8 +51,8 @@ bool RZEStage::hasCuda() const {
 
 void RZEStage::encodeCuda(const CudaRun& run) {
   const DeviceSize& size = run.inputs[0].size;
-  FZ_REQUIRE(!size.isExact() || size.n_bytes <= rze::kMaxInputBytes, ErrorCode::kBadSize,
-             "RZE: input of at most {} bytes needed, {} came", rze::kMaxInputBytes, size.n_bytes);
+  FZ_REQUIRE_SIZE(!size.isExact() || size.n_bytes <= rze::kMaxInputBytes, getName(),
+                  "input of at most {} bytes needed, {} came", rze::kMaxInputBytes, size.n_bytes);
   const std::uint32_t n_chunks = launchChunks(size.n_bytes, chunk_bytes_);
   const auto states = clearedStates(look_back_, run, n_chunks, false);
   rze::launchEncode(makeArgs(run, n_chunks, levels_, states),
@@ -95,8 +96,8 @@ void RZEStage::beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupAr
       decodedBytes(std::array{static_cast<std::size_t>(size.n_bytes)});  // says more than a kernel
     }
   } else {
-    FZ_REQUIRE(!size.isExact() || size.n_bytes <= rze::kMaxInputBytes, ErrorCode::kBadSize,
-               "RZE: input of at most {} bytes needed, {} came", rze::kMaxInputBytes, size.n_bytes);
+    FZ_REQUIRE_SIZE(!size.isExact() || size.n_bytes <= rze::kMaxInputBytes, getName(),
+                    "input of at most {} bytes needed, {} came", rze::kMaxInputBytes, size.n_bytes);
   }
   const auto n_chunks = static_cast<std::uint32_t>(group.n_tiles);
   const auto states = clearedStates(look_back_, run, n_chunks, isInverse());
@@ -108,11 +109,8 @@ void RZEStage::beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupAr
 }
 
 void RZEStage::throwDeviceError(const StageRecord& record) const {
-  if (!isInverse()) {
-    detail::throwError(ErrorCode::kBadSize,
-                       fmt::format("RZE: input of at most {} bytes needed, {} came",
-                                   rze::kMaxInputBytes, record.error_index));
-  }
+  FZ_REQUIRE_SIZE(isInverse(), getName(), "input of at most {} bytes needed, {} came",
+                  rze::kMaxInputBytes, record.error_index);
   if (record.error_value == rze::kHeaderIsWrong) {
     detail::throwError(
         ErrorCode::kCorrupt,

@@ -8,6 +8,7 @@
 #include "coders/rze/rze_codec.h"
 #include "coders/rze/rze_cpu.h"
 #include "core/require.h"
+#include "core/size_limit.h"
 #include "shared/bits.h"
 #include "shared/byte_io.h"
 
@@ -96,8 +97,8 @@ std::size_t RZEStage::decodedBytes(std::span<const std::size_t> encoded_bytes) c
 }
 
 void RZEStage::checkInput(std::size_t n_bytes) const {
-  FZ_REQUIRE(n_bytes <= kMaxInputBytes, ErrorCode::kBadSize,
-             "RZE: input of at most {} bytes needed, {} came", kMaxInputBytes, n_bytes);
+  FZ_REQUIRE_SIZE(n_bytes <= kMaxInputBytes, getName(), "input of at most {} bytes needed, {} came",
+                  kMaxInputBytes, n_bytes);
 }
 
 void RZEStage::encodeCpu(const CpuRun& run) {

@@ -4,6 +4,7 @@
 
 #include "backends/cpu/parallel_for.h"
 #include "core/require.h"
+#include "core/size_limit.h"
 #include "fused/bitplane_rze/bitplane_rze_codec.h"
 #include "fused/bitplane_rze/bitplane_rze_cpu.h"
 #include "fused/bitplane_rze/bitplane_rze_impl.h"
@@ -54,9 +55,9 @@ std::size_t BitplaneRZEStage::decodedBytes(std::span<const std::size_t> encoded_
 void BitplaneRZEStage::checkInput(std::uint64_t n_bytes) const {
   FZ_REQUIRE(n_bytes % 2 == 0, ErrorCode::kBadSize,
              "{}: input of {} bytes is no whole number of 2-byte values", getName(), n_bytes);
-  FZ_REQUIRE(n_bytes / 2 <= bp::kMaxSymbols, ErrorCode::kBadSize,
-             "{}: at most {} values needed because of 32-bit offsets, {} came", getName(),
-             bp::kMaxSymbols, n_bytes / 2);
+  FZ_REQUIRE_SIZE(n_bytes / 2 <= bp::kMaxSymbols, getName(),
+                  "at most {} values needed because of 32-bit offsets, {} came", bp::kMaxSymbols,
+                  n_bytes / 2);
 }
 
 void BitplaneRZEStage::encodeCpu(const CpuRun& run) {

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/parallel_for.h"
 #include "core/require.h"
+#include "core/size_limit.h"
 #include "fused/lorenzo_quant/lorenzo_quant.h"
 #include "fused/lorenzo_quant/lorenzo_quant_config_impl.h"
 #include "fused/lorenzo_quant/lorenzo_quant_cpu.h"
@@ -143,8 +144,8 @@ std::uint32_t LorenzoQuantStage<TInput, TCode>::checkedCount(std::size_t n_bytes
   FZ_REQUIRE(n_bytes % sizeof(TInput) == 0, ErrorCode::kBadSize,
              "{}: input of {} bytes is no whole number of {}-byte values", kName, n_bytes,
              sizeof(TInput));
-  FZ_REQUIRE(n <= kMaxValues, ErrorCode::kBadSize, "{}: at most {} values, the input has {}", kName,
-             kMaxValues, n);
+  FZ_REQUIRE_SIZE(n <= kMaxValues, std::string(kName), "at most {} values, the input has {}",
+                  kMaxValues, n);
   return static_cast<std::uint32_t>(n);
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/require.h"
+#include "core/size_limit.h"
 #include "quantizers/quantizer/quantizer_codec.h"
 
 namespace fz::quantizer {
@@ -197,8 +198,8 @@ std::uint32_t QuantizerBase::checkedValues(std::size_t n_bytes,
              "Quantizer: input of {} bytes is no whole number of {}-byte values", n_bytes,
              value_bytes);
   const std::size_t n = n_bytes / value_bytes;
-  FZ_REQUIRE(n <= kMaxValues, ErrorCode::kBadSize,
-             "Quantizer: at most {} values in one call, {} came", kMaxValues, n);
+  FZ_REQUIRE_SIZE(n <= kMaxValues, getName(), "at most {} values in one call, {} came", kMaxValues,
+                  n);
   const std::size_t code_bytes = n * getDataTypeSize(code_type_);
   FZ_REQUIRE(codes_capacity_bytes >= code_bytes, ErrorCode::kBufferTooSmall,
              "Quantizer: {} bytes needed for the codes, {} came", code_bytes, codes_capacity_bytes);

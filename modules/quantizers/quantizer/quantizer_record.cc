@@ -1,5 +1,6 @@
 // What stands in a device's record, on the host's side.
 #include "core/require.h"
+#include "core/size_limit.h"
 #include "quantizers/quantizer/quantizer.h"
 #include "quantizers/quantizer/quantizer_bound_codec.h"
 #include "quantizers/quantizer/quantizer_cuda.h"
@@ -55,9 +56,9 @@ void QuantizerBase::throwDeviceError(const StageRecord& record) const {
   FZ_REQUIRE(complaint != Complaint::kNoWholeValues, ErrorCode::kBadSize,
              "Quantizer: input of {} bytes is no whole number of {}-byte values",
              record.error_index, value_bytes);
-  FZ_REQUIRE(complaint != Complaint::kTooManyValues, ErrorCode::kBadSize,
-             "Quantizer: at most {} values in one call, {} came",
-             std::numeric_limits<std::uint32_t>::max(), record.error_index / value_bytes);
+  FZ_REQUIRE_SIZE(complaint != Complaint::kTooManyValues, getName(),
+                  "at most {} values in one call, {} came",
+                  std::numeric_limits<std::uint32_t>::max(), record.error_index / value_bytes);
   FZ_REQUIRE(complaint != Complaint::kStreamSizes, ErrorCode::kCorrupt,
              "Quantizer: streams do not have the sizes of {} values and {} outliers",
              record.value[device::kSlotValues], record.value[device::kSlotOutliers]);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -8,12 +9,16 @@
 #include "fz/data_type.h"
 #include "fz/host_api.h"
 #include "fz/span.h"
-#include "options.h"
 #include "pipeline/stat.h"
 
-namespace fz::cli {
+/// Whether values keep to their bound: decided on the real numbers, the same for every front end.
+namespace fz {
 
-class Progress;
+/// A bound that somebody asks for.
+struct BoundRequest {
+  ErrorBoundMode mode = ErrorBoundMode::ABS;
+  double value = 0.0;
+};
 
 /// The condition that every value has to meet.
 struct BoundRule {
@@ -64,12 +69,12 @@ BoundRule ruleOfRequest(const BoundRequest& request, DataType type, ByteView ori
 
 /// Compares without any rounding. NaN and infinities must be equal bit for bit. Types other than
 /// f32 and f64 are compared as bytes. Precondition: equal lengths.
-/// `progress` counts bytes; it may be null.
+/// `on_bytes` is told of every part that is begun, with its length; it may be empty.
 CheckReport checkValues(DataType type,
                         ByteView original,
                         ByteView decoded,
                         const BoundRule& rule,
-                        Progress* progress = nullptr);
+                        const std::function<void(std::size_t n_bytes)>& on_bytes = {});
 
 std::string ruleText(const BoundRule& rule);
 /// "0.5" or, where the rule is about it, "0.5, relative 0.001".
@@ -77,4 +82,4 @@ std::string largestErrorText(const CheckReport& report);
 /// "violations 3, first at index 7: 1.5 became 2" - the reason in an error message.
 std::string violationText(const CheckReport& report);
 
-}  // namespace fz::cli
+}  // namespace fz

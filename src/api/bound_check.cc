@@ -1,14 +1,14 @@
-#include "bound_check.h"
+#include "pipeline/bound_check.h"
 
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
 
-#include "progress.h"
+#include "fz/bound_kind.h"
 #include "shared/fp.h"
 
-namespace fz::cli {
+namespace fz {
 
 namespace {
 
@@ -64,16 +64,19 @@ void countKept(KeptCount& count, bool is_kept) {
 }
 
 template <class T>
-CheckReport check(
-    const T* original, const T* decoded, std::size_t n, const BoundRule& rule, Progress* progress) {
-  constexpr std::size_t kPart = std::size_t{1} << 20;  // values between two looks at the progress
+CheckReport check(const T* original,
+                  const T* decoded,
+                  std::size_t n,
+                  const BoundRule& rule,
+                  const std::function<void(std::size_t)>& on_bytes) {
+  constexpr std::size_t kPart = std::size_t{1} << 20;  // values between two reports
   CheckReport report;
   report.rule = rule;
   report.n_values = n;
   report.stats = calculateStatistics(original, decoded, n);
   for (std::size_t i = 0; i < n; ++i) {
-    if (progress != nullptr && i % kPart == 0) {
-      progress->add(std::min(kPart, n - i) * sizeof(T));
+    if (on_bytes && i % kPart == 0) {
+      on_bytes(std::min(kPart, n - i) * sizeof(T));
     }
     const T x = original[i];
     const bool is_equal = fp::bits(x) == fp::bits(decoded[i]);
@@ -140,7 +143,7 @@ std::optional<BoundRule> ruleOfFrame(const FrameInfo& info) {
   if (!info.bound) {
     return info.lossless ? std::optional(BoundRule{}) : std::nullopt;
   }
-  if (info.bound->mode == ErrorBoundMode::REL && info.bound->absolute == 0.0) {
+  if (isPointwise(*info.bound)) {
     return BoundRule{BoundRule::Kind::kPointwise, info.bound->requested};
   }
   return BoundRule{BoundRule::Kind::kAbsolute, info.bound->absolute};
@@ -164,17 +167,20 @@ BoundRule ruleOfRequest(const BoundRequest& request, DataType type, ByteView ori
   return {BoundRule::Kind::kAbsolute, request.value};
 }
 
-CheckReport checkValues(
-    DataType type, ByteView original, ByteView decoded, const BoundRule& rule, Progress* progress) {
+CheckReport checkValues(DataType type,
+                        ByteView original,
+                        ByteView decoded,
+                        const BoundRule& rule,
+                        const std::function<void(std::size_t)>& on_bytes) {
   if (type == DataType::FLOAT32) {
     return check(reinterpret_cast<const float*>(original.data()),
                  reinterpret_cast<const float*>(decoded.data()), original.size() / sizeof(float),
-                 rule, progress);
+                 rule, on_bytes);
   }
   if (type == DataType::FLOAT64) {
     return check(reinterpret_cast<const double*>(original.data()),
                  reinterpret_cast<const double*>(decoded.data()), original.size() / sizeof(double),
-                 rule, progress);
+                 rule, on_bytes);
   }
   return checkBytes(original, decoded);
 }
@@ -205,4 +211,4 @@ std::string violationText(const CheckReport& report) {
                      report.first_index, report.first_original, report.first_decoded);
 }
 
-}  // namespace fz::cli
+}  // namespace fz
