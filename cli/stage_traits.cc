@@ -39,7 +39,7 @@ bool isFusable(const Stage& stage) {
 std::string fusableWith(const StageDescriptor& stage) {
   constexpr std::int32_t kUsualSizes[] = {16384, 1024, 32};
   for (const std::vector<DataType>& types : stage.type_combinations) {
-    const std::string text(types.empty() ? "" : dataTypeToString(types.front()));
+    std::string text(types.empty() ? "" : dataTypeToString(types.front()));
     if (isFusable(*stage.make(types))) {
       return text;
     }

@@ -184,6 +184,8 @@ constexpr FilterClass kFilter = {
 
 }  // namespace fz::hdf5
 
+// Names that HDF5 and languages look up.
+// NOLINTBEGIN(readability-identifier-naming)
 FZ_HDF5_EXPORT int H5PLget_plugin_type() {
   return fz::hdf5::kPluginTypeFilter;
 }
@@ -225,3 +227,4 @@ FZ_HDF5_EXPORT std::size_t fz_hdf5_cd_values_from_text(const char* preset,
 FZ_HDF5_EXPORT const char* fz_hdf5_last_error() {
   return fz::hdf5::last_error.data();
 }
+// NOLINTEND(readability-identifier-naming)

@@ -92,7 +92,7 @@ std::string pagePath(const ReportOptions& options,
 std::string reportPath(const ReportOptions& options,
                        const CommonOptions& common,
                        const std::string& input) {
-  const std::string path = pagePath(options, common, input);
+  std::string path = pagePath(options, common, input);
   if (!path.empty() && path != kStandardStream) {  // a page is text, and may go to a terminal
     checkOutput(path, input, common.force);
   }

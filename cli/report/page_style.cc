@@ -4,7 +4,7 @@ namespace fz::report {
 
 // Lines differ by dashes as well as by colour, so that neither grey paper nor colour blindness
 // hides which is which.
-std::string_view pageStyle() {
+std::string_view pageStyle() {  // NOLINT(readability-function-size): one text
   return R"css(
 :root{color-scheme:light dark;--bg:#fff;--fg:#16191d;--muted:#545d68;--rule:#d5dae0;--soft:#f3f5f8;
 --c1:#1d5fae;--c2:#b8430a;--c3:#6b4aa8;--c4:#2c7a6b;--ok:#13692c;--ok-bg:#e3f4e7;--no:#a11b12;--no-bg:#fde8e6}

@@ -20,6 +20,9 @@ extern "C" {
 /* First word of cd_values. A filter that meets a number it does not know refuses to write. */
 #define FZ_HDF5_LAYOUT 1u
 
+/* Names as C has them. */
+/* NOLINTBEGIN(readability-identifier-naming) */
+
 /* Where what stands; the first FZ_HDF5_USER_WORDS come from the user, the others are filled in when
  * the dataset is created, and whatever the user put there is overwritten. */
 enum {
@@ -112,6 +115,8 @@ typedef size_t (*fz_hdf5_cd_values_from_text_t)(const char* preset,
 /* fz_hdf5_last_error(), exported by the plugin: why the filter last failed in this thread; empty
  * when it never did. HDF5 from 1.14 on does not show what filters say. */
 typedef const char* (*fz_hdf5_last_error_t)(void);
+
+/* NOLINTEND(readability-identifier-naming) */
 
 #ifdef __cplusplus
 }
