@@ -43,7 +43,9 @@ std::string fusableWith(const StageDescriptor& stage) {
     if (isFusable(*stage.make(types))) {
       return text;
     }
-    for (const Param& param : stage.params().rows()) {
+    // The table of a stage of these types: setters of another type's would take it for theirs.
+    const std::unique_ptr<Stage> any = stage.make(types);
+    for (const Param& param : any->paramTable().rows()) {
       for (const std::int32_t value : kUsualSizes) {
         const std::unique_ptr<Stage> made = stage.make(types);
         if (param.kind != ParamKind::kInt || value < param.min || value > param.max) {

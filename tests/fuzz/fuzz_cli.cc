@@ -59,20 +59,20 @@ class Workplace {
   std::filesystem::path folder_;
 };
 
-/// Keeps the tool's messages off the terminal while it runs; a sanitizer's stay visible.
+/// Keeps the tool's messages off the terminal while it runs; a sanitizer's stay visible, as they do
+/// not go through the C library.
 class QuietErrors {
  public:
-  QuietErrors() : saved_(::dup(2)) { ::dup2(1, 2); }
+  QuietErrors() : saved_(stderr) {
+    static std::FILE* const nowhere = std::fopen("/dev/null", "w");
+    stderr = nowhere;
+  }
   QuietErrors(const QuietErrors&) = delete;
   QuietErrors& operator=(const QuietErrors&) = delete;
-  ~QuietErrors() {
-    std::fflush(stderr);
-    ::dup2(saved_, 2);
-    ::close(saved_);
-  }
+  ~QuietErrors() { stderr = saved_; }
 
  private:
-  int saved_;
+  std::FILE* saved_;
 };
 
 }  // namespace
