@@ -2,6 +2,7 @@
 # to fail. The list is that of its wrappers.
 function(fz_failing_cuda target)
   target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/gpu/failing_cuda.cc
+                                   ${PROJECT_SOURCE_DIR}/tests/gpu/device_life_steps.cc
                                    ${PROJECT_SOURCE_DIR}/tests/gpu/device_lives.cc)
   foreach(call
       cudaMalloc cudaMallocHost cudaMallocFromPoolAsync cudaMemPoolCreate cudaStreamCreateWithFlags
