@@ -159,7 +159,7 @@ class Pipeline {
   /// Checks the graph and plans it. Throws Error (kGraph, kTypeMismatch, kInvalidState) naming the
   /// stages at fault. With PREALLOCATE and an input size all memory of compress() is taken here,
   /// on the CUDA backend by one run over zeros (not where a stage derives from Stage directly, and
-  /// without the copy that an unaligned input needs). Throws Error(kOutOfMemory).
+  /// without the copy that an unaligned input needs). Error(kOutOfMemory): may be called again.
   void finalize();
   bool isFinalized() const;
   /// Runs one compress and decompress of zeros, as many as the dims or else the hint say, so that

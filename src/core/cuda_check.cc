@@ -27,6 +27,9 @@ std::string cudaErrorText(int code, const char* call, const char* file, int line
 
 void throwCudaError(int code, const char* call, const char* file, int line) {
   constexpr int kMemoryAllocation = 2;  // cudaErrorMemoryAllocation
+#if FZ_HAVE_CUDA
+  cudaGetLastError();  // the exception carries it; nobody else may find it as an error of theirs
+#endif
   throwError(code == kMemoryAllocation ? ErrorCode::kOutOfMemory : ErrorCode::kCuda,
              cudaErrorText(code, call, file, line));
 }

@@ -95,16 +95,23 @@ struct MemoryPool::Impl {
   bool fallback = false;
 
   void configure(const MemoryPoolConfig& new_config) {
+    const bool wants_fallback =
+        new_config.force_fallback || std::getenv("FZ_FORCE_MEMPOOL_FALLBACK") != nullptr;
+#if FZ_HAVE_CUDA
+    // May throw, and then all stays as it was.
+    auto on_device = new_config.backend == Backend::CUDA
+                         ? std::make_unique<cuda::CudaMemory>(new_config.device_id, wants_fallback)
+                         : nullptr;
+#endif
     config = new_config;
-    fallback = config.force_fallback || std::getenv("FZ_FORCE_MEMPOOL_FALLBACK") != nullptr;
+    fallback = wants_fallback;
     allocator = config.host_allocator.allocate != nullptr
                     ? config.host_allocator
                     : HostAllocator{&systemAllocate, &systemRelease, nullptr};
     pinned_allocator = allocator;
 #if FZ_HAVE_CUDA
-    cuda_memory.reset();
-    if (config.backend == Backend::CUDA) {
-      cuda_memory = std::make_unique<cuda::CudaMemory>(config.device_id, fallback);
+    cuda_memory = std::move(on_device);
+    if (cuda_memory != nullptr) {
       fallback = cuda_memory->isFallback();
       allocator = deviceAllocator(cuda_memory.get());
       pinned_allocator = pinnedAllocator(cuda_memory.get());

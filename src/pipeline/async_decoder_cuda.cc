@@ -6,6 +6,7 @@
 #include "format/frame_layout.h"
 #include "fz/simple_stage.h"
 #include "pipeline/async_decoder.h"
+#include "pipeline/dag_cuda.h"
 #include "stage/stage.h"
 
 namespace fz {
@@ -183,7 +184,13 @@ void AsyncDecoder::enqueue(const std::uint8_t* frame,
     dag.setExternalPointer(segment_buffers_[i], data);
   }
   dag.setExternalOutput(plan_->result_buffer, out, original_bytes_);
-  dag.enqueueCuda(stream);
+  try {
+    dag.enqueueCuda(stream);
+  } catch (...) {
+    dag.setBeforeStages({});
+    abandonRun(dag, stream);
+    throw;
+  }
   dag.setBeforeStages({});
   block.enqueueReadback(stream);
 }

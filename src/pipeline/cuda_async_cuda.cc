@@ -51,9 +51,12 @@ void CudaRunner::compressAsync(const void* input,
   pending_attempt_ = {data, n_bytes, padded_bytes, static_cast<std::uint8_t*>(d_frame),
                       room.first_segment_bytes};
   pending_ = Pending::kCompress;
-  {
+  try {
     const NobodyWaits mode(*p_.dag);
     launch(pending_attempt_, stream);
+  } catch (...) {
+    abandon(stream);
+    throw;
   }
   if (d_frame_bytes != nullptr) {
     FZ_CUDA_CHECK(cudaMemcpyAsync(d_frame_bytes, &p_.dag->runBlock().frameOnDevice()->total_bytes,

@@ -129,8 +129,13 @@ void CudaRunner::captureGraph(cudaStream_t stream) {
   p_.padded_input.reserve(n_bytes, 0, "input of the capture");
   FZ_CUDA_CHECK(cudaMemsetAsync(p_.padded_input.data(), 0, n_bytes, stream));
   dropGraph();
-  capture({p_.padded_input.data(), n_bytes, n_bytes, p_.frame.data(), room.first_segment_bytes},
-          stream);
+  try {
+    capture({p_.padded_input.data(), n_bytes, n_bytes, p_.frame.data(), room.first_segment_bytes},
+            stream);
+  } catch (...) {
+    abandon(stream);
+    throw;
+  }
   leave(stream);
   p_.graph_captured = true;
 }

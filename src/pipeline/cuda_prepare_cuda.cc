@@ -68,7 +68,7 @@ void CudaRunner::prepare(std::size_t n_bytes) {
     FZ_CUDA_CHECK(cudaMemsetAsync(zeros.get(), 0, n_bytes, stream));
     runToEnd(alignedInput(zeros.get(), n_bytes, stream), n_bytes, stream);
   } catch (const Error& e) {
-    FZ_CUDA_CHECK_WARN(cudaStreamSynchronize(stream));
+    abandon(stream);
     restore();
     if (e.code() == ErrorCode::kOutOfMemory || e.code() == ErrorCode::kCuda) {
       throw;

@@ -102,6 +102,8 @@ class CudaRunner {
   void enqueueFrame(const Attempt& attempt, cudaStream_t stream);
   void enqueueAttempt(const Attempt& attempt, cudaStream_t stream);
   void launch(const Attempt& attempt, cudaStream_t stream);
+  /// After a run of this pipeline that broke off; see abandonRun().
+  void abandon(cudaStream_t stream) noexcept;
   /// For the run that was launched last.
   void waitForRun(cudaStream_t stream);
   void capture(const Attempt& attempt, cudaStream_t stream);

@@ -11,6 +11,7 @@
 #include "fz/simple_stage.h"
 #include "pipeline/async_decoder.h"
 #include "pipeline/cuda_runner.h"
+#include "pipeline/dag_cuda.h"
 #include "shared/bits.h"
 
 namespace fz {
@@ -50,10 +51,13 @@ CudaRunner::CudaRunner(Pipeline::Impl& pipeline)
       aligned_input_(pipeline.pool),
       uploaded_frame_(pipeline.pool),
       opened_state_(pipeline.pool) {
+  makeEvent(last_work_, cudaEventDisableTiming);
   front_ = static_cast<Front*>(p_.pool.allocatePersistentPinned(sizeof(Front), "frame header"));
+  if (front_ == nullptr) {  // no destructor will run
+    destroyEvent(last_work_);
+  }
   FZ_REQUIRE(front_ != nullptr, ErrorCode::kOutOfMemory, "Pipeline: {} bytes pinned",
              sizeof(Front));
-  makeEvent(last_work_, cudaEventDisableTiming);
 }
 
 CudaRunner::~CudaRunner() {
@@ -325,8 +329,18 @@ void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t s
   }
   enter(stream);
   call_timer_.begin(p_.profiling, stream);
-  runToEnd(alignedInput(input, n_bytes, stream), n_bytes, stream);
+  try {
+    runToEnd(alignedInput(input, n_bytes, stream), n_bytes, stream);
+  } catch (...) {
+    abandon(stream);
+    throw;
+  }
   p_.frame_bytes = p_.dag->runBlock().frameResult().total_bytes;
+}
+
+void CudaRunner::abandon(cudaStream_t stream) noexcept {
+  abandonRun(*p_.dag, stream);
+  pending_ = Pending::kNone;
 }
 
 void CudaRunner::openFrame(ByteView frame, FrameHeader& header, cudaStream_t stream) {

@@ -19,4 +19,8 @@ struct CompressionDAG::CudaState {
   bool timed = false;
 };
 
+/// After a run that broke off: waits for what was enqueued of it, whose memory is handed out again,
+/// and lets the next one begin anew. A stream that the caller captures cannot be waited for.
+void abandonRun(CompressionDAG& dag, cudaStream_t stream) noexcept;
+
 }  // namespace fz

@@ -249,6 +249,9 @@ void CompressionDAG::reset(cudaStream_t stream) {
   for (const auto& node : nodes_) {
     node->is_executed = false;
   }
+  for (FusedGroup& group : groups_) {
+    group.pass = 0;  // a run that broke off between its passes leaves one behind
+  }
 }
 
 void* CompressionDAG::getBuffer(int buffer_id) const {

@@ -24,6 +24,17 @@ SimpleStage* nativeStage(const DAGNode& node) {
 
 }  // namespace
 
+void abandonRun(CompressionDAG& dag, cudaStream_t stream) noexcept try {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  FZ_CUDA_CHECK(cudaStreamIsCapturing(stream, &status));
+  if (status == cudaStreamCaptureStatusNone) {
+    FZ_CUDA_CHECK_WARN(cudaStreamSynchronize(stream));
+  }
+  dag.runBlock().noteFailure();
+} catch (...) {
+  // The exception that is under way already tells what is wrong.
+}
+
 CompressionDAG::CudaState& CompressionDAG::cudaState() {
   if (cuda_ == nullptr) {
     cuda_ = std::make_shared<CudaState>(pool_);

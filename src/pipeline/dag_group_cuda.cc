@@ -65,6 +65,28 @@ group::FieldArgs fieldOf(const GroupPart& first) {
   return field;
 }
 
+/// Whether the field is sure to be whole values of the group. Stages that take values see to that
+/// themselves.
+bool hasWholeField(const CompressionDAG& dag, const FusedGroup& group) {
+  const DAGNode& first = *group.chain.front();
+  if (first.tile_op.role < TileRole::kPlanes) {
+    return true;
+  }
+  const bool is_inverse = first.stage->isInverse();
+  const BufferInfo& field = dag.getBufferInfo(is_inverse ? first.output_buffer_ids.front()
+                                                         : first.input_buffer_ids.front());
+  if (field.size_exact) {
+    return field.size % group.value_bytes == 0;
+  }
+  if (is_inverse || field.producer_stage_id < 0) {
+    return group.value_bytes == 1;
+  }
+  const Stage& producer = *dag.getNodes()[static_cast<std::size_t>(field.producer_stage_id)]->stage;
+  const auto type = static_cast<DataType>(
+      producer.getOutputDataType(static_cast<std::size_t>(field.producer_output_index)));
+  return (isKnown(type) ? getDataTypeSize(type) : 1) % group.value_bytes == 0;
+}
+
 /// Enqueues one pass: what the stages need before the kernel, the kernel, what they need after it.
 void enqueuePass(const FusedGroup& group,
                  const std::vector<GroupPart>& parts,
@@ -100,7 +122,9 @@ void enqueuePass(const FusedGroup& group,
 }  // namespace
 
 /// On a device a group must know the sizes between its stages; where only the data tell them
-/// (behind a decoder that finds its size on the way), the stages run one after the other.
+/// (behind a decoder that finds its size on the way), the stages run one after the other. So they
+/// do where bytes are left behind the last whole value: a group works on values, and Bitshuffle,
+/// which takes any bytes, keeps those of its end as they are.
 void CompressionDAG::dropUnsettledGroups() {
   for (std::size_t g = groups_.size(); g-- > 0;) {
     const FusedGroup& group = groups_[g];
@@ -109,14 +133,21 @@ void CompressionDAG::dropUnsettledGroups() {
     const auto isOpen = [&](int id) {
       return !bufferAt(id).size_exact && (bufferAt(id).is_virtual || is_plain);
     };
-    const bool is_settled =
-        std::none_of(group.chain.begin(), group.chain.end(), [&](const DAGNode* node) {
-          return isOpen(node->input_buffer_ids.front()) || isOpen(node->output_buffer_ids.front());
-        });
-    if (is_settled) {
+    const auto isRagged = [&](int id) {
+      return bufferAt(id).is_virtual && bufferAt(id).size % group.value_bytes != 0;
+    };
+    const auto isAny = [&](auto holds) {
+      return std::any_of(group.chain.begin(), group.chain.end(), [&](const DAGNode* node) {
+        return holds(node->input_buffer_ids.front()) || holds(node->output_buffer_ids.front());
+      });
+    };
+    const bool is_open = isAny(isOpen);
+    if (!is_open && !isAny(isRagged) && hasWholeField(*this, group)) {
       continue;
     }
-    fusion_notes_.push_back(group.name + ": only the data tell how many values there are");
+    fusion_notes_.push_back(group.name + (is_open
+                                              ? ": only the data tell how many values there are"
+                                              : ": the bytes may be no whole number of values"));
     for (DAGNode* node : group.chain) {
       node->group = -1;
       for (const int id : node->output_buffer_ids) {

@@ -356,8 +356,8 @@ void CompressionDAG::planGroups(cudaStream_t stream) {
   planning_stream_ = stream;
   dissolveGroups();
   planned_fusion_ = exec_context_->fusion;
-  groups_planned_ = true;
-  if (planned_fusion_ == Fusion::Off) {
+  groups_planned_ = planned_fusion_ == Fusion::Off;
+  if (groups_planned_) {
     return;
   }
   std::vector<bool> has_previous(nodes_.size(), false);
@@ -377,6 +377,7 @@ void CompressionDAG::planGroups(cudaStream_t stream) {
     }
     splitChain(chain);
   }
+  groups_planned_ = true;
 }
 
 }  // namespace fz

@@ -19,6 +19,7 @@
 #include "backends/cuda/timing_event.h"
 #include "cuda_check.h"
 #include "fz/simple_stage.h"
+#include "pipeline/dag_cuda.h"
 #endif
 
 namespace fz {
@@ -141,6 +142,11 @@ void FrameDecoder::decode(const FrameHeader& header,
     }
   } catch (...) {
     dag.setBeforeOutput({});
+#if FZ_HAVE_CUDA
+    if (!on_cpu) {
+      abandonRun(dag, stream);
+    }
+#endif
     dag.reset(stream);
     throw;
   }

@@ -52,6 +52,8 @@ void Pipeline::Impl::removeStages() {
   decoder.reset();
   entries.clear();
   n_connections = 0;
+  is_ordered = false;
+  is_wired = false;
   finalized = false;
 }
 
@@ -275,6 +277,50 @@ void Pipeline::Impl::planGroups() const {
   dag->planGroups();
 }
 
+/// The stages become a graph. Can be done again after it ran out of memory; once it is done, the
+/// graph stays.
+void Pipeline::Impl::wire() {
+  if (is_wired) {
+    return;
+  }
+  refreshPorts();
+  checkConnections();
+  checkTypes();
+  checkSingleSource();
+  checkGraphMode();
+  alignment = 1;
+  for (const Entry& entry : entries) {
+    alignment =
+        std::lcm(alignment, std::max<std::size_t>(1, entry.stage->getRequiredInputAlignment()));
+    if (entry.node->dependencies.empty()) {
+      source_buffer = entry.node->input_buffer_ids.empty()
+                          ? dag->setInputBuffer(entry.node, hint_bytes, "input")
+                          : entry.node->input_buffer_ids.front();
+    }
+  }
+  if (!is_ordered) {
+    dag->finalize();
+    is_ordered = true;
+  }
+  placeSinks();
+  is_wired = true;
+}
+
+/// What compress() needs beforehand.
+void Pipeline::Impl::takeMemory() {
+  for (Entry& entry : entries) {
+    entry.stage->onFinalize(hint_bytes, &pool);
+  }
+  planGroups();
+  dag->preallocateBuffers();
+#if FZ_HAVE_CUDA
+  if (!warmup_on_finalize && cuda != nullptr && strategy == MemoryStrategy::PREALLOCATE &&
+      warmupBytes() > 0) {
+    cuda->prepare(warmupBytes());
+  }
+#endif
+}
+
 void Pipeline::finalize() try {
   Impl& p = *impl_;
   p.requireNotFinalized("finalize");
@@ -283,21 +329,7 @@ void Pipeline::finalize() try {
   for (Impl::Entry& entry : p.entries) {
     entry.stage->setPipelineDims(p.dims);
   }
-  p.refreshPorts();
-  p.checkConnections();
-  p.checkTypes();
-  p.checkSingleSource();
-  p.checkGraphMode();
-  p.alignment = 1;
-  for (const Impl::Entry& entry : p.entries) {
-    p.alignment =
-        std::lcm(p.alignment, std::max<std::size_t>(1, entry.stage->getRequiredInputAlignment()));
-    if (entry.node->dependencies.empty()) {
-      p.source_buffer = p.dag->setInputBuffer(entry.node, p.hint_bytes, "input");
-    }
-  }
-  p.dag->finalize();
-  p.placeSinks();
+  p.wire();
   p.decoder.reset();  // one from before does not know the stages outside the library
   p.dag->setColoringEnabled(p.coloring_requested);
   p.dag->enableProfiling(p.profiling);
@@ -307,20 +339,17 @@ void Pipeline::finalize() try {
   p.dag->setExecContext(&p.context);
   for (Impl::Entry& entry : p.entries) {
     entry.stage->setExecContext(&p.context);
-    entry.stage->onFinalize(p.hint_bytes, &p.pool);
   }
   p.finalized = true;
-  p.planGroups();
-  p.dag->preallocateBuffers();
-  if (p.warmup_on_finalize) {
-    warmup();
-    return;
+  try {
+    p.takeMemory();
+    if (p.warmup_on_finalize) {
+      warmup();
+    }
+  } catch (...) {
+    p.finalized = false;  // so that the caller can try again
+    throw;
   }
-#if FZ_HAVE_CUDA
-  if (p.cuda != nullptr && p.strategy == MemoryStrategy::PREALLOCATE && p.warmupBytes() > 0) {
-    p.cuda->prepare(p.warmupBytes());
-  }
-#endif
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }

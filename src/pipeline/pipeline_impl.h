@@ -62,12 +62,14 @@ struct Pipeline::Impl {
   void requireFinalized(const char* what) const;
 
   // Steps of finalize(), in this order.
+  void wire();
   void refreshPorts();
   void checkConnections() const;
   void checkTypes() const;
   void checkSingleSource() const;
   void checkGraphMode() const;
   void placeSinks();
+  void takeMemory();
   void planGroups() const;
 
   /// Throws Error(kBadSize) when dims were set that do not hold exactly these bytes.
@@ -138,6 +140,8 @@ struct Pipeline::Impl {
   DecodeLimits limits;
   std::size_t memory_limit_bytes = 0;
   RunProgress* progress = nullptr;
+  bool is_ordered = false;  // the graph; see wire()
+  bool is_wired = false;
   bool finalized = false;
   bool warmup_on_finalize = false;
   bool pool_managed_output = true;

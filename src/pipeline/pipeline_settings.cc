@@ -103,10 +103,17 @@ void Pipeline::Impl::resolveBackend([[maybe_unused]] const char* call) {
     // Before anything else of the runtime is called: loading a kernel can make it forget an error.
     cuda::dropStaleError(call);
     device = device < 0 ? cuda::currentDevice() : device;
-    pool_config.backend = Backend::CUDA;
-    pool_config.device_id = device;
-    pool.reconfigure(pool_config);
-    cuda = std::make_shared<CudaRunner>(*this);
+    MemoryPoolConfig on_device = pool_config;
+    on_device.backend = Backend::CUDA;
+    on_device.device_id = device;
+    pool.reconfigure(on_device);
+    try {
+      cuda = std::make_shared<CudaRunner>(*this);
+    } catch (...) {
+      pool.reconfigure(pool_config);  // the next call may choose the CPU
+      throw;
+    }
+    pool_config = on_device;
   }
 #endif
   backend = chosen;

@@ -134,6 +134,46 @@ TEST_P(DeviceFusionWidths, EqualTheStages) {
   }
 }
 
+class DeviceFusionEnds : public OnDevice<> {};
+
+/// Bitshuffle takes any bytes, a group only whole values: what lies behind the last one must not
+/// be lost.
+TEST_F(DeviceFusionEnds, BytesBehindTheLastWholeElementAreKept) {
+  for (const std::size_t width : {2u, 4u, 8u}) {
+    for (const bool is_mapped : {false, true}) {  // 16-bit values, of which there may be any number
+      const auto build = [&](Pipeline& pipeline) {
+        const WidthCase how{"", 1, 8192, 16384, nullptr};
+        addPlanes(
+            pipeline,
+            is_mapped ? pipeline.addStage<ZigzagStage<std::int16_t, std::uint16_t>>() : nullptr,
+            width, how);
+        pipeline.finalize();
+      };
+      Pipeline gpu;
+      gpu.setBackend(Backend::CUDA);
+      build(gpu);
+      for (const std::size_t n : {6u, 10u, 630u, 3 * 16384u + 2u, 3 * 16384u, 100'002u}) {
+        const std::size_t n_bytes = is_mapped ? n : n - 1;
+        SCOPED_TRACE(std::to_string(width) + (is_mapped ? ", mapped, " : ", plain, ") +
+                     std::to_string(n_bytes));
+        const std::vector<std::uint8_t> bytes = valuesFor({"", 1, 0, 0, nullptr}, n_bytes);
+        Pipeline cpu;
+        cpu.setBackend(Backend::CPU);
+        build(cpu);
+        const CompressedView view = cpu.compress(bytes.data(), bytes.size());
+        const auto* begin = static_cast<const std::uint8_t*>(view.data);
+        const FrameBytes expected(begin, begin + view.n_bytes);
+        const DeviceBytesBuffer input{ByteView(bytes)};
+        ASSERT_TRUE(frameOnDevice(gpu, input, bytes.size()) == expected);
+        void* out = nullptr;
+        std::size_t n_out = 0;
+        gpu.decompress(nullptr, 0, &out, &n_out);
+        ASSERT_TRUE(fromDevice(out, n_out) == bytes);
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, DeviceFusionWidths, testing::ValuesIn(cases()), [](const auto& c) {
   return c.param.name;
 });

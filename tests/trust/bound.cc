@@ -14,6 +14,7 @@
 #include "fz/host_api.h"
 #include "pipeline/compressor.h"
 #include "support/stage_case.h"
+#include "trust/bound_check.h"
 #include "trust/combinations.h"
 #include "trust/exact_f64.h"
 #include "trust/families.h"
@@ -24,82 +25,6 @@ namespace fz::trust {
 namespace {
 
 constexpr double kBounds[] = {1e-3, 1e-6, 0.5, 1e-2, 0x1p-10, 1e-1, 1e-42, 1e10, 3e38, 1e-300};
-
-/// Range and largest size over the finite values.
-template <class T>
-struct Extent {
-  double range = 0.0;
-  double largest = 0.0;
-
-  explicit Extent(const std::vector<T>& values) {
-    double low = std::numeric_limits<double>::infinity();
-    double high = -low;
-    for (const T v : values) {
-      if (fp::isFinite(v)) {
-        low = std::min(low, static_cast<double>(v));
-        high = std::max(high, static_cast<double>(v));
-        largest = std::max(largest, std::fabs(static_cast<double>(v)));
-      }
-    }
-    range = high > low ? high - low : 0.0;
-  }
-};
-
-/// The absolute bound that the request comes to at most; docs/numerics.md says how it is rounded.
-template <class T>
-double mostAllowed(const BoundInfo& bound, const std::vector<T>& values) {
-  const Extent<T> extent(values);
-  switch (bound.mode) {
-    case ErrorBoundMode::ABS:
-      return bound.requested;
-    case ErrorBoundMode::NOA:
-      return extent.range > 0 ? bound.requested * extent.range : bound.requested;
-    case ErrorBoundMode::REL:
-      return extent.largest > 0 ? bound.requested * extent.largest : bound.requested;
-  }
-  return 0.0;
-}
-
-template <class T>
-std::uint64_t misses(const std::vector<T>& values, const T* back, double bound, bool relative) {
-  std::uint64_t n = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    n += (relative ? keepsRelative(values[i], back[i], bound)
-                   : keepsAbsolute(values[i], back[i], bound))
-             ? 0
-             : 1;
-  }
-  return n;
-}
-
-/// Compares a result with what its frame promises and with what was asked for.
-template <class T>
-void checkResult(const std::vector<T>& values,
-                 const FrameInfo& info,
-                 const std::vector<T>& back,
-                 const std::string& where,
-                 Report& report) {
-  if (back.size() != values.size()) {
-    return report.fail(where + ": " + std::to_string(back.size()) + " values came back");
-  }
-  report.add("values", values.size());
-  if (!info.bound || info.lossless) {
-    const bool equal =
-        values.empty() || std::memcmp(values.data(), back.data(), values.size() * sizeof(T)) == 0;
-    // A linear quantiser that may wrap promises nothing.
-    return report.check(equal || !info.lossless, where + ": lossless, but values differ");
-  }
-  const bool pointwise = info.bound->mode == ErrorBoundMode::REL && info.bound->absolute == 0.0 &&
-                         info.stages.front().name == "Quantizer";
-  const double bound = pointwise ? info.bound->requested : info.bound->absolute;
-  if (!pointwise) {
-    report.check(bound <= mostAllowed(*info.bound, values),
-                 where + ": the frame allows " + std::to_string(bound));
-  }
-  const std::uint64_t n = misses(values, back.data(), bound, pointwise);
-  report.add("violations", n);
-  report.check(n == 0, where + ": " + std::to_string(n) + " values miss the bound");
-}
 
 /// One array through one pipeline, there and back.
 template <class T>
@@ -199,73 +124,6 @@ void linearTrials(Report& report) {
   }
 }
 
-// Random bit patterns through the quantiser.
-
-struct Pattern {
-  const char* mode;
-  double bound;
-  const char* codes;
-  const char* more;
-};
-constexpr Pattern kPatterns[] = {
-    {"ABS", 1e-3, "uint32", ""},
-    {"REL", 1e-3, "uint32", ""},
-    {"NOA", 1e-3, "uint16", ""},
-    {"ABS", 1e20, "uint16", "zigzag_codes = true\n"},
-    {"REL", 1e-6, "uint32", ""},
-    {"NOA", 1e-8, "uint32", "zigzag_codes = true\n"},
-    {"ABS", 0x1p-20, "uint32", "zigzag_codes = true\ninplace_outliers = true\n"},
-    {"REL", 0.1, "uint16", ""},
-    {"ABS", 1e-38, "uint32", ""},
-    {"NOA", 0x1p-12, "uint32", ""},
-    {"REL", 0x1p-10, "uint32", ""},
-    {"ABS", 5.0, "uint16", ""},
-};
-
-/// 2^20 floats: `consecutive` patterns from a start on, or random ones near one.
-void patternTrial(const Settings& settings, std::uint64_t trial, Report& report) {
-  constexpr std::size_t kValues = 1u << 20;
-  std::mt19937_64 rng(trialSeed(settings.seed, trial));
-  const Pattern& p = kPatterns[trial % std::size(kPatterns)];
-  const bool near_one = rng() % 2 == 0;
-  std::vector<float> values(kValues);
-  for (float& v : values) {
-    auto bits = static_cast<std::uint32_t>(rng());
-    if (near_one) {
-      bits = (bits & 0x81FFFFFFu) | 0x3E000000u;  // exponents of 2^-3 to 2^1
-    }
-    v = std::bit_cast<float>(bits);
-  }
-  char toml[512];
-  std::snprintf(toml, sizeof(toml),
-                "[[stage]]\nname = \"q\"\ntype = \"Quantizer\"\ninput_type = \"float32\"\n"
-                "code_type = \"%s\"\nerror_bound = %.17e\nerror_bound_mode = \"%s\"\n%s",
-                p.codes, p.bound, p.mode, p.more);
-  CompressOptions options;
-  options.config_toml = toml;
-  options.backend = Backend::CPU;
-  options.threads = 1;
-  options.lossless_fallback = false;  // the quantiser is to be judged
-  const std::string where = std::string("bit patterns, ") + p.mode + " " + std::to_string(p.bound) +
-                            ", trial " + std::to_string(trial);
-  try {
-    const Frame frame = compress(std::span<const float>(values), options);
-    DecompressOptions back_options;
-    back_options.threads = 1;
-    const Array back = decompress(frame, back_options);
-    const auto span = back.as<float>();
-    checkResult(values, inspect(frame), std::vector<float>(span.begin(), span.end()), where,
-                report);
-    report.add("bit patterns", kValues);
-  } catch (const Error& e) {
-    report.add(std::string("pattern blocks refused: ") + errorCodeName(e.code()));
-    // Only outliers in place can look like codes; every other value can be stored.
-    report.check(
-        e.code() == ErrorCode::kBoundViolation && std::strstr(p.more, "inplace") != nullptr,
-        where + ": " + e.what());
-  }
-}
-
 /// The judge itself, against integers.
 template <class T>
 void oracleTrial(std::uint64_t seed, Report& report) {
@@ -313,10 +171,8 @@ const RegisterGoal kBoundGoal(
       report.add("families", familyCount());
       report.add("pipelines", pipelineCount());
       constexpr std::uint64_t kOracleBlocks = 20;
-      // Blocks of 2^20 values; a count that is given is one of cases.
-      const std::uint64_t n_patterns = settings.release ? 4096 : 64;
-      const std::uint64_t n_families = settings.trials(60'000, 2'000'000);
-      const std::uint64_t n_all = kOracleBlocks + 2 + n_patterns + n_families;
+      const std::uint64_t n_families = settings.trials(60'000, 1'000'000);
+      const std::uint64_t n_all = kOracleBlocks + 2 + n_families;
       runInProcesses(n_all, settings, report, [&](std::uint64_t trial, Report& mine) {
         if (trial < kOracleBlocks) {
           oracleTrial<float>(trial, mine);
@@ -325,10 +181,8 @@ const RegisterGoal kBoundGoal(
           linearTrials<float>(mine);
         } else if (trial == kOracleBlocks + 1) {
           linearTrials<double>(mine);
-        } else if (trial < kOracleBlocks + 2 + n_patterns) {
-          patternTrial(settings, trial, mine);
         } else {
-          familyTrial(settings, trial - kOracleBlocks - 2 - n_patterns, mine);
+          familyTrial(settings, trial - kOracleBlocks - 2, mine);
         }
       });
     });

@@ -1,5 +1,5 @@
-// fz_trust GOAL... [--release] [--count N] [--seed N] [--jobs N] [--update]: runs goals and prints
-// one line of JSON for each; the exit status is not zero when a promise was broken.
+// fz_trust GOAL... [--release] [--count N] [--first N] [--seed N] [--jobs N] [--update]: runs goals
+// and prints one line of JSON for each; the exit status is not zero when a promise was broken.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -74,6 +74,8 @@ int run(int argc, char** argv) {
       settings.update = true;
     } else if (word == "--count" && has_value) {
       settings.count = std::strtoull(argv[++i], nullptr, 0);
+    } else if (word == "--first" && has_value) {
+      settings.first = std::strtoull(argv[++i], nullptr, 0);
     } else if (word == "--seed" && has_value) {
       settings.seed = std::strtoull(argv[++i], nullptr, 0);
     } else if (word == "--jobs" && has_value) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "fz/error.h"
@@ -142,6 +143,31 @@ void addFallbackScenarios(std::vector<Scenario>& all) {
                  }});
 }
 
+/// A frame of a pipeline whose finalize() is repeated where memory ran out.
+Bytes finalizedAgain(const Preset& preset, const test::Field& field, MemoryStrategy strategy) {
+  std::optional<heap::Pause> pause(std::in_place);
+  Pipeline pipeline(field.bytes.size(), strategy);
+  ConfigOverrides overrides;
+  overrides.input_type = field.type;
+  overrides.dims = field.dims;
+  pipeline.setBackend(Backend::CPU);
+  pipeline.setThreads(1);
+  pipeline.loadConfigText(std::string(preset.toml), std::string(preset.name), overrides, false);
+  pause.reset();
+  try {
+    pipeline.finalize();
+  } catch (const Error& e) {
+    pause.emplace();
+    if (e.code() != ErrorCode::kOutOfMemory) {
+      throw;
+    }
+    pipeline.finalize();
+  }
+  pause.emplace();
+  const auto view = pipeline.compress(field.bytes.data(), field.bytes.size());
+  return copyOf(view.data, view.n_bytes);
+}
+
 void addBuildScenarios(std::vector<Scenario>& all) {
   for (std::size_t chain = 0; chain < std::size(test::kCodeChains); ++chain) {
     all.push_back({"build chain " + std::to_string(chain), [=] {
@@ -153,6 +179,16 @@ void addBuildScenarios(std::vector<Scenario>& all) {
                        return frameOf(pipeline, values);
                      };
                    }});
+  }
+  for (const MemoryStrategy strategy : {MemoryStrategy::MINIMAL, MemoryStrategy::PREALLOCATE}) {
+    for (const Preset& preset : allPresets()) {
+      all.push_back({"finalize again, " + std::string(preset.name), [=, &preset] {
+                       return
+                           [=, &preset, field = test::smoothField(DataType::FLOAT32, {90, 7, 1})] {
+                             return finalizedAgain(preset, field, strategy);
+                           };
+                     }});
+    }
   }
   all.push_back({"save and load a configuration",
                  [] {

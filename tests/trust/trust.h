@@ -12,6 +12,7 @@ namespace fz::trust {
 struct Settings {
   bool release = false;     ///< the size of a release instead of that of a CI run
   std::uint64_t count = 0;  ///< trials; 0: as the goal and the size say
+  std::uint64_t first = 0;  ///< trials before this one are left out, to go on with a long run
   std::uint64_t seed = 1;
   unsigned n_jobs = 2;  ///< processes, where a goal can use them; 0: none but this one
   bool update = false;  ///< writes committed hashes anew instead of comparing

@@ -112,14 +112,19 @@ void mergeText(const std::string& text, Report& report) {
   }
 }
 
+struct TrialRange {
+  std::uint64_t first;
+  std::uint64_t end;
+};
+
 class Pool {
  public:
-  Pool(std::uint64_t n_trials,
+  Pool(TrialRange trials,
        unsigned n_jobs,
        FunctionRef<void(std::uint64_t, Report&)> work,
        Report& report,
        int hang_seconds)
-      : n_trials_(n_trials),
+      : n_trials_(trials.end),
         children_(n_jobs),
         work_(work),
         report_(report),
@@ -129,7 +134,7 @@ class Pool {
     progress_ = static_cast<Progress*>(memory);
     for (unsigned i = 0; i < n_jobs; ++i) {
       new (&progress_[i]) Progress();
-      children_[i].first_trial = i;
+      children_[i].first_trial = trials.first + i;
     }
   }
   Pool(const Pool&) = delete;
@@ -264,12 +269,13 @@ void runInProcesses(std::uint64_t n_trials,
                     FunctionRef<void(std::uint64_t trial, Report& report)> work,
                     int hang_seconds) {
   if (settings.n_jobs == 0) {
-    for (std::uint64_t i = 0; i < n_trials && report.failures().size() < kMaxFailures; ++i) {
+    for (std::uint64_t i = settings.first; i < n_trials && report.failures().size() < kMaxFailures;
+         ++i) {
       work(i, report);
     }
     return;
   }
-  Pool(n_trials, settings.n_jobs, work, report, hang_seconds).run();
+  Pool({settings.first, n_trials}, settings.n_jobs, work, report, hang_seconds).run();
 }
 
 std::uint64_t trialSeed(std::uint64_t seed, std::uint64_t trial) {

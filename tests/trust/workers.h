@@ -11,7 +11,7 @@ namespace fz::trust {
 /// Seconds of the processor after which a trial counts as hung.
 inline constexpr int kHangSeconds = 5;
 
-/// Runs work(i, report) for i in [0, n) in settings.n_jobs child processes (0: in this one). A
+/// Runs work(i, report) for i in [settings.first, n) in settings.n_jobs processes (0: this one). A
 /// trial that ends its process or hangs is a failure with its number in the text, and the rest goes
 /// on without it. What the children count and find is added to `report`; under a leak checker so is
 /// what they lost. `work` must not throw.

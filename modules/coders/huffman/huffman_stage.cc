@@ -281,8 +281,10 @@ void HuffmanStage<T>::writeConfig(ByteWriter& out) const {
 
 template <class T>
 void HuffmanStage<T>::readConfig(ByteReader& in) {
-  if (in.remaining() == 0) {
-    return;  // a file without a config means uint16; decoding then misses the count
+  if (in.remaining() == 0) {  // a file without a config means uint16; decoding misses the count,
+    bklen_ = kDefaultBklen;   // whatever the frame before had
+    state_ = {};
+    return;
   }
   const std::uint8_t type = in.u8();
   const std::uint32_t bklen = in.u16();

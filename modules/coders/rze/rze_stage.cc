@@ -188,8 +188,12 @@ void RZEStage::writeConfig(ByteWriter& out) const {
 }
 
 void RZEStage::readConfig(ByteReader& in) {
-  if (in.remaining() == 0) {
-    return;  // files without a config mean the defaults
+  if (in.remaining() == 0) {   // files without a config mean the defaults
+    const RZEStage untouched;  // and not what the frame before has left here
+    chunk_bytes_ = untouched.chunk_bytes_;
+    levels_ = untouched.levels_;
+    original_bytes_ = untouched.original_bytes_;
+    return;
   }
   const std::size_t n_config = in.remaining();
   const std::size_t chunk_bytes = in.u32();

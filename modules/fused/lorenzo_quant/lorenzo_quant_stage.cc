@@ -168,9 +168,6 @@ std::size_t LorenzoQuantStage<TInput, TCode>::decodedBytes(
     std::span<const std::size_t> encoded_bytes) const {
   FZ_REQUIRE(config_.has_value(), ErrorCode::kInvalidState, "{}: nothing to decode: no config",
              kName);
-  FZ_REQUIRE(getStageVersion() <= kVersionWithExactValues, ErrorCode::kUnsupported,
-             "{}: stream version {}, this build reads up to {}", kName, getStageVersion(),
-             kVersionWithExactValues);
   // Four parts in files of the original system: the last repeats the count of the config.
   FZ_REQUIRE(encoded_bytes.size() == 3 || encoded_bytes.size() == 4, ErrorCode::kCorrupt,
              "{}: 3 or 4 parts needed, {} came", kName, encoded_bytes.size());
@@ -259,6 +256,9 @@ void LorenzoQuantStage<TInput, TCode>::writeConfig(ByteWriter& out) const {
 
 template <class TInput, class TCode>
 void LorenzoQuantStage<TInput, TCode>::readConfig(ByteReader& in) {
+  FZ_REQUIRE(getStageVersion() <= kVersionWithExactValues, ErrorCode::kUnsupported,
+             "{}: stream version {}, this build reads up to {}", kName, getStageVersion(),
+             kVersionWithExactValues);
   const LorenzoQuantConfig c = lorenzo_quant::readConfig(in);
   FZ_REQUIRE(c.input_type == static_cast<std::uint8_t>(kDataTypeOf<TInput>) &&
                  c.code_type == static_cast<std::uint8_t>(kDataTypeOf<TCode>),

@@ -120,8 +120,11 @@ void BitshuffleStage::writeConfig(ByteWriter& out) const {
 }
 
 void BitshuffleStage::readConfig(ByteReader& in) {
-  if (in.remaining() == 0) {
-    return;  // files without a config mean the defaults
+  if (in.remaining() == 0) {          // files without a config mean the defaults
+    const BitshuffleStage untouched;  // and not what the frame before has left here
+    block_bytes_ = untouched.block_bytes_;
+    element_bytes_ = untouched.element_bytes_;
+    return;
   }
   const std::size_t block_bytes = in.u32();
   const std::size_t element_bytes = in.u8();

@@ -29,6 +29,7 @@ bool succeeded(cudaError_t status) {
   return status == cudaSuccess;
 }
 
+/// Null where the device has none. Throws Error(kOutOfMemory).
 cudaMemPool_t makePool(int device) {
   int supported = 0;
   if (!succeeded(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device)) ||
@@ -40,7 +41,11 @@ cudaMemPool_t makePool(int device) {
   props.location.type = cudaMemLocationTypeDevice;
   props.location.id = device;
   cudaMemPool_t pool = nullptr;
-  if (!succeeded(cudaMemPoolCreate(&pool, &props))) {
+  const cudaError_t status = cudaMemPoolCreate(&pool, &props);
+  if (status == cudaErrorMemoryAllocation) {  // now, but not for ever
+    FZ_CUDA_CHECK(status);
+  }
+  if (!succeeded(status)) {
     return nullptr;
   }
   std::uint64_t keep = std::numeric_limits<std::uint64_t>::max();
@@ -55,10 +60,14 @@ CudaMemory::CudaMemory(int device, bool force_fallback) : device_(device) {
   if (force_fallback) {
     return;
   }
-  cudaStream_t stream = nullptr;
-  FZ_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  stream_ = stream;
   pool_ = makePool(device);
+  cudaStream_t stream = nullptr;
+  const cudaError_t status = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  if (status != cudaSuccess && pool_ != nullptr) {  // no destructor will run
+    FZ_CUDA_CHECK_WARN(cudaMemPoolDestroy(asPool(pool_)));
+  }
+  FZ_CUDA_CHECK(status);
+  stream_ = stream;
   if (pool_ == nullptr) {
     FZ_LOG(INFO, "memory pool: device %d has no stream-ordered pool, using cudaMalloc", device);
   }

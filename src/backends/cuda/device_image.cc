@@ -31,6 +31,10 @@ bool DeviceImage::update(ByteView bytes, cudaStream_t stream) {
   if (uploaded_ != nullptr) {
     FZ_CUDA_CHECK(cudaEventSynchronize(uploaded_));  // the last upload still reads the pinned copy
   }
+  n_bytes_ = 0;  // until all of this is done
+  if (uploaded_ == nullptr) {
+    FZ_CUDA_CHECK(cudaEventCreateWithFlags(&uploaded_, cudaEventDisableTiming));
+  }
   if (bytes.size() > capacity_bytes_) {
     release();
     device_ = static_cast<std::uint8_t*>(pool_->allocatePersistentDevice(bytes.size(), "header"));
@@ -39,13 +43,10 @@ bool DeviceImage::update(ByteView bytes, cudaStream_t stream) {
                "Pipeline: {} bytes for the header", bytes.size());
     capacity_bytes_ = bytes.size();
   }
-  n_bytes_ = bytes.size();
-  std::memcpy(pinned_, bytes.data(), n_bytes_);
-  FZ_CUDA_CHECK(cudaMemcpyAsync(device_, pinned_, n_bytes_, cudaMemcpyHostToDevice, stream));
-  if (uploaded_ == nullptr) {
-    FZ_CUDA_CHECK(cudaEventCreateWithFlags(&uploaded_, cudaEventDisableTiming));
-  }
+  std::memcpy(pinned_, bytes.data(), bytes.size());
+  FZ_CUDA_CHECK(cudaMemcpyAsync(device_, pinned_, bytes.size(), cudaMemcpyHostToDevice, stream));
   FZ_CUDA_CHECK(cudaEventRecord(uploaded_, stream));
+  n_bytes_ = bytes.size();
   return true;
 }
 

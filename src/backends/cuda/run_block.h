@@ -66,6 +66,8 @@ class RunBlock {
   void enqueueHandOver(cudaStream_t stream);
   /// A kernel with a HandOver, or a graph that ends with one, is enqueued next.
   void noteHandOver();
+  /// A run broke off: nobody knows what is on the device, so the next one sets it.
+  void noteFailure() { is_at_start_ = false; }
   /// Waits until the last HandOver is done, or for the stream when that takes long: a failed kernel
   /// shows there. Only for whoever has waited for all earlier ones.
   void waitForHandOver(cudaStream_t stream) const;

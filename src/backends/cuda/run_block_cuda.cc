@@ -22,7 +22,7 @@ std::size_t RunBlock::blockBytes() const {
 }
 
 void RunBlock::reserve(std::size_t n_records) {
-  if (device_ != nullptr && n_records == n_records_) {
+  if (result_ != nullptr && n_records == n_records_) {  // the last of the three to be taken
     return;
   }
   pool_->freePersistentDevice(device_);

@@ -35,31 +35,26 @@ __device__ bool keeps(float x, float y, double bound, bool relative) {
 __device__ bool keeps(double x, double y, double bound, bool relative) {
   return relative ? keepsRelative64(x, y, bound) : keepsAbsolute64(x, y, bound);
 }
-__device__ unsigned bitsOf(float x) {
+__device__ unsigned long long bitsOf(float x) {
   return __float_as_uint(x);
 }
 __device__ unsigned long long bitsOf(double x) {
   return static_cast<unsigned long long>(__double_as_longlong(x));
 }
 
-template <class T, class Bits>
-__global__ void countMisses(const T* values,
-                            const T* decoded,
-                            std::size_t n,
-                            double bound,
-                            bool relative,
-                            unsigned long long* n_misses,
-                            Bits* example) {
+template <class T>
+__global__ void countMisses(
+    const T* values, const T* decoded, std::size_t n, double bound, bool relative, Misses* found) {
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
   unsigned long long n_mine = 0;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
     if (!keeps(values[i], decoded[i], bound, relative)) {
       ++n_mine;
-      *example = bitsOf(values[i]);
+      found->example = bitsOf(values[i]);
     }
   }
   if (n_mine > 0) {
-    atomicAdd(n_misses, n_mine);  // order-free: a sum of integers
+    atomicAdd(&found->n, n_mine);  // order-free: a sum of integers
   }
 }
 
@@ -74,28 +69,23 @@ void enqueueMisses(const float* values,
                    std::size_t n,
                    double bound,
                    bool relative,
-                   unsigned long long* n_misses,
-                   unsigned* example,
+                   Misses* found,
                    cudaStream_t stream) {
-  countMisses<<<kBlocks, kThreads, 0, stream>>>(values, decoded, n, bound, relative, n_misses,
-                                                example);
+  countMisses<<<kBlocks, kThreads, 0, stream>>>(values, decoded, n, bound, relative, found);
 }
-
-void enqueueRandomDoubles(
-    double* values, std::size_t n, std::uint64_t seed, bool near_one, cudaStream_t stream) {
-  fillRandom<<<kBlocks, kThreads, 0, stream>>>(values, n, seed, near_one);
-}
-
 void enqueueMisses(const double* values,
                    const double* decoded,
                    std::size_t n,
                    double bound,
                    bool relative,
-                   unsigned long long* n_misses,
-                   unsigned long long* example,
+                   Misses* found,
                    cudaStream_t stream) {
-  countMisses<<<kBlocks, kThreads, 0, stream>>>(values, decoded, n, bound, relative, n_misses,
-                                                example);
+  countMisses<<<kBlocks, kThreads, 0, stream>>>(values, decoded, n, bound, relative, found);
+}
+
+void enqueueRandomDoubles(
+    double* values, std::size_t n, std::uint64_t seed, bool near_one, cudaStream_t stream) {
+  fillRandom<<<kBlocks, kThreads, 0, stream>>>(values, n, seed, near_one);
 }
 
 }  // namespace fz::trust

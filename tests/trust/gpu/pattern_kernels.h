@@ -16,23 +16,26 @@ void enqueuePatterns(float* values, std::size_t n, std::uint32_t first, cudaStre
 void enqueueRandomDoubles(
     double* values, std::size_t n, std::uint64_t seed, bool near_one, cudaStream_t stream);
 
-/// Adds to *n_misses how many of the decoded values miss the bound (exact.h), and puts one of
-/// them into *example (bits of the original).
+/// Decoded values that miss their bound.
+struct Misses {
+  unsigned long long n;
+  unsigned long long example;  ///< bits of one of the originals
+};
+
+/// Adds to *found how many of the decoded values miss the bound (exact.h), and names one of them.
 void enqueueMisses(const float* values,
                    const float* decoded,
                    std::size_t n,
                    double bound,
                    bool relative,
-                   unsigned long long* n_misses,
-                   unsigned* example,
+                   Misses* found,
                    cudaStream_t stream);
 void enqueueMisses(const double* values,
                    const double* decoded,
                    std::size_t n,
                    double bound,
                    bool relative,
-                   unsigned long long* n_misses,
-                   unsigned long long* example,
+                   Misses* found,
                    cudaStream_t stream);
 
 }  // namespace fz::trust
