@@ -101,7 +101,9 @@ bool comesBack(const StageDescriptor& descriptor, const Param& param, const Para
     if (first && now && *first != *now) {
       return true;
     }
-    first = first ? first : now;
+    if (!first) {
+      first = now;
+    }
   }
   return false;
 }
