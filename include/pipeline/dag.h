@@ -145,8 +145,13 @@ class CompressionDAG {
   /// Called when records are cleared and no stage has begun; empty: nothing.
   void setBeforeStages(std::function<void(cudaStream_t)> f) { before_stages_ = std::move(f); }
   /// Called once, before the first kernel is enqueued that may write to a buffer of the graph; a
-  /// group looks over its input before. Empty: nothing.
-  void setBeforeOutput(std::function<void()> f) { before_output_ = std::move(f); }
+  /// group looks over its input before. Empty: nothing. `gate`, where there is one, is a word on
+  /// the device that earlier work on the stream sets, to 0 where nothing may be written: groups
+  /// look at it themselves, and f is called when the first one is enqueued.
+  void setBeforeOutput(std::function<void()> f, const std::uint64_t* gate = nullptr) {
+    before_output_ = std::move(f);
+    output_gate_ = gate;
+  }
   BufferInfo& editBuffer(int buffer_id) { return bufferAt(buffer_id); }
   /// Estimates every buffer for these external inputs and allocates (PREALLOCATE only).
   void preallocateBuffers(cudaStream_t stream = nullptr);
@@ -306,6 +311,7 @@ class CompressionDAG {
   RunProgress* progress_ = nullptr;
   std::function<void(cudaStream_t)> before_stages_;
   std::function<void()> before_output_;
+  const std::uint64_t* output_gate_ = nullptr;
   std::shared_ptr<CudaState> cuda_;  // shared only because the type is hidden here
   std::size_t memory_limit_bytes_ = 0;
   std::size_t elsewhere_bytes_ = 0;

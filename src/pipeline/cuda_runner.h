@@ -50,6 +50,8 @@ class CudaRunner {
   void openFrame(ByteView frame, FrameHeader& header, cudaStream_t stream);
   /// Of the last frame that was opened; waits for it. Throws Error(kCuda).
   std::uint32_t payloadCrc();
+  /// On the device: not 0 once its payload has been found to be what its header announces.
+  const std::uint64_t* outputGate() const;
   /// After it the device reads that frame no more.
   void closeFrame() noexcept;
   /// Its header's bytes.

@@ -390,6 +390,10 @@ std::uint32_t CudaRunner::payloadCrc() {
   return front_->payload_crc;
 }
 
+const std::uint64_t* CudaRunner::outputGate() const {
+  return &reinterpret_cast<const cuda::FrameState*>(opened_state_.data())->may_write;
+}
+
 void CudaRunner::closeFrame() noexcept try { payloadCrc(); } catch (const Error&) {
   has_open_front_ = false;  // the next call on the device meets the same error
 }

@@ -53,11 +53,11 @@ GroupRun planRun(const FusedGroup& group, const GroupPart& last) {
   return run;
 }
 
-group::FieldArgs fieldOf(const GroupPart& first) {
+group::FieldArgs fieldOf(const GroupPart& first, const std::uint64_t* gate) {
   group::FieldArgs field = {};
   if (first.stage->isInverse()) {
     field.out = first.outputs[0].data;
-    field.size = {first.outputs[0].capacity_bytes, nullptr};
+    field.size = {first.outputs[0].capacity_bytes, gate};
   } else {
     field.in = first.inputs[0].data;
     field.size = first.inputs[0].size;
@@ -88,17 +88,19 @@ bool hasWholeField(const CompressionDAG& dag, const FusedGroup& group) {
 }
 
 /// Enqueues one pass: what the stages need before the kernel, the kernel, what they need after it.
+/// A kernel with a gate looks by itself whether it may write, so nobody need wait to enqueue it.
 void enqueuePass(const FusedGroup& group,
                  const std::vector<GroupPart>& parts,
                  const GroupRun& run,
                  cudaStream_t stream,
                  MemoryPool* pool,
-                 FunctionRef<void()> before_kernel) {
+                 const std::uint64_t* gate,
+                 FunctionRef<void()> before_output) {
   const auto runOf = [&](const GroupPart& part) {
     return CudaRun{part.inputs, part.outputs, part.record, stream, pool};
   };
   GroupArgs args;
-  args.add(fieldOf(parts.front()));
+  args.add(fieldOf(parts.front(), gate));
   for (const GroupPart& part : parts) {
     part.stage->beginGroupCuda(runOf(part), run, args);
   }
@@ -109,11 +111,16 @@ void enqueuePass(const FusedGroup& group,
   FZ_REQUIRE(args.fits() && args.size() == run.shape.args_bytes, ErrorCode::kInternal,
              "{}: the kernel takes {} bytes of arguments, {} came", group.name,
              run.shape.args_bytes, args.size());
-  before_kernel();
+  if (gate == nullptr) {
+    before_output();
+  }
   void* parameter = args.data();
   FZ_CUDA_CHECK(cudaLaunchKernel(group.kernel->function, dim3(run.n_blocks),
                                  dim3(run.shape.n_threads), &parameter, run.shape.shared_bytes,
                                  stream));
+  if (gate != nullptr) {
+    before_output();
+  }
   for (const GroupPart& part : parts) {
     part.stage->endGroupCuda(runOf(part), run);
   }
@@ -191,7 +198,7 @@ void CompressionDAG::enqueueGroupCuda(FusedGroup& group, cudaStream_t stream) {
   const unsigned end_pass = run.all_passes ? n_passes : first_pass + 1;
   const ScratchScope scope(*this);
   for (run.pass = first_pass; run.pass < end_pass; ++run.pass) {
-    enqueuePass(group, parts, run, stream, pool_, [this] { announceOutput(); });
+    enqueuePass(group, parts, run, stream, pool_, output_gate_, [this] { announceOutput(); });
   }
   for (DAGNode* node : group.chain) {
     node->is_executed = true;

@@ -176,10 +176,18 @@ void FrameDecoder::runCuda(const FrameHeader& header, cudaStream_t stream) {
   }
   dag.enableProfiling(profiling_);
   bool is_verified = false;
-  dag.setBeforeOutput([&] {
-    is_verified = true;
-    verifyPayloadCrc(header, wait_for_crc_());
-  });
+  // Frames of minor version 0 have no checksum that a gate could go by.
+  const std::uint64_t* gate = header.minor() == 0 ? nullptr : output_gate_;
+  dag.setBeforeOutput(
+      [&] {
+        is_verified = true;
+        const std::uint32_t crc = wait_for_crc_();
+        if (gate != nullptr && crc != header.core.data_checksum) {
+          FZ_CUDA_CHECK(cudaStreamSynchronize(stream));  // a kernel is on its way to the gate
+        }
+        verifyPayloadCrc(header, crc);
+      },
+      gate);
   for (int attempt = 0;; ++attempt) {
     FZ_REQUIRE(attempt < kMaxAttempts, ErrorCode::kInternal, "frame: not decoded after {} attempts",
                attempt);

@@ -53,9 +53,11 @@ class FrameDecoder {
   void enableProfiling(bool on) { profiling_ = on; }
   /// Bytes that a copy of the frame takes; they count against the memory limit.
   void setFrameCopyBytes(std::size_t n_bytes) { frame_copy_bytes_ = n_bytes; }
-  /// Waits for the payload's checksum as a device finds it; the CPU computes its own.
-  void setPayloadCrc(std::function<std::uint32_t()> wait_for_crc) {
+  /// Waits for the payload's checksum as a device finds it; the CPU computes its own. `gate`: where
+  /// the device notes, before it decodes, whether the checksum is the one that the header has.
+  void setPayloadCrc(std::function<std::uint32_t()> wait_for_crc, const std::uint64_t* gate) {
     wait_for_crc_ = std::move(wait_for_crc);
+    output_gate_ = gate;
   }
   /// Counts stages as they are done; may be null.
   void setProgress(RunProgress* progress) { progress_ = progress; }
@@ -76,6 +78,7 @@ class FrameDecoder {
   std::unique_ptr<DecodePlan> plan_;
   bool profiling_ = false;
   std::function<std::uint32_t()> wait_for_crc_;
+  const std::uint64_t* output_gate_ = nullptr;
   std::size_t frame_copy_bytes_ = 0;
   cuda::CallTimer* call_timer_ = nullptr;
   RunProgress* progress_ = nullptr;

@@ -139,7 +139,8 @@ std::size_t Pipeline::Impl::runDecompress(ByteView bytes,
   decoder->setProgress(progress);
 #if FZ_HAVE_CUDA
   decoder->setCallTimer(cuda != nullptr ? &cuda->callTimer() : nullptr);
-  decoder->setPayloadCrc([this] { return cuda->payloadCrc(); });
+  decoder->setPayloadCrc([this] { return cuda->payloadCrc(); },
+                         cuda != nullptr ? cuda->outputGate() : nullptr);
   decoder->setFrameCopyBytes(cuda != nullptr ? cuda->uploadedBytes() : 0);
 #endif
   decoder->decode(header, bytes.subspan(header.core.header_size), limits, context, provide, stream);

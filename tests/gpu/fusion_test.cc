@@ -270,6 +270,35 @@ TEST_P(DeviceFusion, DamageEndsInTheSameErrors) {
   }
 }
 
+/// The decoder is enqueued before the host knows the checksum.
+TEST_P(DeviceFusion, APayloadThatMissesItsChecksumIsNotDecoded) {
+  const std::size_t n = isSmallRun() ? 4097 : 50'000;
+  const Field field = fieldOf(DataType::FLOAT32, {n, 1, 1}, smooth);
+  const DeviceBytesBuffer input{ByteView(field.bytes)};
+  Pipeline fused(field.bytes.size());
+  build(fused, field, Fusion::Auto);
+  const FrameBytes frame = frameOnDevice(fused, input, field.bytes.size());
+  FrameBytes damaged = frame;
+  damaged.back() ^= 1;
+  const DeviceBytesBuffer good{ByteView(frame)};
+  const DeviceBytesBuffer bad{ByteView(damaged)};
+  const DeviceBytesBuffer out(field.bytes.size());
+  const FrameBytes before(out.size(), 0x5A);
+  for (int round = 0; round < 2; ++round) {
+    std::size_t n_bytes = 0;
+    out.put(before);
+    const Failure failure = failureOf(
+        [&] { fused.decompress(bad.data(), bad.size(), out.data(), out.size(), &n_bytes); });
+    EXPECT_EQ(failure.code, ErrorCode::kCorrupt);
+    EXPECT_TRUE(failure.mentions("checksum")) << failure.message;
+    FZ_CUDA_CHECK(cudaDeviceSynchronize());
+    EXPECT_TRUE(out.get(out.size()) == before);
+    fused.decompress(good.data(), good.size(), out.data(), out.size(), &n_bytes);
+    EXPECT_EQ(n_bytes, out.size());
+    EXPECT_FALSE(out.get(out.size()) == before);
+  }
+}
+
 TEST_P(DeviceFusion, GraphsAndAsynchronousCallsEqualTheStages) {
   constexpr std::size_t kN = 60'000;
   constexpr std::size_t kBytes = kN * sizeof(float);

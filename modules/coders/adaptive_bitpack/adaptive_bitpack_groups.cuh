@@ -23,11 +23,13 @@ struct Lanes {
   }
 };
 
-/// Calls f.operator()<P>() with the smallest P of 8, 16 and 32 planes that holds n_planes.
+/// Calls f.operator()<P>() with the smallest P of 8, 12, 16 and 32 planes that holds n_planes.
 template <class T, class F>
 __device__ __forceinline__ void withPlanes(std::uint32_t n_planes, F f) {
   if (n_planes <= 8) {
     f.template operator()<8>();
+  } else if (n_planes <= 12) {
+    f.template operator()<12>();
   } else if (sizeof(T) == 2 || n_planes <= 16) {
     f.template operator()<16>();
   } else if constexpr (sizeof(T) == 4) {

@@ -109,7 +109,9 @@ struct GroupsOp {
       const std::uint64_t to =
           shape.meta_bytes + desk.base[k & 1u] + desk.before[(k - 1) & 1u][warp];
       if (to + n_bytes <= args.capacity_bytes) {
-        cuda::copyFromStaging({cuda::laneId(), cuda::kWarp}, slot, n_bytes, args.out + to);
+        // Rows of a block are whole words where there are no outliers.
+        cuda::copyFromStaging<!kOutlier>({cuda::laneId(), cuda::kWarp}, slot, n_bytes,
+                                         args.out + to);
       }
     };
     std::uint32_t tile = desk.turn[0] - 1;

@@ -28,11 +28,12 @@ struct BlockOp {
     template <unsigned N, class Map>
     __device__ __forceinline__ void take(const Map& map, const uint4* staging, S (&v)[N]) const {
       typename Inner::Value x[N];
-      this->inner.template take<N>(map, staging, x);
-      const S left = before<N>(static_cast<S>(x[N - 1]));
+      group::takeShifted<N>(this->inner, map, staging, x);
+      constexpr S kNone = static_cast<S>(group::shiftOf<Inner>());
+      const S left = before<N>(static_cast<S>(x[N - 1]), kNone);
 #pragma unroll
       for (unsigned i = N - 1; i > 0; --i) {
-        const S minus = isInside<N>(i) ? static_cast<S>(x[i - 1]) : S{0};
+        const S minus = isInside<N>(i) ? static_cast<S>(x[i - 1]) : kNone;
         v[i] = bits::wrapSub(static_cast<S>(x[i]), minus);
       }
       v[0] = bits::wrapSub(static_cast<S>(x[0]), left);
@@ -81,14 +82,14 @@ struct BlockOp {
       }
       return block_values > N ? block_values / N : 1;
     }
-    /// The last value of the lane before, 0 where a block begins.
+    /// The last value of the lane before, `none` where a block begins.
     template <unsigned N>
-    __device__ __forceinline__ S before(S last) const {
+    __device__ __forceinline__ S before(S last, S none) const {
       if constexpr (!kLanes && N >= 16) {
-        return 0;
+        return none;
       }
       const auto other = static_cast<S>(__shfl_up_sync(cuda::kAllLanes, static_cast<int>(last), 1));
-      return (cuda::laneId() & (lanesOfBlock<N>() - 1)) == 0 ? S{0} : other;
+      return (cuda::laneId() & (lanesOfBlock<N>() - 1)) == 0 ? none : other;
     }
     /// The sum of the lanes before in the lane's block, each of which has `sum`.
     template <unsigned N>

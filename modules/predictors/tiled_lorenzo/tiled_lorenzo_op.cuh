@@ -118,6 +118,18 @@ struct TileMap {
             z * kZ};
   }
 
+  /// The same for whole tiles of one layer: the rows of the next layer follow on those of this one,
+  /// so y may count through all of them.
+  __device__ __forceinline__ Corner flatCornerOf(std::uint64_t tile) const {
+    if (args.tiles_x.isSmall(args.n_tiles + kBeyond)) {
+      const auto small = static_cast<std::uint32_t>(tile);
+      const std::uint32_t row = args.tiles_x.quotient(small);
+      return {std::uint64_t{small - row * args.tiles_x.divisor} * kX, std::uint64_t{row} * kY, 0};
+    }
+    const std::uint64_t row = tile / args.tiles_x.divisor;
+    return {(tile - row * args.tiles_x.divisor) * kX, row * kY, 0};
+  }
+
   template <unsigned kUnit, bool kWhole, class F>
   __device__ __forceinline__ void eachUnitOf(F f) const {
     constexpr unsigned kRowUnits = kX / kUnit;
@@ -132,7 +144,8 @@ struct TileMap {
       const unsigned x = i % kRowUnits * kUnit;
       const unsigned tile = i / kRowUnits % kTiles;
       const unsigned lane_row = kLine > cuda::kWarp ? 0 : cuda::laneId() / kLine;
-      const Corner corner = cornerOf(first_tile + tile);
+      const Corner corner =
+          kWhole && kZ == 1 ? flatCornerOf(first_tile + tile) : cornerOf(first_tile + tile);
       const std::uint64_t begin = (corner.z * args.ny + corner.y) * args.nx + corner.x + x;
       const bool has_x = kWhole || (first_tile + tile < args.n_tiles && corner.x + x < args.nx);
 #pragma unroll
@@ -142,7 +155,7 @@ struct TileMap {
         const unsigned z = kRowsAtOnce <= kY ? r / kY : (r + lane_row) / kY;
         const std::uint64_t index = begin + z * args.plane + y * args.nx;
         const bool is_there = kWhole || (has_x && corner.y + y < args.ny && corner.z + z < args.nz);
-        f(tile * kValues + (r + lane_row) * kX + x, index, is_there);
+        f(tile * kValues + lane_row * kX + x, r * kX, index, is_there);
       }
     }
   }
@@ -220,8 +233,9 @@ struct TilesOp {
       static_assert(N == kRow);
       const TileMap<kX, kY, kZ> own(args, map.first);
       typename Inner::Value x[N];
-      this->inner.template take<N>(own, staging, x);
-      v[0] = bits::wrapSub(static_cast<S>(x[0]), predictFirst(x));
+      group::takeShifted<N>(this->inner, own, staging, x);
+      constexpr S kNothing = static_cast<S>(group::shiftOf<Inner>());
+      v[0] = bits::wrapSub(static_cast<S>(x[0]), predictFirst(x, kNothing));
 #pragma unroll
       for (unsigned i = 1; i < N; ++i) {
         constexpr unsigned kNone = ~0u;
@@ -229,7 +243,7 @@ struct TilesOp {
                                   : (i & (kX * kY - 1)) != 0 ? kX
                                   : (i & (kValues - 1)) != 0 ? kX * kY
                                                              : kNone;
-        const S predicted = distance == kNone ? S{0} : static_cast<S>(x[i - (distance & 31u)]);
+        const S predicted = distance == kNone ? kNothing : static_cast<S>(x[i - (distance & 31u)]);
         v[i] = bits::wrapSub(static_cast<S>(x[i]), predicted);
       }
       if (!own.isWhole()) {
@@ -290,10 +304,10 @@ struct TilesOp {
           __shfl_up_sync(cuda::kAllLanes, static_cast<int>(x[kLanes * kRow - kDistance]), kLanes));
     }
 
-    /// What predicts the lane's first value, all of it in earlier lanes.
+    /// What predicts the lane's first value, all of it in earlier lanes; `predicted` where nothing
+    /// does.
     template <class V>
-    static __device__ __forceinline__ S predictFirst(const V (&x)[kRow]) {
-      S predicted = 0;
+    static __device__ __forceinline__ S predictFirst(const V (&x)[kRow], S predicted) {
       if constexpr (laneBit(kEnd) > laneBit(kYEnd)) {
         const S other = earlier<kX * kY>(x);
         predicted = laneBits(kYEnd, kEnd) ? other : predicted;
@@ -312,7 +326,7 @@ struct TilesOp {
     /// The lane's first value from its difference `head` and the sums inside the lanes: along z,
     /// then along y, then along x.
     static __device__ __forceinline__ S sumHeads(S head, const S (&sums)[kRow]) {
-      S first = bits::wrapAdd(head, predictFirst(sums));
+      S first = bits::wrapAdd(head, predictFirst(sums, S{0}));
       const S along_z = sumOverLanes<laneBit(kYEnd), laneBit(kEnd)>(first);
       first = laneBits(0, kYEnd) ? first : along_z;
       const S along_y = sumOverLanes<laneBit(kXEnd), laneBit(kYEnd)>(first);

@@ -34,6 +34,8 @@ struct FlatOp {
     static constexpr QuickCheck kCheck = kInplace                           ? QuickCheck::kAll
                                          : sizeof(T) == 4 && sizeof(C) == 4 ? QuickCheck::kReach
                                                                             : QuickCheck::kRange;
+    /// quickBin's shift as a float: the bits of a shifted number are its bin plus this.
+    static constexpr std::uint32_t kShiftedBy = kCheck == QuickCheck::kReach ? 0x4B400000u : 0u;
     static_assert(std::is_same_v<typename Inner::Value, T>);
 
     const Args& args;
@@ -59,6 +61,20 @@ struct FlatOp {
     __device__ __forceinline__ void take(const Map& map,
                                          const uint4* staging,
                                          Value (&v)[N]) const {
+      takeShifted<N>(map, staging, v);
+      if constexpr (kShiftedBy != 0) {
+#pragma unroll
+        for (unsigned i = 0; i < N; ++i) {
+          v[i] = static_cast<Value>(static_cast<C>(v[i]) - kShiftedBy);
+        }
+      }
+    }
+
+    /// The same plus kShiftedBy, see group::takeShifted.
+    template <unsigned N, class Map>
+    __device__ __forceinline__ void takeShifted(const Map& map,
+                                                const uint4* staging,
+                                                Value (&v)[N]) const {
       T x[N];
       this->inner.template row<N>(map, staging, x);
       // Where only the reach is to be looked at, a sum that is within it shows that all are: sums
@@ -71,7 +87,7 @@ struct FlatOp {
       for (unsigned i = 0; i < N; ++i) {
         std::int32_t bin = 0;
         all_ok = all_ok & quickBin<kEach>(x[i], rule, bin);
-        v[i] = static_cast<Value>(codeOf<C>(bin, kInplace));
+        v[i] = static_cast<Value>(codeOf<C>(bin, kInplace) + kShiftedBy);
         if constexpr (kSums) {
           sum = fp::add(sum, fp::abs(fp::mul(x[i], rule.inv_step)));
         }
@@ -226,8 +242,8 @@ struct FlatOp {
       return is_near;
     }
 
-    /// The warp's rows once more, for those values. Seldom run, so one copy of it must do: selects
-    /// instead of an index keep the row in registers.
+    /// The warp's rows once more, for those values; codes plus kShiftedBy. Seldom run, so one copy
+    /// of it must do: selects instead of an index keep the row in registers.
     template <unsigned N, class Map>
     __device__ __forceinline__ void settleRow(const Map& map,
                                               const uint4* staging,
@@ -247,7 +263,8 @@ struct FlatOp {
         }
         std::uint64_t index = 0;
         const bool is_there = map.find(cuda::laneId() * N + at, index);
-        const auto code = static_cast<Value>(settle(x, whole, index, is_there, violations));
+        const auto code =
+            static_cast<Value>(settle(x, whole, index, is_there, violations) + kShiftedBy);
 #pragma unroll
         for (unsigned i = 0; i < N; ++i) {
           v[i] = i == at ? code : v[i];

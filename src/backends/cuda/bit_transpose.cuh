@@ -7,13 +7,13 @@
 
 namespace fz::cuda {
 
-/// Swaps the off-diagonal J x J bit squares of the first kRows rows; its own inverse. `mask` has
-/// the bits that stay in the upper row. Shifts and selects: one instruction less than with
-/// exclusive ors, and logic is what the kernels wait for.
-template <unsigned kRows, unsigned J>
+/// Swaps the off-diagonal J x J bit squares of the rows from kFirst to kRows; its own inverse.
+/// `mask` has the bits that stay in the upper row. Shifts and selects: one instruction less than
+/// with exclusive ors, and logic is what the kernels wait for.
+template <unsigned kRows, unsigned J, unsigned kFirst = 0>
 __device__ __forceinline__ void swapSquares(std::uint32_t (&a)[32], std::uint32_t mask) {
 #pragma unroll
-  for (unsigned k = 0; k < kRows; ++k) {
+  for (unsigned k = kFirst; k < kRows; ++k) {
     if ((k & J) == 0) {
       const std::uint32_t upper = a[k];
       const std::uint32_t lower = a[k | J];
@@ -57,25 +57,46 @@ __device__ __forceinline__ void swapHalves(std::uint32_t (&a)[32]) {
 }
 
 /// 32 values below 2^16, value i in the low and value i + 16 in the high half of row i -> the first
-/// kPlanes planes, 8 or 16. The values are below 2^kPlanes.
+/// kPlanes planes, 8, 12 or 16. The values are below 2^kPlanes.
 template <unsigned kPlanes>
 __device__ __forceinline__ void pairsToPlanes(std::uint32_t (&a)[32]) {
-  if constexpr (kPlanes == 16) {
-    swapBytes<16>(a);
-  } else {
+  if constexpr (kPlanes == 8) {
 #pragma unroll
     for (unsigned k = 0; k < 8; ++k) {
       a[k] = __byte_perm(a[k], a[k + 8], 0x6240);
     }
+  } else {
+    swapBytes<16>(a);
   }
-  swapInsideBytes<kPlanes>(a);
+  if constexpr (kPlanes == 12) {  // the upper bytes have four bits each
+#pragma unroll
+    for (unsigned k = 8; k < 12; ++k) {
+      a[k] += a[k + 4] * 16;
+    }
+    swapInsideBytes<8>(a);
+    swapSquares<12, 2, 8>(a, 0x33333333u);
+    swapSquares<12, 1, 8>(a, 0x55555555u);
+  } else {
+    swapInsideBytes<kPlanes>(a);
+  }
 }
 
 /// The inverse of pairsToPlanes: rows 0 to 15 are set.
 template <unsigned kPlanes>
 __device__ __forceinline__ void planesToPairs(std::uint32_t (&a)[32]) {
-  swapInsideBytes<kPlanes>(a);
-  if constexpr (kPlanes == 16) {
+  if constexpr (kPlanes == 12) {
+    swapInsideBytes<8>(a);
+    swapSquares<12, 2, 8>(a, 0x33333333u);
+    swapSquares<12, 1, 8>(a, 0x55555555u);
+#pragma unroll
+    for (unsigned k = 8; k < 12; ++k) {
+      a[k + 4] = a[k] >> 4 & 0x0F0F0F0Fu;
+      a[k] &= 0x0F0F0F0Fu;
+    }
+  } else {
+    swapInsideBytes<kPlanes>(a);
+  }
+  if constexpr (kPlanes != 8) {
     swapBytes<16>(a);
   } else {
 #pragma unroll
@@ -88,7 +109,7 @@ __device__ __forceinline__ void planesToPairs(std::uint32_t (&a)[32]) {
 }
 
 /// 32 values below 2^kPlanes -> kPlanes planes: bit i of plane p is bit p of value i. kPlanes is
-/// 8, 16 or 32; the rows behind the planes are left undefined.
+/// 8, 12, 16 or 32; the rows behind the planes are left undefined.
 template <unsigned kPlanes>
 __device__ __forceinline__ void toPlanes(std::uint32_t (&a)[32]) {
   if constexpr (kPlanes == 32) {

@@ -66,49 +66,60 @@ constexpr CrcMoves makeCrcMoves() {
   return moves;
 }
 
-/// part[t][q] = x^(8 * n_bytes * (n - 1 - t) + 8 * q): moves what thread t has of n neighbours,
-/// n_bytes each, to the end of the last one; eight bits of it at a time.
-template <unsigned kThreads>
-struct alignas(16) CrcPlaces {
-  std::uint32_t part[kThreads][4];
+/// A warp multiplies bits by bits (mma with .b1 operands, 256 of them per sum): 512 neighbouring
+/// bytes, 16 per lane, are eight columns of 64 bytes, and a matrix takes two words of each of the
+/// four lanes of a column to the column's remainder. The words are as the lanes hold the matrix:
+/// [step][words 0 and 1 or 2 and 3 of a lane][remainder bits below or from 16 on][lane][register].
+/// Step s of kSteps stands step_bytes * (kSteps - 1 - s) before the last one.
+inline constexpr unsigned kCrcColumnBytes = 64;
+inline constexpr unsigned kCrcColumns = 8;
+
+template <unsigned kSteps>
+struct alignas(16) CrcMatrices {
+  std::uint32_t word[kSteps][2][2][32][4];
 };
-template <unsigned kThreads>
-constexpr CrcPlaces<kThreads> makeCrcPlaces(std::uint64_t n_bytes) {
-  CrcPlaces<kThreads> places{};
-  const std::uint32_t step = crcPower(n_bytes);
-  std::uint32_t power = kCrcOne;
-  for (unsigned t = kThreads; t-- > 0;) {
-    std::uint32_t shifted = power;
-    for (std::uint32_t& entry : places.part[t]) {
-      entry = shifted;
-      for (unsigned bit = 0; bit < 8; ++bit) {
-        shifted = crcShift(shifted);
+template <unsigned kSteps>
+constexpr CrcMatrices<kSteps> makeCrcMatrices(std::uint64_t step_bytes) {
+  CrcMatrices<kSteps> matrices{};
+  for (unsigned at = 0; at < kSteps * 16; ++at) {
+    const unsigned step = at / 16;
+    const unsigned lane = at / 4 % 4;  // in its group of four
+    const unsigned w = at % 4;         // word of the lane
+    std::uint32_t image =
+        crcPower(kCrcColumnBytes - 16 * lane - 4 * w + step_bytes * (kSteps - 1 - step));
+    for (unsigned bit = 32; bit-- > 0;) {  // of the word; bit 31 is the polynomial 1
+      for (unsigned row = 0; row < 32; ++row) {
+        matrices.word[step][w / 2][row / 16][row % 8 * 4 + lane][w % 2 * 2 + row / 8 % 2] |=
+            (image >> row & 1u) << bit;
       }
+      image = crcShift(image);
+    }
+  }
+  return matrices;
+}
+
+/// The sums of such products, as the lanes of a warp get them, are bits of the columns' remainders:
+/// what each is at the end of the last of kWarps neighbouring warps, [warp][lane][sum].
+template <unsigned kWarps>
+struct alignas(16) CrcPlaces {
+  std::uint32_t part[kWarps][32][8];
+};
+template <unsigned kWarps>
+constexpr CrcPlaces<kWarps> makeCrcPlaces() {
+  CrcPlaces<kWarps> places{};
+  const std::uint32_t step = crcPower(kCrcColumnBytes);
+  std::uint32_t power = kCrcOne;
+  for (unsigned at = kWarps * kCrcColumns; at-- > 0;) {
+    const unsigned column = at % kCrcColumns;
+    std::uint32_t image = power;
+    for (unsigned row = 32; row-- > 0;) {
+      const unsigned lane = row % 8 * 4 + column / 2;
+      places.part[at / kCrcColumns][lane][row / 16 * 4 + row / 8 % 2 * 2 + column % 2] = image;
+      image = crcShift(image);
     }
     power = crcMultiply(power, step);
   }
   return places;
-}
-
-/// table[j][b]: the remainder of byte b, followed by n_bytes - 1 - j other bytes of a word group.
-struct CrcTables {
-  std::uint32_t table[4][256];
-};
-/// For words that are followed by the next word of the same thread `stride_bytes` later: with
-/// w = register ^ word, the sum of table[j][byte j of w] is w moved on by stride_bytes.
-constexpr CrcTables makeCrcTables(std::uint64_t stride_bytes) {
-  const std::uint32_t move = crcPower(stride_bytes);
-  CrcTables tables{};
-  for (std::uint32_t j = 0; j < 4; ++j) {
-    // The map is linear: fill powers of two, then sums.
-    for (std::uint32_t bit = 0; bit < 8; ++bit) {
-      const std::uint32_t image = crcMultiply(1u << (8 * j + bit), move);
-      for (std::uint32_t low = 0; low < (1u << bit); ++low) {
-        tables.table[j][(1u << bit) | low] = image ^ tables.table[j][low];
-      }
-    }
-  }
-  return tables;
 }
 
 }  // namespace fz::cuda

@@ -56,7 +56,7 @@ __global__ void placeSegmentsKernel(const __grid_constant__ SegmentList segments
   }
 }
 
-/// One block: sizes and places of the segments into the state.
+/// One block: sizes and places of the segments into the state; ends with a barrier.
 __device__ __forceinline__ void noteLayout(const FrameJob& job) {
   FrameState& state = *job.state;
   if (threadIdx.x == 0) {
@@ -70,12 +70,12 @@ __device__ __forceinline__ void noteLayout(const FrameJob& job) {
     state.payload_bytes = at;
     state.total_bytes = job.header_bytes + at;
   }
+  __syncthreads();
 }
 
-/// One block: template and fields, both checksums, all into the frame.
-__device__ __forceinline__ void writeHeader(const FrameJob& job,
-                                            std::uint32_t payload_crc,
-                                            CrcDesk& desk) {
+/// One block: template and fields into the frame, the header's checksum into the state, all as if
+/// the payload's checksum were 0.
+__device__ __forceinline__ void writeHeader(const FrameJob& job, const CrcDesk& desk) {
   extern __shared__ uint4 header_pieces[];
   auto* header = reinterpret_cast<std::uint8_t*>(header_pieces);
   for (unsigned i = threadIdx.x; i < job.header_bytes / sizeof(uint4); i += kThreads) {
@@ -89,56 +89,80 @@ __device__ __forceinline__ void writeHeader(const FrameJob& job,
       header[field.offset + b] = static_cast<std::uint8_t>(value >> (8 * b));
     }
   }
-  if (threadIdx.x == 0) {
-    *reinterpret_cast<std::uint32_t*>(header + HeaderOffsets::kPayloadCrc) = payload_crc;
-    *reinterpret_cast<std::uint32_t*>(header + HeaderOffsets::kHeaderCrc) = 0;
-  }
-  __syncthreads();
-  const std::uint32_t header_crc = headerCrc(header, job.header_bytes, desk);
-  if (threadIdx.x == 0) {
-    *reinterpret_cast<std::uint32_t*>(header + HeaderOffsets::kHeaderCrc) = header_crc;
-  }
   __syncthreads();
   for (unsigned i = threadIdx.x; i < job.header_bytes / sizeof(uint4); i += kThreads) {
     reinterpret_cast<uint4*>(job.frame)[i] = header_pieces[i];
   }
-}
-
-/// One block, which has seen a barrier after the last change of the records.
-__device__ __forceinline__ void finishRun(const HandOver& hand_over) {
-  for (unsigned i = threadIdx.x; i < hand_over.n_words; i += kThreads) {
-    const std::uint32_t word = hand_over.device[i];
-    hand_over.host[i] = word;
-    if (i < hand_over.n_record_words) {
-      hand_over.device[i] = hand_over.start[i];
-    }
+  const std::uint32_t header_crc = headerCrc(header, job.header_bytes, desk);
+  if (threadIdx.x == 0) {
+    job.state->header_crc = header_crc;
   }
-  raiseFlag(hand_over.is_done);
 }
 
-/// The checksum over the payload; the last block also writes the header and ends the run.
-__global__ void __launch_bounds__(kThreads)
-    finishFrameKernel(const __grid_constant__ FrameJob job, unsigned n_rounds) {
+/// One warp: both checksums into the header that stands in the frame.
+__device__ __forceinline__ void writeChecksums(const FrameJob& job, std::uint32_t payload_crc) {
+  const CrcDistance distance(job.header_bytes - HeaderOffsets::kPayloadCrc);
+  const std::uint32_t header_crc =
+      *const_cast<const volatile std::uint32_t*>(&job.state->header_crc) ^
+      distance.moved(payload_crc);
+  if (threadIdx.x == 0) {
+    static_assert(HeaderOffsets::kHeaderCrc == HeaderOffsets::kPayloadCrc + 4);
+    *reinterpret_cast<uint2*>(job.frame + HeaderOffsets::kPayloadCrc) =
+        make_uint2(payload_crc, header_crc);
+    job.state->payload_crc = payload_crc;
+  }
+}
+
+/// One block: the records to the host.
+__device__ __forceinline__ void sendRecords(const HandOver& hand_over) {
+  for (unsigned i = threadIdx.x; i < hand_over.n_words; i += kThreads) {
+    hand_over.host[i] = hand_over.device[i];
+  }
+}
+/// The threads of one block but those of the first warp: the records as they were before the run.
+/// Before the flag is raised: the host may do anything with their memory afterwards.
+__device__ __forceinline__ void resetRecords(const HandOver& hand_over) {
+  for (unsigned i = threadIdx.x - kWarp; i < hand_over.n_record_words; i += kThreads - kWarp) {
+    hand_over.device[i] = hand_over.start[i];
+  }
+}
+
+/// The checksum over the payload, and beside it the header and the records for the host; the last
+/// block brings them together and ends the run.
+__global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
+    finishFrameKernel(const __grid_constant__ FrameJob job) {
+  __shared__ std::uint32_t parts[kCrcWarps];
+  const CrcDesk desk(parts);
   const PayloadPlace payload{job.frame + job.header_bytes,
                              segmentOffset(job.segments, job.segments.n_segments)};
-  __shared__ CrcDesk desk;
-  std::uint32_t crc;
-  if (!sumPayload(payload, n_rounds, desk, job.state, &crc)) {
+  if (blockIdx.x == 0) {
+    noteLayout(job);
+    sendRecords(job.hand_over);
+    writeHeader(job, desk);
+    __threadfence_system();  // what went to the host is there before the flag
+  } else {
+    addPartOfCrc(payload, desk, &job.state->crc_remainder);
+  }
+  std::uint32_t crc = 0;
+  if (!endPayload(payload, job.state, &crc)) {
     return;
   }
-  noteLayout(job);
-  if (threadIdx.x == 0) {
-    job.state->payload_crc = crc;
+  if (threadIdx.x < kWarp) {
+    writeChecksums(job, crc);
+  } else {
+    resetRecords(job.hand_over);
   }
-  __syncthreads();
-  writeHeader(job, crc, desk);
-  __syncthreads();
-  finishRun(job.hand_over);
+  raiseFlag(job.hand_over.is_done);
 }
 
 __global__ void __launch_bounds__(kThreads)
     handOverKernel(const __grid_constant__ HandOver hand_over) {
-  finishRun(hand_over);
+  sendRecords(hand_over);
+  __syncthreads();
+  if (threadIdx.x >= kWarp) {
+    resetRecords(hand_over);
+  }
+  raiseFlag(hand_over.is_done);
 }
 
 }  // namespace
@@ -157,8 +181,7 @@ void enqueueFrame(const FrameJob& job, cudaStream_t stream) {
     placeSegmentsKernel<<<grid, kThreads, 0, stream>>>(job.segments, job.frame + job.header_bytes);
     checkLaunch("placeSegmentsKernel");
   }
-  const CrcGrid grid(max_payload);
-  finishFrameKernel<<<grid.n_blocks, kThreads, job.header_bytes, stream>>>(job, grid.n_rounds);
+  finishFrameKernel<<<crcBlocks(max_payload), kThreads, job.header_bytes, stream>>>(job);
   checkLaunch("finishFrameKernel");
 }
 

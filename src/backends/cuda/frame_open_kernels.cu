@@ -26,7 +26,8 @@ __global__ void __launch_bounds__(kThreads) openKernel(const std::uint8_t* frame
                                                        SegmentLimits limits,
                                                        FrameState* state) {
   extern __shared__ uint4 header_pieces[];
-  __shared__ CrcDesk desk;
+  __shared__ std::uint32_t parts[kCrcWarps];
+  const CrcDesk desk(parts);
   auto* header = reinterpret_cast<std::uint8_t*>(header_pieces);
   bool bad = capacity_bytes < header_bytes;
   for (unsigned i = threadIdx.x; i < header_bytes; i += kThreads) {
@@ -91,11 +92,11 @@ __device__ PayloadPlace locatePayload(const std::uint8_t* frame, std::uint64_t n
   return {fits ? frame + header_bytes : frame, fits ? n_bytes - header_bytes : 0};
 }
 
-__global__ void __launch_bounds__(kThreads) frontKernel(const std::uint8_t* frame,
-                                                        std::uint64_t n_bytes,
-                                                        unsigned n_rounds,
-                                                        FrameState* state,
-                                                        FrameFront front) {
+__global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor) frontKernel(
+    const std::uint8_t* frame, std::uint64_t n_bytes, FrameState* state, FrameFront front) {
+  __shared__ std::uint32_t parts[kCrcWarps];
+  const CrcDesk desk(parts);
+  const PayloadPlace payload = locatePayload(frame, n_bytes);
   if (blockIdx.x == 0) {
     const std::uint64_t header_bytes = readField(frame, HeaderOffsets::kHeaderSize, 8);
     const std::uint64_t n =
@@ -104,23 +105,29 @@ __global__ void __launch_bounds__(kThreads) frontKernel(const std::uint8_t* fram
       front.header[i] = frame[i];
     }
     raiseFlag(front.has_header);
+  } else {
+    addPartOfCrc(payload, desk, &state->crc_remainder);
   }
-  __shared__ CrcDesk desk;
   std::uint32_t crc;
-  if (sumPayload(locatePayload(frame, n_bytes), n_rounds, desk, state, &crc)) {
+  if (endPayload(payload, state, &crc)) {
     if (threadIdx.x == 0) {
+      state->may_write = crc == readField(frame, HeaderOffsets::kPayloadCrc, sizeof(crc)) ? 1u : 0u;
       *front.payload_crc = crc;
     }
     raiseFlag(front.has_crc);
   }
 }
 
-__global__ void __launch_bounds__(kThreads)
-    payloadCheckKernel(const std::uint8_t* payload, unsigned n_rounds, FrameState* state) {
-  __shared__ CrcDesk desk;
+__global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
+    payloadCheckKernel(const std::uint8_t* payload, FrameState* state) {
+  __shared__ std::uint32_t parts[kCrcWarps];
+  const CrcDesk desk(parts);
+  const PayloadPlace place{payload, state->payload_bytes};
+  if (blockIdx.x > 0) {
+    addPartOfCrc(place, desk, &state->crc_remainder);
+  }
   std::uint32_t crc;
-  if (sumPayload({payload, state->payload_bytes}, n_rounds, desk, state, &crc) &&
-      threadIdx.x == 0) {
+  if (endPayload(place, state, &crc) && threadIdx.x == 0) {
     state->payload_crc = crc;
     if (crc != state->expected_crc && state->mismatch == 0) {
       state->mismatch = 1;
@@ -178,8 +185,7 @@ void enqueueFrontRead(const std::uint8_t* frame,
                       FrameState* state,
                       const FrameFront& front,
                       cudaStream_t stream) {
-  const CrcGrid grid(n_bytes);
-  frontKernel<<<grid.n_blocks, kThreads, 0, stream>>>(frame, n_bytes, grid.n_rounds, state, front);
+  frontKernel<<<crcBlocks(n_bytes), kThreads, 0, stream>>>(frame, n_bytes, state, front);
   checkLaunch("frontKernel");
 }
 
@@ -187,8 +193,7 @@ void enqueuePayloadCheck(const std::uint8_t* payload,
                          std::uint64_t max_bytes,
                          FrameState* state,
                          cudaStream_t stream) {
-  const CrcGrid grid(max_bytes);
-  payloadCheckKernel<<<grid.n_blocks, kThreads, 0, stream>>>(payload, grid.n_rounds, state);
+  payloadCheckKernel<<<crcBlocks(max_bytes), kThreads, 0, stream>>>(payload, state);
   checkLaunch("payloadCheckKernel");
 }
 

@@ -15,7 +15,9 @@ struct Worker {
 };
 
 /// Writes n_bytes of `staged` to `out`. The words at both ends belong to neighbours too, so their
-/// bytes are written one by one. `staged` must have one readable word behind its last byte.
+/// bytes are written one by one. `staged` must have one readable word behind its last byte. kWords:
+/// `out` is mostly aligned, so that words are copied as they are; others take longer then.
+template <bool kWords = false>
 __device__ __forceinline__ void copyFromStaging(Worker worker,
                                                 const std::uint32_t* staged,
                                                 std::uint32_t n_bytes,
@@ -28,10 +30,17 @@ __device__ __forceinline__ void copyFromStaging(Worker worker,
   if (worker.index < head) {
     out[worker.index] = bytes[worker.index];
   }
-  const std::uint32_t shift = 8 * head;
+  if (kWords && head == 0) {
 #pragma unroll 4
-  for (std::uint32_t i = worker.index; i < n_words; i += worker.n) {
-    __stcs(words + i, __funnelshift_r(staged[i], staged[i + 1], shift));
+    for (std::uint32_t i = worker.index; i < n_words; i += worker.n) {
+      __stcs(words + i, staged[i]);
+    }
+  } else {
+    const std::uint32_t shift = 8 * head;
+#pragma unroll(kWords ? 1 : 4)
+    for (std::uint32_t i = worker.index; i < n_words; i += worker.n) {
+      __stcs(words + i, __funnelshift_r(staged[i], staged[i + 1], shift));
+    }
   }
   const std::uint32_t tail_at = head + 4 * n_words;
   if (tail_at + worker.index < n_bytes) {

@@ -8,7 +8,9 @@ namespace fz::group {
 struct alignas(16) FieldArgs {
   const std::uint8_t* in;
   std::uint8_t* out;
-  DeviceSize size;  ///< bytes of the field; exact when decoding
+  /// Bytes of the field. When decoding they are exact, and the word on the device, where there is
+  /// one, is 0 when nothing may be written.
+  DeviceSize size;
 };
 
 }  // namespace fz::group

@@ -68,9 +68,10 @@ struct Field {
   __device__ __forceinline__ std::uint64_t count() const {
     return cuda::load(args.size) / sizeof(T);
   }
-  /// Whether the field has room for n values.
+  /// Whether the field has room for n values and may be written.
   __device__ __forceinline__ bool begin(std::uint64_t n) const {
-    return n <= args.size.n_bytes / sizeof(T);
+    return n <= args.size.n_bytes / sizeof(T) &&
+           (args.size.on_device == nullptr || *args.size.on_device != 0);
   }
   __device__ __forceinline__ bool isNeeded() const { return true; }
   __device__ __forceinline__ void finish() const {}
@@ -237,6 +238,28 @@ struct DirectField : Field<T> {
     }
   }
 };
+
+/// What the values of a front's takeShifted are off by. A front that makes values by adding a
+/// number can leave it to whoever takes differences of them, where it falls out.
+template <class Front>
+FZ_HD constexpr std::uint32_t shiftOf() {
+  if constexpr (requires { Front::kShiftedBy; }) {
+    return Front::kShiftedBy;
+  } else {
+    return 0;
+  }
+}
+template <unsigned N, class Front, class Map>
+__device__ __forceinline__ void takeShifted(const Front& front,
+                                            const Map& map,
+                                            const uint4* staging,
+                                            typename Front::Value (&v)[N]) {
+  if constexpr (shiftOf<Front>() != 0) {
+    front.template takeShifted<N>(map, staging, v);
+  } else {
+    front.template take<N>(map, staging, v);
+  }
+}
 
 /// Rows of a front that can fetch, at once; Value{} behind the last value.
 template <unsigned N, class Front>

@@ -23,16 +23,22 @@ namespace fz::group {
 __device__ __forceinline__ unsigned stagedPiece(unsigned i) {
   return i ^ ((i >> 3 ^ i >> 4 ^ i >> 5 ^ i >> 7) & 7u);
 }
+/// The same for piece i | j, which have no bit in common, for j that the compiler knows: it does
+/// not find out by itself that only the lowest bits come together.
+__device__ __forceinline__ unsigned stagedPiece(unsigned i, unsigned j) {
+  return (stagedPiece(i) ^ (stagedPiece(j) & 7u)) + (stagedPiece(j) & ~7u);
+}
 
 /// Values one after the other: the order of the field itself.
 struct LinearMap {
   std::uint64_t first;
   std::uint64_t n_values;
 
-  /// Calls f(at, index, is_there) for every unit of kUnit values that the lane moves, 32 * N values
-  /// in all: `at` is its place among the warp's values, index the place in the field. Units come in
-  /// the order of piece(). False when units would be unaligned or be there only in part; then
-  /// nothing was called.
+  /// Calls f(lane_at, step_at, index, is_there) for every unit of kUnit values that the lane moves,
+  /// 32 * N values in all: lane_at + step_at is its place among the warp's values, index the place
+  /// in the field. step_at is the same for all lanes, known to the compiler where the loop over the
+  /// units is unrolled, and has no bit in common with lane_at. Units come in the order of piece().
+  /// False when units would be unaligned or be there only in part; then nothing was called.
   template <unsigned N, unsigned kUnit, class F>
   __device__ __forceinline__ bool eachUnit(F f) const {
     const unsigned lane_at = cuda::laneId() * kUnit;
@@ -40,7 +46,7 @@ struct LinearMap {
       const std::uint64_t index = first + lane_at;
 #pragma unroll
       for (unsigned j = 0; j < N / kUnit; ++j) {
-        f(j * cuda::kWarp * kUnit + lane_at, index + j * cuda::kWarp * kUnit, true);
+        f(lane_at, j * cuda::kWarp * kUnit, index + j * cuda::kWarp * kUnit, true);
       }
       return true;
     }
@@ -49,13 +55,13 @@ struct LinearMap {
     }
 #pragma unroll
     for (unsigned j = 0; j < N / kUnit; ++j) {
-      const unsigned at = j * cuda::kWarp * kUnit + lane_at;
-      f(at, first + at, first + at < n_values);
+      const std::uint64_t index = first + lane_at + j * cuda::kWarp * kUnit;
+      f(lane_at, j * cuda::kWarp * kUnit, index, index < n_values);
     }
     return true;
   }
   /// The number of the 16-byte piece (kCount values) that begins with value `at`, in the order in
-  /// which neighbours in the field are neighbours.
+  /// which neighbours in the field are neighbours. Every bit of it is a bit of `at`.
   template <unsigned kCount>
   static __device__ __forceinline__ unsigned piece(unsigned at) {
     return at / kCount;
@@ -71,11 +77,14 @@ struct LinearMap {
 template <unsigned N, unsigned kUnit, class T, class Map>
 __device__ __forceinline__ bool fetchUnits(const T* in, const Map& map, uint4* staging) {
   constexpr unsigned kCount = 16 / sizeof(T);
-  return map.template eachUnit<N, kUnit>([=](unsigned at, std::uint64_t index, bool is_there) {
-    const unsigned piece = stagedPiece(Map::template piece<kCount>(at));
-    cuda::copyAsync<kUnit * sizeof(T)>(reinterpret_cast<T*>(staging + piece) + at % kCount,
-                                       in + (is_there ? index : 0), is_there);
-  });
+  return map.template eachUnit<N, kUnit>(
+      [=](unsigned lane_at, unsigned step_at, std::uint64_t index, bool is_there) {
+        const unsigned piece =
+            stagedPiece(Map::template piece<kCount>(lane_at), Map::template piece<kCount>(step_at));
+        cuda::copyAsync<kUnit * sizeof(T)>(
+            reinterpret_cast<T*>(staging + piece) + (lane_at + step_at) % kCount,
+            in + (is_there ? index : 0), is_there);
+      });
 }
 
 template <unsigned N, class T, class Map>
@@ -92,7 +101,8 @@ __device__ __forceinline__ void readRow(const uint4* staging, T (&v)[N]) {
 #pragma unroll
   for (unsigned c = 0; c < N / kCount; ++c) {
     cuda::Vec16<T> piece;
-    piece.raw = staging[stagedPiece(Map::template piece<kCount>(cuda::laneId() * N + c * kCount))];
+    piece.raw = staging[stagedPiece(Map::template piece<kCount>(cuda::laneId() * N),
+                                    Map::template piece<kCount>(c * kCount))];
 #pragma unroll
     for (unsigned k = 0; k < kCount; ++k) {
       v[c * kCount + k] = piece.v[k];
@@ -119,7 +129,8 @@ __device__ __forceinline__ void writeRow(const T (&v)[N], uint4* staging) {
     for (unsigned k = 0; k < kCount; ++k) {
       piece.v[k] = v[c * kCount + k];
     }
-    staging[stagedPiece(Map::template piece<kCount>(cuda::laneId() * N + c * kCount))] = piece.raw;
+    staging[stagedPiece(Map::template piece<kCount>(cuda::laneId() * N),
+                        Map::template piece<kCount>(c * kCount))] = piece.raw;
   }
 }
 
@@ -127,16 +138,18 @@ __device__ __forceinline__ void writeRow(const T (&v)[N], uint4* staging) {
 template <unsigned N, unsigned kUnit, class T, class Map>
 __device__ __forceinline__ bool storeUnits(const uint4* staging, const Map& map, T* out) {
   constexpr unsigned kCount = 16 / sizeof(T);
-  return map.template eachUnit<N, kUnit>([=](unsigned at, std::uint64_t index, bool is_there) {
-    const uint4* piece = staging + stagedPiece(Map::template piece<kCount>(at));
-    if (is_there) {
-      if constexpr (kUnit == kCount) {
-        cuda::storeStream(out + index, *piece);
-      } else {
-        out[index] = reinterpret_cast<const T*>(piece)[at % kCount];
-      }
-    }
-  });
+  return map.template eachUnit<N, kUnit>(
+      [=](unsigned lane_at, unsigned step_at, std::uint64_t index, bool is_there) {
+        const uint4* piece = staging + stagedPiece(Map::template piece<kCount>(lane_at),
+                                                   Map::template piece<kCount>(step_at));
+        if (is_there) {
+          if constexpr (kUnit == kCount) {
+            cuda::storeStream(out + index, *piece);
+          } else {
+            out[index] = reinterpret_cast<const T*>(piece)[(lane_at + step_at) % kCount];
+          }
+        }
+      });
 }
 
 template <unsigned N, class T, class Map>
