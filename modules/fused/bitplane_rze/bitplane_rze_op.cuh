@@ -235,9 +235,6 @@ __device__ __forceinline__ void decodeChunks(const BitplaneArgs& args, const Fro
 template <class Front>
 __device__ __forceinline__ void decodeRuns(const BitplaneArgs& args, const Front& front) {
   static_assert(kThreads == group::kRunThreads);
-  if (blockIdx.x != 0 && !front.hasRuns()) {  // the first block speaks for all
-    return;
-  }
   Layout layout;
   std::uint64_t n_archive;
   if (openArchive(args, layout, &n_archive) && front.begin(args.record->value[kSymbolsSlot])) {
@@ -264,15 +261,7 @@ struct BitplaneRzeOp {
     static constexpr unsigned kSharedBytes = 0;
   };
   template <class Front>
-  struct Decoding : Encoding<Front> {
-    static constexpr unsigned kTileValues = [] {
-      if constexpr (group::kTakesRuns<Front>) {
-        return Front::kTileValues;
-      } else {
-        return Encoding<Front>::kTileValues;
-      }
-    }();
-  };
+  using Decoding = Encoding<Front>;
 
   template <class Front>
   static __device__ __forceinline__ void encode(const BitplaneArgs& args, const Front& front) {

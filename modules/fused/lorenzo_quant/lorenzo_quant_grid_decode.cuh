@@ -26,9 +26,6 @@ struct LorenzoQuantGridDecodeOp {
     static constexpr bool kBlockWide = true;
     static constexpr bool kCanFetch = false;
     static constexpr bool kTakesRuns = true;
-    // A block takes up to 16384. Tiles end early at the ends of a grid, so there are more blocks
-    // than that: in a small field none should have two turns while others have none.
-    static constexpr unsigned kTileValues = 12 * 1024;
 
     using Shape = device::BandShape<kDim>;
     using Cut = device::BandCut<kDim>;
@@ -46,11 +43,6 @@ struct LorenzoQuantGridDecodeOp {
       return plan().n_values == n && inner.begin(n);
     }
 
-    __device__ __forceinline__ bool hasRuns() const {
-      const device::Layout& layout = plan().layout;
-      return layout.n_values < plan().n_values || firstColumn(layout) < cutOf(layout).n_columns;
-    }
-
     template <class Reader>
     __device__ __forceinline__ void decodeRuns(const Reader& reader) const {
       static_assert(Reader::kRunBytes == device::kRunWords * 4);
@@ -64,10 +56,11 @@ struct LorenzoQuantGridDecodeOp {
       if (layout.n_values == 0) {
         return;
       }
-      const bool is_shifted = isShifted(layout);
-      const Cut cut = cutOf(layout);
-      for (std::uint64_t first = firstColumn(layout); first < cut.n_columns;
-           first += gridDim.x * columnsBeside(layout)) {
+      const bool is_shifted = grid.nx % device::kRunValues != 0;
+      const Cut cut(layout, is_shifted ? Shape::kShiftedColumns : device::kRunValues);
+      const unsigned n_beside = is_shifted ? 1 : kRowRuns;  // columns of the cut that a block takes
+      for (std::uint64_t first = std::uint64_t{blockIdx.x} * n_beside; first < cut.n_columns;
+           first += std::uint64_t{gridDim.x} * n_beside) {
         const unsigned row = threadIdx.x / kRowRuns;
         const unsigned beside = threadIdx.x % kRowRuns;
         const std::uint64_t column = first + (is_shifted ? 0 : beside);
@@ -107,20 +100,6 @@ struct LorenzoQuantGridDecodeOp {
    private:
     __device__ __forceinline__ const device::DecodePlan<T>& plan() const {
       return *static_cast<const device::DecodePlan<T>*>(args.decode.plan);
-    }
-
-    static __device__ __forceinline__ bool isShifted(const device::Layout& layout) {
-      return layout.grid.nx % device::kRunValues != 0;
-    }
-    static __device__ __forceinline__ Cut cutOf(const device::Layout& layout) {
-      return Cut(layout, isShifted(layout) ? Shape::kShiftedColumns : device::kRunValues);
-    }
-    /// Columns of the cut that a block takes.
-    static __device__ __forceinline__ std::uint64_t columnsBeside(const device::Layout& layout) {
-      return isShifted(layout) ? 1 : kRowRuns;
-    }
-    static __device__ __forceinline__ std::uint64_t firstColumn(const device::Layout& layout) {
-      return blockIdx.x * columnsBeside(layout);
     }
 
     /// Values beyond the layout, which only streams of the original system have. Their codes are

@@ -4,8 +4,7 @@
 // are.
 //
 // A front with kTakesRuns has decodeRuns(reader) instead of store, called by all threads of a block
-// of kRunThreads after begin(). There is a block for every kTileValues values; hasRuns() says
-// whether this one has anything to do. The coder's reader has
+// of kRunThreads after begin(). The coder's reader has
 //
 //   kRunBytes: what a lane reads at a time; the coder's tiles are multiples of it;
 //   read(run, exists, words): the bytes from run * kRunBytes on as little-endian words, zeros where
