@@ -94,6 +94,51 @@ struct Band {
   }
 };
 
+/// A bit for each row of a band.
+template <int kDim>
+struct RowBits {
+  static constexpr unsigned kParts = BandShape<kDim>::kRows / cuda::kWarp;
+  std::uint32_t parts[kParts];
+
+  __device__ __forceinline__ bool any() const {
+    std::uint32_t all = 0;
+#pragma unroll
+    for (const std::uint32_t part : parts) {
+      all |= part;
+    }
+    return all != 0;
+  }
+  /// Those of plane z, from its first row on.
+  __device__ __forceinline__ std::uint32_t ofPlane(unsigned z) const {
+    if constexpr (kDim == 2) {
+      return parts[0];
+    } else {
+      return (z < 4 ? parts[0] : parts[1]) >> z % 4 * 8 & 0xFFu;
+    }
+  }
+  __device__ __forceinline__ RowBits operator|(const RowBits& other) const {
+    RowBits both;
+#pragma unroll
+    for (unsigned k = 0; k < kParts; ++k) {
+      both.parts[k] = parts[k] | other.parts[k];
+    }
+    return both;
+  }
+  /// From the bits of the threads that have the rows' runs, a word for each warp. All lanes.
+  static __device__ __forceinline__ RowBits ofRuns(const std::uint32_t* warps) {
+    constexpr unsigned kRowRuns = BandShape<kDim>::kRowRuns;
+    RowBits rows;
+#pragma unroll
+    for (unsigned k = 0; k < kParts; ++k) {
+      const unsigned thread = (k * cuda::kWarp + cuda::laneId()) * kRowRuns;
+      const std::uint32_t runs =
+          warps[thread / cuda::kWarp] >> thread % cuda::kWarp & ((1u << kRowRuns) - 1u);
+      rows.parts[k] = __ballot_sync(cuda::kAllLanes, runs != 0);
+    }
+    return rows;
+  }
+};
+
 /// The range entries of a warp's columns: bits of its rows, a lane having those of row
 /// 32 k + lane.
 template <int kDim>
@@ -102,23 +147,8 @@ struct RowMarks {
   static constexpr unsigned kWords = kV;
   static constexpr unsigned kParts = BandShape<kDim>::kRows / cuda::kWarp;
   std::uint32_t words[kParts][kWords];
-  std::uint32_t rows[kParts];  ///< bits of the rows that have any
+  RowBits<kDim> rows;  ///< that have any
 
-  __device__ __forceinline__ bool any() const {
-    std::uint32_t all = 0;
-#pragma unroll
-    for (unsigned k = 0; k < kParts; ++k) {
-      all |= rows[k];
-    }
-    return all != 0;
-  }
-  __device__ __forceinline__ bool isMarked(unsigned row) const {
-    std::uint32_t bits = rows[0];
-    if constexpr (kParts > 1) {
-      bits = row >= cuda::kWarp ? rows[1] : bits;
-    }
-    return (bits >> row % cuda::kWarp & 1u) != 0;
-  }
   /// This lane's bits of a row. All lanes.
   __device__ __forceinline__ unsigned bitsOf(unsigned row) const {
     std::uint32_t own = words[0][0];
@@ -152,7 +182,7 @@ struct RowMarks {
         }
         all |= marks.words[k][w];
       }
-      marks.rows[k] = __ballot_sync(cuda::kAllLanes, all != 0);
+      marks.rows.parts[k] = __ballot_sync(cuda::kAllLanes, all != 0);
     }
     return marks;
   }

@@ -20,6 +20,7 @@ struct ColumnWalk {
   using Word = typename Number<T>::Word;
   using Shape = BandShape<kDim>;
   using Marks = RowMarks<kDim>;
+  using Bits = RowBits<kDim>;
   static constexpr unsigned kEdge = Shape::kEdge;
   static constexpr unsigned kV = Shape::kV;
 
@@ -29,9 +30,10 @@ struct ColumnWalk {
   RunSums sums;
   Band<kDim> band;
 
-  /// By all warps that have columns; the number of the warp tells which.
+  /// By all warps that have columns; the number of the warp tells which. `misfits`: a bit for each
+  /// thread of the block, set where sums of its run may not fit 16 bits.
   template <Rows kRows>
-  __device__ __forceinline__ void run(bool all_fit) const {
+  __device__ __forceinline__ void run(const std::uint32_t* misfits) const {
     constexpr unsigned kWarpValues = cuda::kWarp * kV;
     const unsigned first = cuda::warpId() * kWarpValues;                      // in the block's rows
     const unsigned own = kRows != Rows::kWhole ? first : first % kRunValues;  // in the band's
@@ -46,12 +48,15 @@ struct ColumnWalk {
     const Marks marks = Marks::of(decode, plan, band, own);
     if (plan.is_wide != 0) {
       walkWide<kRows>(*this, lane, marks);
-    } else if (marks.any()) {
-      walk<true, kRows, Word>(lane, marks, all_fit);
-    } else if (!all_fit || (kDim == 3 && band.n_y < kEdge)) {
-      walk<true, kRows, std::uint32_t>(lane, marks, all_fit);
+      return;
+    }
+    const Bits special = marks.rows | Bits::ofRuns(misfits);
+    if (marks.rows.any()) {
+      walk<true, kRows, Word>(lane, marks, special);
+    } else if (special.any() || (kDim == 3 && band.n_y < kEdge)) {
+      walk<true, kRows, std::uint32_t>(lane, marks, special);
     } else {
-      walk<false, kRows, std::uint32_t>(lane, marks, true);
+      walk<false, kRows, std::uint32_t>(lane, marks, special);
     }
   }
 
@@ -63,11 +68,13 @@ struct ColumnWalk {
     unsigned n;        ///< that exist
   };
 
-  /// Sum: what the sums of a tile fit. kChecks: rows may have entries, or need more than 16 bits,
-  /// or are fewer than a tile's.
+  /// Sum: what the sums of a tile fit. kChecks: there are special rows, which have entries or need
+  /// more than 16 bits, or fewer rows than a tile has. Of most fields the first row of a tile is
+  /// the only special one, since its first delta is a bin.
   template <bool kChecks, Rows kRows, class Sum>
-  __device__ __forceinline__ void walk(const Lane& lane, const Marks& marks, bool all_fit) const {
-    constexpr unsigned kUnroll = kChecks ? 1 : 8;
+  __device__ __forceinline__ void walk(const Lane& lane,
+                                       const Marks& marks,
+                                       const Bits& special) const {
     const T step = plan.step;
     Sum planes[kDim == 3 ? kEdge : 1][kV] = {};  // 3-D: bins behind
 #pragma unroll 1
@@ -75,10 +82,10 @@ struct ColumnWalk {
       Sum above[kV] = {};
       std::uint32_t at = lane.at + z * band.plane_values;
       unsigned shift = kRows != Rows::kWhole ? band.shiftOf(z * kEdge) : 0;
-      const auto take = [&](unsigned y) {
+      const auto take = [&](unsigned y, bool is_special) {
         const unsigned row = z * kEdge + y;
         Sum own[kV];
-        if (kChecks && (!all_fit || marks.isMarked(row))) {
+        if (is_special) {
           rowSums<kRows>(lane, row, shift, marks, at, own);
         } else {
           fittingSums<kRows>(lane, row, shift, own);
@@ -98,17 +105,30 @@ struct ColumnWalk {
         at += band.row_values;
         shift = (shift + band.row_values) % kRunValues;
       };
+      const std::uint32_t rows = kChecks ? special.ofPlane(z) : 0;
       if constexpr (kDim == 3) {
+        if (!kChecks || (rows == 0 && band.n_y == kEdge)) {
 #pragma unroll
-        for (unsigned y = 0; y < kEdge; ++y) {
-          if (!kChecks || y < band.n_y) {
-            take(y);
+          for (unsigned y = 0; y < kEdge; ++y) {
+            take(y, false);
+          }
+        } else {
+#pragma unroll
+          for (unsigned y = 0; y < kEdge; ++y) {
+            if (y < band.n_y) {
+              take(y, (rows >> y & 1u) != 0);
+            }
           }
         }
       } else {
-#pragma unroll kUnroll
-        for (unsigned y = 0; y < band.n_y; ++y) {
-          take(y);
+        unsigned y = 0;
+#pragma unroll 1
+        for (; y < band.n_y && rows >> y != 0; ++y) {  // to the last special one
+          take(y, (rows >> y & 1u) != 0);
+        }
+#pragma unroll 8
+        for (; y < band.n_y; ++y) {
+          take(y, false);
         }
       }
     }

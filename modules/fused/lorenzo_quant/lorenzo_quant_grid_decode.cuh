@@ -47,6 +47,7 @@ struct LorenzoQuantGridDecodeOp {
     __device__ __forceinline__ void decodeRuns(const Reader& reader) const {
       static_assert(Reader::kRunBytes == device::kRunWords * 4);
       __shared__ uint4 pieces[group::kRunThreads * device::kRunPieces];
+      __shared__ std::uint32_t misfits[group::kRunThreads / cuda::kWarp];  // a bit for each thread
       const device::RunSums sums{pieces};
       const device::Layout& layout = plan().layout;
       const Grid& grid = layout.grid;
@@ -79,18 +80,22 @@ struct LorenzoQuantGridDecodeOp {
           device::sumRun<kEdge>(zigzag, words);
         }
         sums.put(threadIdx.x, words);
-        const bool all_fit = __syncthreads_and(fits) != 0;
+        const std::uint32_t misfits_of_warp = __ballot_sync(cuda::kAllLanes, !fits);
+        if (cuda::laneId() == 0) {
+          misfits[cuda::warpId()] = misfits_of_warp;
+        }
+        __syncthreads();
         const unsigned run_beside = cuda::warpId() / Shape::kRunWarps;
         const std::uint64_t own = first + (is_shifted ? 0 : run_beside);
         if (own < cut.n_columns && (!is_shifted || run_beside + 1 < kRowRuns)) {
           const Band own_band(grid, cut, own);
           const device::ColumnWalk<T, kDim, Inner> walk{args.decode, plan(), inner, sums, own_band};
           if (!is_shifted) {
-            walk.template run<device::Rows::kWhole>(all_fit);
+            walk.template run<device::Rows::kWhole>(misfits);
           } else if (kDim == 3 || grid.nx % 2 == 0) {
-            walk.template run<device::Rows::kInPairs>(all_fit);
+            walk.template run<device::Rows::kInPairs>(misfits);
           } else {
-            walk.template run<device::Rows::kAny>(all_fit);
+            walk.template run<device::Rows::kAny>(misfits);
           }
         }
         __syncthreads();  // the next runs take the place of these

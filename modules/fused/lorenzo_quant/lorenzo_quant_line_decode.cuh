@@ -98,12 +98,18 @@ struct LineDecoder {
     for (unsigned i = 0; i < N / 2; ++i) {
       words[i] = std::uint32_t{v[2 * i]} | std::uint32_t{v[2 * i + 1]} << 16;
     }
+    // The first delta of a tile is a bin, larger than others; it is kept out of the sums.
+    constexpr unsigned kTileLanes = kEdge / N;
+    const bool begins = cuda::laneId() % kTileLanes == 0;
+    const std::int32_t bin = begins ? fromCode<std::int32_t>(v[0], run.zigzag) : 0;
+    words[0] = begins ? words[0] & 0xFFFF0000u : words[0];
     if (!__all_sync(cuda::kAllLanes, codesFit<N>(run.zigzag, words))) {
       return false;
     }
     sumRun<N>(run.zigzag, words);
     const std::int32_t own = static_cast<std::int32_t>(words[N / 2 - 1]) >> 16;
-    const std::int32_t before = sumOfLanes<kEdge / N>(own) - own;
+    const std::int32_t before =
+        sumOfLanes<kTileLanes>(own) - own + __shfl_sync(cuda::kAllLanes, bin, 0, kTileLanes);
 #pragma unroll
     for (unsigned c = 0; c < kPieces; ++c) {
       staging[group::stagedAt<kPieces>(cuda::laneId(), c)] =
