@@ -38,6 +38,9 @@ struct TileOp {
   /// On a GPU. Rows: go along lines that are longer than what a warp has. Coder: may come behind
   /// such an op.
   bool has_lines = false;
+  /// On a GPU. Rows: takes runs of values that lie anywhere in the stream, so it must stand next to
+  /// a coder that can hand them out. Coder: it can.
+  bool has_runs = false;
   /// Whatever else selects the op's code.
   std::uint64_t variant = 0;
   /// kNone: why, for people; not compared.
@@ -46,7 +49,8 @@ struct TileOp {
   friend bool operator==(const TileOp& a, const TileOp& b) {
     return a.role == b.role && a.unit_values == b.unit_values && a.tile_bytes == b.tile_bytes &&
            a.value_bytes == b.value_bytes && a.warp_values == b.warp_values &&
-           a.warp_bytes == b.warp_bytes && a.has_lines == b.has_lines && a.variant == b.variant;
+           a.warp_bytes == b.warp_bytes && a.has_lines == b.has_lines && a.has_runs == b.has_runs &&
+           a.variant == b.variant;
   }
 };
 

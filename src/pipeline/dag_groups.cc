@@ -107,6 +107,25 @@ std::string misfitOfLines(const std::vector<DAGNode*>& chain) {
                      without->name);
 }
 
+/// Why an op that takes runs of values from all over the stream does not get them; empty when it
+/// does, or when there is none.
+std::string misfitOfRuns(const std::vector<DAGNode*>& chain) {
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    const TileOp& op = chain[i]->tile_op;
+    if (op.role != TileRole::kRows || !op.has_runs) {
+      continue;
+    }
+    const DAGNode* next = i + 1 < chain.size() ? chain[i + 1] : nullptr;
+    if (next == nullptr || next->tile_op.role != TileRole::kCoder || !next->tile_op.has_runs) {
+      return fmt::format(
+          "{} sums down the rows of tiles, for which it takes runs of codes from all over the "
+          "stream; {} hands out chunks",
+          chain[i]->name, (next == nullptr ? chain[i] : next)->name);
+    }
+  }
+  return {};
+}
+
 /// Why the warps of a kernel do not have what an op needs together; empty when they do.
 std::string misfitOfWarps(const std::vector<DAGNode*>& chain, std::size_t value_bytes) {
   std::size_t n_values = kPlainWarpValues;
@@ -154,6 +173,9 @@ std::string misfit(const std::vector<DAGNode*>& chain, Backend backend, FusedGro
     return chooseCpuTile(chain, group);
   }
   if (std::string why = misfitOfLines(chain); !why.empty()) {
+    return why;
+  }
+  if (std::string why = misfitOfRuns(chain); !why.empty()) {
     return why;
   }
   if (std::string why = misfitOfWarps(chain, value_bytes); !why.empty()) {

@@ -93,7 +93,24 @@ TEST_F(RunTimeCompiler, TakesLorenzoQuantAndBitplaneRze) {
   expectCompiles(stages, DataType::FLOAT32);
 }
 
-/// Grids of LorenzoQuant are encoded in a group only.
+/// The decoder of grids is an op of its own.
+TEST_F(RunTimeCompiler, TakesDecodersOfGrids) {
+  for (const char* type : {"float, std::uint16_t, 3", "double, std::uint16_t, 2"}) {
+    const std::string name = type;
+    cuda::GroupChain chain;
+    chain.is_inverse = true;
+    chain.field_type = name[0] == 'f' ? DataType::FLOAT32 : DataType::FLOAT64;
+    chain.has_coder = true;
+    BitplaneRZEStage coder;
+    chain.ops = {{"fz::lorenzo_quant::LorenzoQuantGridDecodeOp<" + name + ">",
+                  "fused/lorenzo_quant/lorenzo_quant_grid_decode.cuh"},
+                 {coder.tileOpType(), coder.tileOpHeader()}};
+    std::string why;
+    EXPECT_FALSE(cuda::rtc::compile(cuda::rtc::sourceOf(chain), 90, why).empty()) << why;
+  }
+}
+
+/// Grids before Bitshuffle and RZE are encoded in a group only.
 TEST_F(RunTimeCompiler, TakesGridsAndPlanesOfBytes) {
   Stages stages;
   auto predict = make<LorenzoQuantStage<float, std::uint8_t>>();

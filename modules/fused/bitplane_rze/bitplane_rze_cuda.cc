@@ -61,7 +61,8 @@ TileOp BitplaneRZEStage::cudaTileOp() const {
           .tile_bytes = bp::kChunkBytes,
           .value_bytes = 2,
           .warp_bytes = bp::kChunkBytes,
-          .has_lines = true};
+          .has_lines = true,
+          .has_runs = true};
 }
 
 std::string BitplaneRZEStage::tileOpType() const {

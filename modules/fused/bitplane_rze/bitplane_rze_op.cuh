@@ -9,6 +9,7 @@
 #include "backends/cuda/lookback.cuh"
 #include "fused/bitplane_rze/bitplane_rze_codec.h"
 #include "fused/bitplane_rze/bitplane_rze_op.h"
+#include "fused/bitplane_rze/bitplane_rze_runs.cuh"
 
 namespace fz::bitplane_rze {
 
@@ -184,10 +185,14 @@ __device__ __forceinline__ bool openArchive(const BitplaneArgs& args,
     good = n_bytes >= layout.stream_at && (n_bytes - layout.stream_at) % 4 == 0;
     if (good) {
       const auto* words = reinterpret_cast<const std::uint32_t*>(args.in.data);
-      good = words[0] == static_cast<std::uint32_t>(n_symbols) &&
-             words[1] == static_cast<std::uint32_t>(n_symbols >> 32) && words[2] == 0 &&
-             words[3] == kHeaderBytes && words[4] == layout.starts_at &&
-             words[5] == layout.stream_at && words[6] == n_bytes;
+      // All of them are on their way before the first is looked at.
+      const std::uint32_t wrong = (words[0] ^ static_cast<std::uint32_t>(n_symbols)) |
+                                  (words[1] ^ static_cast<std::uint32_t>(n_symbols >> 32)) |
+                                  words[2] | (words[3] ^ kHeaderBytes) |
+                                  (words[4] ^ static_cast<std::uint32_t>(layout.starts_at)) |
+                                  (words[5] ^ static_cast<std::uint32_t>(layout.stream_at)) |
+                                  (words[6] ^ static_cast<std::uint32_t>(n_bytes));
+      good = wrong == 0 && n_bytes <= 0xFFFFFFFFu;
     }
   }
   if (!good && speaks) {
@@ -214,28 +219,9 @@ __device__ __forceinline__ void decodeChunks(const BitplaneArgs& args, const Fro
   if (!Front::kBlockWide && !exists) {
     return;  // no barrier follows that other warps could wait at
   }
-  StoredGroups groups(exists ? args.in.data[layout.flagsAt(chunk) + laneId()] : 0u);
-  const std::uint64_t start =
-      exists ? *reinterpret_cast<const std::uint32_t*>(args.in.data + layout.startAt(chunk)) : 0u;
-  const std::uint64_t n_words = (n_archive - layout.stream_at) / 4;
-  if (start + groups.n_groups * kGroupWords > n_words) {
-    if (laneId() == 0) {
-      cuda::noteError(args.record, DeviceError::kCorrupt, chunk);
-    }
-    if (!Front::kBlockWide) {
-      return;
-    }
-    groups = StoredGroups(0);  // other warps need this one
-  }
-  const auto* stream =
-      reinterpret_cast<const std::uint32_t*>(args.in.data + layout.stream_at) + start;
-  std::uint32_t words[32];
-#pragma unroll
-  for (unsigned p = 0; p < kPlanes; ++p) {
-    std::uint32_t at;
-    words[p] = groups.has(p, &at) ? __ldcs(stream + at) : 0u;
-  }
-  cuda::fromPlanes<32>(words);
+  const RunReader reader{args.record, args.in.data, layout, (n_archive - layout.stream_at) / 4};
+  std::uint32_t words[kPlanes];
+  reader.read(chunk * kPlaneWords + laneId(), exists, words);
   typename Front::Value symbols[2 * kPlanes];
 #pragma unroll
   for (unsigned i = 0; i < kPlanes; ++i) {
@@ -243,6 +229,18 @@ __device__ __forceinline__ void decodeChunks(const BitplaneArgs& args, const Fro
     symbols[2 * i + 1] = static_cast<std::uint16_t>(words[i] >> 16);
   }
   group::putRows<2 * kPlanes>(front, chunk * kChunkSymbols, n_symbols, staged[warpId()], symbols);
+}
+
+/// For a front that takes the symbols in an order of its own.
+template <class Front>
+__device__ __forceinline__ void decodeRuns(const BitplaneArgs& args, const Front& front) {
+  static_assert(kThreads == group::kRunThreads);
+  Layout layout;
+  std::uint64_t n_archive;
+  if (openArchive(args, layout, &n_archive) && front.begin(args.record->value[kSymbolsSlot])) {
+    front.decodeRuns(
+        RunReader{args.record, args.in.data, layout, (n_archive - layout.stream_at) / 4});
+  }
 }
 
 }  // namespace device
@@ -272,7 +270,11 @@ struct BitplaneRzeOp {
   }
   template <class Front>
   static __device__ __forceinline__ void decode(const BitplaneArgs& args, const Front& front) {
-    device::decodeChunks(args, front);
+    if constexpr (group::kTakesRuns<Front>) {
+      device::decodeRuns(args, front);
+    } else {
+      device::decodeChunks(args, front);
+    }
   }
 };
 

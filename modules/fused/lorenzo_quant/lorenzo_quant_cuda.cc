@@ -8,6 +8,7 @@
 #include "cuda_check.h"
 #include "fused/lorenzo_quant/lorenzo_quant.h"
 #include "fused/lorenzo_quant/lorenzo_quant_config_impl.h"
+#include "fused/lorenzo_quant/lorenzo_quant_cuda_impl.h"
 #include "fused/lorenzo_quant/lorenzo_quant_decode.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_entries.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_op.h"
@@ -34,53 +35,12 @@ std::size_t roundUp(std::size_t n_bytes) {
   return bits::roundUp<std::size_t>(n_bytes, 256);
 }
 
-/// Extremes are gathered in the plan.
-template <class T>
-void clearPlan(const device::EncodeRun& run, cudaStream_t stream) {
-  if (run.scans_range) {
-    FZ_CUDA_CHECK(cudaMemsetAsync(run.plan, 0, sizeof(device::EncodePlan<T>), stream));
-  }
-}
-
-/// Why an encoder of a grid is quicker stage by stage; null where a group is. All are right in a
-/// group: what decides is measured (docs/performance.md).
-const char* whyStaged(std::size_t value_bytes, int ndim, std::size_t nx) {
-  if (ndim == 2 && (value_bytes == 4 || nx % 2 == 0)) {
-    return nullptr;
-  }
-  if (ndim == 2) {
-    return "reads the rows above again, which for doubles in rows of an odd length takes longer "
-           "than stage by stage";
-  }
-  if (value_bytes == 4) {
-    return nx % 8 == 0 ? nullptr
-                       : "reads the rows above and behind again, which takes longer than stage by "
-                         "stage where rows are no multiple of 8 values";
-  }
-  const bool has_short_rows = nx != 0 && nx % 128 == 0 && 2048 % nx == 0 && nx <= 1024;
-  return has_short_rows ? nullptr
-                        : "reads the rows above and behind again, which for doubles takes longer "
-                          "than stage by stage unless rows have 128, 256, 512 or 1024 values";
-}
-
 }  // namespace
 
 template <class TInput, class TCode>
 bool LorenzoQuantStage<TInput, TCode>::hasCuda() const {
   return true;
 }
-
-template <class TInput, class TCode>
-struct LorenzoQuantStage<TInput, TCode>::CudaEncoding {
-  device::EncodeRun run;
-  device::Layout limit;
-};
-template <class TInput, class TCode>
-struct LorenzoQuantStage<TInput, TCode>::CudaDecoding {
-  device::DecodeRun run;
-  device::Layout limit;
-  std::size_t entry_limit;
-};
 
 template <class TInput, class TCode>
 auto LorenzoQuantStage<TInput, TCode>::cudaEncoding(const CudaRun& run) -> CudaEncoding {
@@ -139,7 +99,7 @@ auto LorenzoQuantStage<TInput, TCode>::cudaEncoding(const CudaRun& run) -> CudaE
 template <class TInput, class TCode>
 void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun& run) {
   const CudaEncoding encoding = cudaEncoding(run);
-  clearPlan<TInput>(encoding.run, run.stream);
+  device::clearPlan<TInput>(encoding.run, run.stream);
   device::launchEncode<TInput, TCode>(encoding.run, encoding.limit, run.stream);
 }
 
@@ -214,80 +174,6 @@ void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun& run) {
 }
 
 template <class TInput, class TCode>
-TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const {
-  if (!isInverse()) {
-    const char* why = ndim() > 1 ? whyStaged(sizeof(TInput), ndim(), dims_.get()[0]) : nullptr;
-    if (why != nullptr) {
-      return {.why = why};
-    }
-    return {
-        .role = TileRole::kRows, .has_lines = true, .variant = static_cast<std::uint64_t>(ndim())};
-  }
-  if (!config_.has_value() || config_->dim_y > 1 || config_->dim_z > 1) {
-    return {.why = "sums down the rows of a tile, which lie in chunks of codes far apart"};
-  }
-  if (sizeof(TCode) > 2) {
-    return {.why = "a tile of 32-bit codes is more than a warp has at a time"};
-  }
-  return {.role = TileRole::kRows,
-          .unit_values = lorenzo_quant::kMaxTileValues,
-          .has_lines = true,
-          .variant = 1};
-}
-
-template <class TInput, class TCode>
-std::string LorenzoQuantStage<TInput, TCode>::tileOpType() const {
-  const char* input = sizeof(TInput) == 4 ? "float" : "double";
-  if (!isInverse() && ndim() > 1) {
-    return fmt::format("fz::lorenzo_quant::LorenzoQuantGridOp<{}, std::uint{}_t, {}>", input,
-                       8 * sizeof(TCode), ndim());
-  }
-  return fmt::format("fz::lorenzo_quant::LorenzoQuantOp<{}, std::uint{}_t>", input,
-                     8 * sizeof(TCode));
-}
-
-template <class TInput, class TCode>
-std::string LorenzoQuantStage<TInput, TCode>::tileOpHeader() const {
-  return !isInverse() && ndim() > 1 ? "fused/lorenzo_quant/lorenzo_quant_grid_op.cuh"
-                                    : "fused/lorenzo_quant/lorenzo_quant_op.cuh";
-}
-
-template <class TInput, class TCode>
-void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun& run,
-                                                      const GroupRun& /*group*/,
-                                                      GroupArgs& args) {
-  lorenzo_quant::LorenzoQuantArgs own{};
-  if (isInverse()) {
-    const CudaDecoding decoding = cudaDecoding(run);
-    own.decode = decoding.run;
-    device::launchDecodeSetup<TInput>(own.decode, sizeof(TCode), run.stream);
-    if (decoding.entry_limit != 0) {
-      device::launchRangeEntries<TInput>(own.decode, decoding.entry_limit, run.stream);
-    }
-  } else {
-    const CudaEncoding encoding = cudaEncoding(run);
-    own.encode = encoding.run;
-    own.encode.n_clear = encoding.limit.n_segments;
-    clearPlan<TInput>(own.encode, run.stream);
-    device::launchEncodeSetup<TInput>(own.encode, sizeof(TCode), run.stream);
-  }
-  args.add(own);
-}
-
-template <class TInput, class TCode>
-void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const GroupRun& /*group*/) {
-  if (isInverse()) {
-    const CudaDecoding decoding = cudaDecoding(run);
-    if (decoding.entry_limit != 0) {
-      device::launchExactEntries<TInput>(decoding.run, decoding.entry_limit, run.stream);
-    }
-  } else {
-    const CudaEncoding encoding = cudaEncoding(run);
-    device::launchEntries<TInput>(encoding.run, encoding.limit, run.stream);
-  }
-}
-
-template <class TInput, class TCode>
 void LorenzoQuantStage<TInput, TCode>::throwDeviceError(const StageRecord& record) const {
   if (!isInverse()) {
     detail::throwError(
@@ -303,21 +189,15 @@ void LorenzoQuantStage<TInput, TCode>::throwDeviceError(const StageRecord& recor
                 : fmt::format("{}: the parts do not have the sizes of the config", kName));
 }
 
-#define FZ_LORENZO_QUANT_CUDA(TInput, TCode)                                                      \
-  template bool LorenzoQuantStage<TInput, TCode>::hasCuda() const;                                \
-  template LorenzoQuantStage<TInput, TCode>::CudaEncoding                                         \
-  LorenzoQuantStage<TInput, TCode>::cudaEncoding(const CudaRun&);                                 \
-  template LorenzoQuantStage<TInput, TCode>::CudaDecoding                                         \
-  LorenzoQuantStage<TInput, TCode>::cudaDecoding(const CudaRun&);                                 \
-  template void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun&);                     \
-  template void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun&);                     \
-  template TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const;                           \
-  template std::string LorenzoQuantStage<TInput, TCode>::tileOpType() const;                      \
-  template std::string LorenzoQuantStage<TInput, TCode>::tileOpHeader() const;                    \
-  template void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun&, const GroupRun&, \
-                                                                 GroupArgs&);                     \
-  template void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun&, const GroupRun&);  \
-  template void LorenzoQuantStage<TInput, TCode>::finishEncodeCuda(const StageRecord&);           \
+#define FZ_LORENZO_QUANT_CUDA(TInput, TCode)                                            \
+  template bool LorenzoQuantStage<TInput, TCode>::hasCuda() const;                      \
+  template LorenzoQuantStage<TInput, TCode>::CudaEncoding                               \
+  LorenzoQuantStage<TInput, TCode>::cudaEncoding(const CudaRun&);                       \
+  template LorenzoQuantStage<TInput, TCode>::CudaDecoding                               \
+  LorenzoQuantStage<TInput, TCode>::cudaDecoding(const CudaRun&);                       \
+  template void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun&);           \
+  template void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun&);           \
+  template void LorenzoQuantStage<TInput, TCode>::finishEncodeCuda(const StageRecord&); \
   template void LorenzoQuantStage<TInput, TCode>::throwDeviceError(const StageRecord&) const
 FZ_LORENZO_QUANT_CUDA(float, std::uint16_t);
 FZ_LORENZO_QUANT_CUDA(float, std::uint8_t);

@@ -2,10 +2,11 @@
 
 // LorenzoQuant in two and three dimensions at the front of a fused group that encodes. A lane has a
 // run of neighbouring values along x and reads the runs above and behind it again: they are near,
-// and their bins cost less than memory for them would. There is no decoder: its sums go down the
-// rows of a tile, which no chunk of codes holds. Device code only; must compile with NVRTC.
+// and their bins cost less than memory for them would. The decoder is another op
+// (lorenzo_quant_grid_decode.cuh). Device code only; must compile with NVRTC.
 
 #include "backends/cuda/group/lines.cuh"
+#include "fused/lorenzo_quant/lorenzo_quant_grid_bins.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_line.cuh"
 
 namespace fz::lorenzo_quant {
@@ -15,25 +16,29 @@ struct LorenzoQuantGridOp {
   using Args = LorenzoQuantArgs;
 
   template <class Inner>
-  struct Front {
+  struct Front : device::GridBins<T, kDim, Inner> {
     using Value = TCode;
     using Int = IntOf<T>;
     using Word = typename Number<T>::Word;
     static constexpr bool kHasRows = true;
     static constexpr bool kBlockWide = false;
     static constexpr bool kCanFetch = false;
-    static constexpr std::uint32_t kEdge = kDim == 2 ? 32 : 8;
+    static constexpr std::uint32_t kEdge = device::GridBins<T, kDim, Inner>::kEdge;
     static constexpr unsigned kLineValues = sizeof(T) == 4 ? 8 : kDim == 3 ? 4 : 2;
     static constexpr bool kManyRegisters = sizeof(T) == 4 || kDim == 3;
     static constexpr bool kRollsLines = true;
 
+    using Bins = device::GridBins<T, kDim, Inner>;
+    using Place = device::GridPlace;
+    using Bins::divide;
+    using Bins::grid;
+    using Bins::inner;
+    using Bins::step;
+
     const LorenzoQuantArgs& args;
-    Inner inner;
-    Step<T> step;
-    device::GridPlaces grid;
 
     __device__ __forceinline__ Front(const LorenzoQuantArgs& a, const Inner& i)
-        : args(a), inner(i), step(plan().step), grid(plan().places) {}
+        : Bins(*static_cast<const device::EncodePlan<T>*>(a.encode.plan), i), args(a) {}
 
     __device__ __forceinline__ std::uint64_t count() const { return plan().layout.n_values; }
     __device__ __forceinline__ bool begin(std::uint64_t /*n*/) const { return false; }
@@ -55,8 +60,8 @@ struct LorenzoQuantGridOp {
     __device__ __forceinline__ Line startLine(std::uint64_t first) const {
       Int left = 0;
       if (cuda::laneId() == 0 && first != 0 && first < count()) {
-        const Place place = placeOf(static_cast<std::uint32_t>(first));
-        left = place.x % kEdge == 0 ? Int{0} : column(place, first - 1);
+        const Place place = this->placeOf(static_cast<std::uint32_t>(first));
+        left = place.x % kEdge == 0 ? Int{0} : this->column(place, first - 1);
       }
       return {left};
     }
@@ -77,7 +82,7 @@ struct LorenzoQuantGridOp {
 
     template <unsigned P>
     __device__ __forceinline__ void fetchWhole(std::uint64_t at, Raw<P>& raw) const {
-      const Place place = placeOf(static_cast<std::uint32_t>(at));
+      const Place place = this->placeOf(static_cast<std::uint32_t>(at));
       const bool has_up = place.y % kEdge != 0;
       raw.has_back = kDim == 3 && place.z % kEdge != 0;
       raw.starts = place.x % kEdge == 0;
@@ -124,7 +129,7 @@ struct LorenzoQuantGridOp {
           kLines % row_lines != 0) {
         return false;
       }
-      const Place start = placeOf(static_cast<std::uint32_t>(first));
+      const Place start = this->placeOf(static_cast<std::uint32_t>(first));
 #pragma unroll 1
       for (std::uint32_t column_line = 0; column_line < row_lines; ++column_line) {
         Place place = start;
@@ -139,10 +144,10 @@ struct LorenzoQuantGridOp {
               above[k] = 0;
             }
           } else if (j == column_line) {
-            planeDifferences(at - grid.nx, has_back, above);
+            this->planeDifferences(at - grid.nx, has_back, above);
           }
           Word d[P];
-          const unsigned exact = planeDifferences(at, has_back, d);
+          const unsigned exact = this->planeDifferences(at, has_back, d);
 #pragma unroll
           for (unsigned k = 0; k < P; ++k) {
             const Word own = d[k];
@@ -165,9 +170,9 @@ struct LorenzoQuantGridOp {
 
     /// The code of one value, without a note of list entries.
     __device__ __forceinline__ TCode one(std::uint64_t at) const {
-      const Place place = placeOf(static_cast<std::uint32_t>(at));
-      const Int left = place.x % kEdge == 0 ? Int{0} : column(place, at - 1);
-      return device::codeOf<TCode>(args.encode, bits::wrapSub(column(place, at), left));
+      const Place place = this->placeOf(static_cast<std::uint32_t>(at));
+      const Int left = place.x % kEdge == 0 ? Int{0} : this->column(place, at - 1);
+      return device::codeOf<TCode>(args.encode, bits::wrapSub(this->column(place, at), left));
     }
 
     template <unsigned N>
@@ -176,22 +181,9 @@ struct LorenzoQuantGridOp {
     }
 
    private:
-    struct Place {
-      std::uint32_t x, y, z;
-    };
-
     __device__ __forceinline__ const device::EncodePlan<T>& plan() const {
       return *static_cast<const device::EncodePlan<T>*>(args.encode.plan);
     }
-    static __device__ __forceinline__ std::uint32_t divide(std::uint32_t n, std::uint64_t inverse) {
-      return inverse == 0 ? n : static_cast<std::uint32_t>(__umul64hi(n, inverse));
-    }
-    __device__ __forceinline__ Place placeOf(std::uint32_t index) const {
-      const std::uint32_t row = divide(index, grid.inverse_nx);
-      const std::uint32_t z = kDim == 3 ? divide(row, grid.inverse_ny) : 0;
-      return {index - row * grid.nx, row - z * grid.ny, z};
-    }
-
     template <unsigned P>
     __device__ __forceinline__ void fetchRun(bool is_there, std::uint64_t at, T (&v)[P]) const {
 #pragma unroll
@@ -205,7 +197,7 @@ struct LorenzoQuantGridOp {
     /// Runs that go over the end of a row, or of the field.
     template <unsigned P>
     __device__ __forceinline__ void fetchEach(std::uint64_t at, unsigned n, Raw<P>& raw) const {
-      Place place = placeOf(static_cast<std::uint32_t>(at));
+      Place place = this->placeOf(static_cast<std::uint32_t>(at));
       raw.starts = 0;
       raw.has_back = kDim == 3;
 #pragma unroll
@@ -234,31 +226,16 @@ struct LorenzoQuantGridOp {
       }
     }
 
-    /// Difference in y and z, as the prediction takes it before that in x; one value.
-    __device__ __forceinline__ Int column(const Place& place, std::uint64_t at) const {
-      const auto bin = [&](std::uint64_t i) {
-        return quantize(group::oneOf(inner, i), step).value;
-      };
-      const bool has_up = place.y % kEdge != 0;
-      Int d = bin(at);
-      d -= has_up ? bin(at - grid.nx) : Int{0};
-      if (kDim == 3 && place.z % kEdge != 0) {
-        const std::uint64_t behind = at - std::uint64_t{grid.nx} * grid.ny;
-        d -= bin(behind);
-        d += has_up ? bin(behind - grid.nx) : Int{0};
-      }
-      return d;
-    }
     /// The same of a run; returns the bits of its values that are not usable.
     template <unsigned P>
     __device__ __forceinline__ unsigned columns(const Raw<P>& raw, Word (&d)[P]) const {
       const unsigned exact = device::biasedBins<kDim>(raw.own, step, d);
-      subtract(raw.up, d);
+      this->subtract(raw.up, d);
       if constexpr (kDim == 3) {
         if (raw.has_back) {
           Word behind[P];
           device::biasedBins<kDim>(raw.back, step, behind);
-          subtract(raw.up_back, behind);
+          this->subtract(raw.up_back, behind);
 #pragma unroll
           for (unsigned k = 0; k < P; ++k) {
             d[k] -= behind[k];
@@ -267,39 +244,6 @@ struct LorenzoQuantGridOp {
       }
       return exact;
     }
-    template <unsigned P>
-    __device__ __forceinline__ void subtract(const T (&values)[P], Word (&d)[P]) const {
-      Word bins[P];
-      device::biasedBins<kDim>(values, step, bins);
-#pragma unroll
-      for (unsigned k = 0; k < P; ++k) {
-        d[k] -= bins[k];
-      }
-    }
-
-    /// Differences in z of a run, or its bins in two dimensions.
-    template <unsigned P>
-    __device__ __forceinline__ unsigned planeDifferences(std::uint64_t at,
-                                                         bool has_back,
-                                                         Word (&d)[P]) const {
-      T own[P];
-      T back[P];
-      group::sharedPiece(inner, at, own);
-      if (has_back) {
-        group::sharedPiece(inner, at - std::uint64_t{grid.nx} * grid.ny, back);
-      }
-      const unsigned exact = device::biasedBins<kDim>(own, step, d);
-      if (has_back) {
-        subtract(back, d);
-      } else {
-#pragma unroll
-        for (unsigned k = 0; k < P; ++k) {
-          d[k] -= QuickBins<T>::kBias;
-        }
-      }
-      return exact;
-    }
-
     template <bool kWhole, unsigned P>
     __device__ __forceinline__ void lineOf(
         Line& state, std::uint64_t at, unsigned n, const Raw<P>& raw, TCode (&x)[P]) const {

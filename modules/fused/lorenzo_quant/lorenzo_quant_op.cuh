@@ -6,6 +6,7 @@
 
 #include "backends/cuda/group/lines.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_line.cuh"
+#include "fused/lorenzo_quant/lorenzo_quant_line_decode.cuh"
 
 namespace fz::lorenzo_quant {
 
@@ -133,40 +134,8 @@ struct LorenzoQuantOp {
                                           std::uint64_t n,
                                           uint4* staging,
                                           TCode (&v)[N]) const {
-      static_assert(cuda::kWarp * N % kEdge == 0, "a warp has whole tiles");
-      constexpr unsigned kPieces = N / cuda::Vec16<TCode>::kCount;
-      // Doubles side by side, as memory wants them; of floats more at a time, which takes less
-      // sums.
-      constexpr unsigned kPart = sizeof(T) == 4 ? cuda::Vec16<TCode>::kCount : 2;
-      group::stageRows(staging, v);
-      const bool is_wide = decodePlan().is_wide != 0;
-      const T size = decodePlan().step;
-      Word left = 0;
-      double wide_left = 0.0;
-#pragma unroll
-      for (unsigned j = 0; j < N / kPart; ++j) {
-        const std::uint64_t at = first + (j * cuda::kWarp + cuda::laneId()) * kPart;
-        const unsigned n_here = group::valuesFrom(at, n);
-        const auto part = *group::linePart<kPart, kPieces, TCode>(staging, j);
-        T entries[kPart];
-        const unsigned marks = fetchEntries(at, n_here, entries);
-        if (j * cuda::kWarp * kPart % kEdge == 0) {
-          left = 0;
-          wide_left = 0.0;
-        }
-        T values[kPart];
-        if (is_wide) {
-          sumWide(part.v, marks, entries, size, wide_left, values);
-        } else if (sizeof(T) == 8 && sizeof(TCode) == 2 &&
-                   __all_sync(cuda::kAllLanes, marks == 0)) {
-          // 1024 codes of 16 bits: their sum needs no more than 32 bits.
-          sum<std::uint32_t>(part.v, 0, entries, size, left, values);
-        } else {
-          sum<Word>(part.v, marks, entries, size, left, values);
-        }
-        inner.putPiece(at, n_here, values);
-      }
-      __syncwarp();
+      device::LineDecoder<T, TCode, Inner>{args.decode, decodePlan(), inner}.store(first, n,
+                                                                                   staging, v);
     }
 
    private:
@@ -175,77 +144,6 @@ struct LorenzoQuantOp {
     }
     __device__ __forceinline__ const device::DecodePlan<T>& decodePlan() const {
       return *static_cast<const device::DecodePlan<T>*>(args.decode.plan);
-    }
-
-    /// The range entries of neighbouring values wait where the values will be.
-    template <unsigned P>
-    __device__ __forceinline__ unsigned fetchEntries(std::uint64_t at,
-                                                     unsigned n,
-                                                     T (&entries)[P]) const {
-      if (decodePlan().n_range == 0 || n == 0) {
-        return 0;
-      }
-      unsigned marks = args.decode.marks[at / 32] >> (at % 32) & ((1u << P) - 1u);
-      marks &= n < P ? (1u << n) - 1u : ~0u;
-#pragma unroll
-      for (unsigned k = 0; k < P; ++k) {
-        entries[k] = (marks >> k & 1u) != 0 ? static_cast<const T*>(args.decode.out)[at + k] : T{0};
-      }
-      return marks;
-    }
-
-    /// Own: what the sum of the codes of a tile fits, and their entries if there are any.
-    template <class Own, unsigned P>
-    __device__ __forceinline__ void sum(const TCode (&codes)[P],
-                                        unsigned marks,
-                                        const T (&entries)[P],
-                                        T size,
-                                        Word& left,
-                                        T (&values)[P]) const {
-      Own sums[P];
-      Own own = 0;
-#pragma unroll
-      for (unsigned k = 0; k < P; ++k) {
-        own += static_cast<Own>(fromCode<Int>(codes[k], args.decode.zigzag));
-        if (marks != 0 && (marks >> k & 1u) != 0) {
-          own += static_cast<Own>(static_cast<Int>(entries[k]));
-        }
-        sums[k] = own;
-      }
-      using Signed = std::make_signed_t<Own>;
-      const Own through = cuda::warpInclusiveSum(own);
-      const Own before = through - own;
-      const auto widened = [](Own n) { return static_cast<Word>(Int{static_cast<Signed>(n)}); };
-#pragma unroll
-      for (unsigned k = 0; k < P; ++k) {
-        values[k] = reconstruct(static_cast<Int>(left + widened(sums[k] + before)), size);
-      }
-      left += widened(__shfl_sync(cuda::kAllLanes, through, cuda::kWarp - 1));
-    }
-
-    /// Deltas that no integer holds: from left to right, as the CPU adds.
-    template <unsigned P>
-    __device__ __forceinline__ void sumWide(const TCode (&codes)[P],
-                                            unsigned marks,
-                                            const T (&entries)[P],
-                                            T size,
-                                            double& left,
-                                            T (&values)[P]) const {
-#pragma unroll 1
-      for (unsigned lane = 0; lane < cuda::kWarp; ++lane) {
-        if (lane == cuda::laneId()) {
-#pragma unroll
-          for (unsigned k = 0; k < P; ++k) {
-            double delta = static_cast<double>(fromCode<Int>(codes[k], args.decode.zigzag));
-            if ((marks >> k & 1u) != 0) {
-              delta = fp::add(delta, static_cast<double>(entries[k]));
-            }
-            left = fp::add(left, delta);
-            values[k] = reconstructWide(left, size);
-          }
-        }
-        left = __shfl_sync(cuda::kAllLanes, left, static_cast<int>(lane));
-      }
     }
   };
 };

@@ -1,7 +1,8 @@
 #pragma once
 
 // FZ_GROUP(types...) names a chain whose kernels are compiled with the library: both directions.
-// FZ_ENCODING_GROUP(types...) names one that has no decoder.
+// FZ_ENCODING_GROUP(types...) and FZ_DECODING_GROUP(types...) name one for one direction, where ops
+// have other types in the other one.
 
 #include "backends/cuda/group/kernel.cuh"
 #include "backends/cuda/group_kernels.h"
@@ -32,3 +33,6 @@ BuiltinGroup decodingGroup(std::string_view types) {
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): the types are needed as text
 #define FZ_ENCODING_GROUP(...) \
   ::fz::cuda::encodingGroup<::fz::group::Chain<__VA_ARGS__>>(#__VA_ARGS__)
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): the types are needed as text
+#define FZ_DECODING_GROUP(...) \
+  ::fz::cuda::decodingGroup<::fz::group::Chain<__VA_ARGS__>>(#__VA_ARGS__)

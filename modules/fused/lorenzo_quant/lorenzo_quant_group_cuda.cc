@@ -1,0 +1,148 @@
+// LorenzoQuant's part in fused groups on a device: where it takes part, and with which code.
+#include <fmt/format.h>
+
+#include "fused/lorenzo_quant/lorenzo_quant_cuda_impl.h"
+#include "fused/lorenzo_quant/lorenzo_quant_decode.cuh"
+#include "fused/lorenzo_quant/lorenzo_quant_entries.cuh"
+#include "fused/lorenzo_quant/lorenzo_quant_op.h"
+
+namespace fz {
+
+namespace {
+
+namespace device = lorenzo_quant::device;
+
+/// Why an encoder of a grid is quicker stage by stage; null where a group is. All are right in a
+/// group: what decides is measured (docs/performance.md).
+const char* whyEncodedStaged(std::size_t value_bytes, int ndim, std::size_t nx) {
+  if (ndim == 2 && (value_bytes == 4 || nx % 2 == 0)) {
+    return nullptr;
+  }
+  if (ndim == 2) {
+    return "reads the rows above again, which for doubles in rows of an odd length takes longer "
+           "than stage by stage";
+  }
+  if (value_bytes == 4) {
+    return nx % 8 == 0 ? nullptr
+                       : "reads the rows above and behind again, which takes longer than stage by "
+                         "stage where rows are no multiple of 8 values";
+  }
+  const bool has_short_rows = nx != 0 && nx % 128 == 0 && 2048 % nx == 0 && nx <= 1024;
+  return has_short_rows ? nullptr
+                        : "reads the rows above and behind again, which for doubles takes longer "
+                          "than stage by stage unless rows have 128, 256, 512 or 1024 values";
+}
+
+bool isGrid(const LorenzoQuantConfig& config) {
+  return config.dim_y > 1 || config.dim_z > 1;
+}
+
+}  // namespace
+
+template <class TInput, class TCode>
+TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const {
+  if (!isInverse()) {
+    const char* why =
+        ndim() > 1 ? whyEncodedStaged(sizeof(TInput), ndim(), dims_.get()[0]) : nullptr;
+    if (why != nullptr) {
+      return {.why = why};
+    }
+    return {
+        .role = TileRole::kRows, .has_lines = true, .variant = static_cast<std::uint64_t>(ndim())};
+  }
+  if (!config_.has_value()) {
+    return {.why = "has no config to decode with"};
+  }
+  if (isGrid(*config_)) {
+    if (sizeof(TCode) != 2) {
+      return {.why = "sums down the rows of tiles, for which it takes codes of 16 bits only"};
+    }
+    return {.role = TileRole::kRows,
+            .has_lines = true,
+            .has_runs = true,
+            .variant = static_cast<std::uint64_t>(config_->ndim)};
+  }
+  if (sizeof(TCode) > 2) {
+    return {.why = "a tile of 32-bit codes is more than a warp has at a time"};
+  }
+  return {.role = TileRole::kRows,
+          .unit_values = lorenzo_quant::kMaxTileValues,
+          .has_lines = true,
+          .variant = 1};
+}
+
+template <class TInput, class TCode>
+std::string LorenzoQuantStage<TInput, TCode>::tileOpType() const {
+  const char* input = sizeof(TInput) == 4 ? "float" : "double";
+  const int code_bits = 8 * sizeof(TCode);
+  if (!isInverse() && ndim() > 1) {
+    return fmt::format("fz::lorenzo_quant::LorenzoQuantGridOp<{}, std::uint{}_t, {}>", input,
+                       code_bits, ndim());
+  }
+  if (isInverse() && config_.has_value() && isGrid(*config_)) {
+    return fmt::format("fz::lorenzo_quant::LorenzoQuantGridDecodeOp<{}, std::uint{}_t, {}>", input,
+                       code_bits, config_->ndim);
+  }
+  return fmt::format("fz::lorenzo_quant::LorenzoQuantOp<{}, std::uint{}_t>", input, code_bits);
+}
+
+template <class TInput, class TCode>
+std::string LorenzoQuantStage<TInput, TCode>::tileOpHeader() const {
+  if (!isInverse() && ndim() > 1) {
+    return "fused/lorenzo_quant/lorenzo_quant_grid_op.cuh";
+  }
+  if (isInverse() && config_.has_value() && isGrid(*config_)) {
+    return "fused/lorenzo_quant/lorenzo_quant_grid_decode.cuh";
+  }
+  return "fused/lorenzo_quant/lorenzo_quant_op.cuh";
+}
+
+template <class TInput, class TCode>
+void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun& run,
+                                                      const GroupRun& /*group*/,
+                                                      GroupArgs& args) {
+  lorenzo_quant::LorenzoQuantArgs own{};
+  if (isInverse()) {
+    const CudaDecoding decoding = cudaDecoding(run);
+    own.decode = decoding.run;
+    device::launchDecodeSetup<TInput>(own.decode, sizeof(TCode), run.stream);
+    if (decoding.entry_limit != 0) {
+      device::launchRangeEntries<TInput>(own.decode, decoding.entry_limit, run.stream);
+    }
+  } else {
+    const CudaEncoding encoding = cudaEncoding(run);
+    own.encode = encoding.run;
+    own.encode.n_clear = encoding.limit.n_segments;
+    device::clearPlan<TInput>(own.encode, run.stream);
+    device::launchEncodeSetup<TInput>(own.encode, sizeof(TCode), run.stream);
+  }
+  args.add(own);
+}
+
+template <class TInput, class TCode>
+void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const GroupRun& /*group*/) {
+  if (isInverse()) {
+    const CudaDecoding decoding = cudaDecoding(run);
+    if (decoding.entry_limit != 0) {
+      device::launchExactEntries<TInput>(decoding.run, decoding.entry_limit, run.stream);
+    }
+  } else {
+    const CudaEncoding encoding = cudaEncoding(run);
+    device::launchEntries<TInput>(encoding.run, encoding.limit, run.stream);
+  }
+}
+
+#define FZ_LORENZO_QUANT_GROUP(TInput, TCode)                                                     \
+  template TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const;                           \
+  template std::string LorenzoQuantStage<TInput, TCode>::tileOpType() const;                      \
+  template std::string LorenzoQuantStage<TInput, TCode>::tileOpHeader() const;                    \
+  template void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun&, const GroupRun&, \
+                                                                 GroupArgs&);                     \
+  template void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun&, const GroupRun&)
+FZ_LORENZO_QUANT_GROUP(float, std::uint16_t);
+FZ_LORENZO_QUANT_GROUP(float, std::uint8_t);
+FZ_LORENZO_QUANT_GROUP(double, std::uint16_t);
+FZ_LORENZO_QUANT_GROUP(double, std::uint32_t);
+#undef FZ_LORENZO_QUANT_GROUP
+
+}  // namespace fz
