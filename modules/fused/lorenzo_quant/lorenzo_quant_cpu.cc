@@ -100,7 +100,12 @@ void encodeBlockOf(const EncodeJob& job, std::uint64_t index) {
   for (std::uint32_t z = 0; z < block.n_z; ++z) {
     for (std::uint32_t y = 0; y < block.n_y; ++y) {
       const std::uint64_t row = (block.z + z) * cut.grid.ny + block.y + y;
-      const Segment segment = segmentAt(cut, row, block.column);
+      Segment segment = segmentAt(cut, row, block.column);
+      if (segment.begin >= job.n_wanted) {
+        return;
+      }
+      segment.n_values = static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(segment.n_values, job.n_wanted - segment.begin));
       const T* in = static_cast<const T*>(job.in) + segment.begin;
       TCode* codes = static_cast<TCode*>(job.codes) + segment.begin;
       Int* bins = ndim == 1 ? line.columns() : rows.at(y, z, ndim);
@@ -114,7 +119,9 @@ void encodeBlockOf(const EncodeJob& job, std::uint64_t index) {
       const std::uint32_t n_range =
           job.zigzag ? codeSegment<TCode, true>(line.deltas, radius, segment.n_values, codes)
                      : codeSegment<TCode, false>(line.deltas, radius, segment.n_values, codes);
-      job.entries[row * cut.segments_per_row + block.column] = {n_range, n_exact};
+      if (job.entries != nullptr) {
+        job.entries[row * cut.segments_per_row + block.column] = {n_range, n_exact};
+      }
     }
   }
 }

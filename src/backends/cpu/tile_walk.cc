@@ -26,8 +26,8 @@ std::size_t slabTiles(const TileWalk& walk) {
   return std::clamp<std::size_t>(std::min(fair, kSlabBytes / tile_bytes), 1, kMaxSlabTiles);
 }
 
-/// What one thread needs: two buffers that steps pass a tile between, two for the maps before an
-/// order, and room for the payload of a slab.
+/// What one thread needs: up to two buffers that steps pass a tile between, two for the maps before
+/// an order, and room for the payload of a slab.
 struct Desk {
   std::uint8_t* tiles[2];
   std::uint8_t* pieces[2];
@@ -37,21 +37,31 @@ struct Desk {
 class Desks {
  public:
   Desks(const TileWalk& walk, std::size_t n_desks, std::size_t slot_bytes)
-      : tile_bytes_(bits::roundUp(walk.cut.tile_values * walk.chain.widest_bytes, kLineBytes)),
-        slot_bytes_(bits::roundUp(slot_bytes, kLineBytes)),
-        desk_bytes_(4 * tile_bytes_ + slot_bytes_),
+      // A band's codes may begin within a line so that the coder's part of them does not.
+      : tile_bytes_(bits::roundUp(walk.cut.maxTileValues() * walk.chain.between_bytes + kLineBytes,
+                                  kLineBytes)),
+        n_tiles_(buffersBetween(walk.chain)),
+        n_pieces_(walk.chain.order == nullptr ? 0 : 2),
+        desk_bytes_((n_tiles_ + n_pieces_) * tile_bytes_ + bits::roundUp(slot_bytes, kLineBytes)),
         memory_(walk.work.buffers.get<std::uint8_t>(walk.pool, n_desks * desk_bytes_).data()) {}
 
   Desk at(std::size_t i) const {
     std::uint8_t* base = memory_ + i * desk_bytes_;
-    return {{base, base + tile_bytes_},
-            {base + 2 * tile_bytes_, base + 3 * tile_bytes_},
-            base + 4 * tile_bytes_};
+    std::uint8_t* pieces = base + n_tiles_ * tile_bytes_;
+    return {{base, base + (n_tiles_ == 2 ? tile_bytes_ : 0)},
+            {pieces, pieces + (n_pieces_ == 2 ? tile_bytes_ : 0)},
+            pieces + n_pieces_ * tile_bytes_};
   }
 
  private:
+  static std::size_t buffersBetween(const TileChain& chain) {
+    const std::size_t n_parts = chain.steps.size() + (chain.order == nullptr ? 0 : 1);
+    return std::min<std::size_t>(2, chain.coder == nullptr ? n_parts - 1 : n_parts);
+  }
+
   std::size_t tile_bytes_;
-  std::size_t slot_bytes_;
+  std::size_t n_tiles_;
+  std::size_t n_pieces_;
   std::size_t desk_bytes_;
   std::uint8_t* memory_;
 };
@@ -109,13 +119,35 @@ class MappedField final : public TileFeed {
   std::uint8_t* pieces_[2];
 };
 
+/// A tile through the first step of a chain without order. Returns what the next one encodes: in a
+/// band that is what begins with the coder's first unit, and ends behind the tile.
+const void* encodeFirst(const TileChain& chain,
+                        const TileRange& range,
+                        const TileRange& coded,
+                        const std::uint8_t* field,
+                        std::uint8_t* to) {
+  const TileStep& step = chain.steps.front();
+  const std::size_t skipped_bytes = (coded.first - range.first) * step.coded_bytes;
+  to += bits::roundUp(skipped_bytes, kLineBytes) - skipped_bytes;
+  step.op->encodeTile(range, field + range.first * step.field_bytes, to);
+  const std::uint64_t end = range.first + range.n_values;
+  if (coded.first + coded.n_values > end) {
+    step.op->encodeAhead({end, static_cast<std::size_t>(coded.first + coded.n_values - end)},
+                         field + end * step.field_bytes, to + range.n_values * step.coded_bytes);
+  }
+  return to + skipped_bytes;
+}
+
 /// A tile of the field through order and steps; returns where its values are. `last` is where the
 /// last of them puts its values, or null: at the desk.
-const void* encodeFront(const TileChain& chain,
-                        const TileRange& range,
+const void* encodeFront(const TileWalk& walk,
+                        std::size_t tile,
                         const std::uint8_t* field,
                         const Desk& desk,
                         std::uint8_t* last) {
+  const TileChain& chain = walk.chain;
+  const TileRange range = walk.cut.at(tile);
+  const TileRange coded = walk.cut.encodedAt(tile);
   const std::size_t n_left = chain.steps.size();
   std::size_t flip = 0;
   const void* at = field + range.first * chain.field_bytes;
@@ -126,23 +158,37 @@ const void* encodeFront(const TileChain& chain,
     at = to;
   }
   for (std::size_t k = 0; k < n_left; ++k) {
-    void* to = k + 1 == n_left && last != nullptr ? last : desk.tiles[flip++ % 2];
-    chain.steps[k].op->encodeTile(range, at, to);
+    const bool to_output = k + 1 == n_left && last != nullptr;
+    std::uint8_t* to = to_output ? last : desk.tiles[flip++ % 2];
+    if (k == 0 && chain.order == nullptr && !to_output) {
+      at = encodeFirst(chain, range, coded, field, to);
+      continue;
+    }
+    chain.steps[k].op->encodeTile(coded, at, to);
     at = to;
   }
   return at;
 }
 
-void decodeFront(const TileChain& chain,
-                 const TileRange& range,
+/// `at` are the values of decodedAt(tile).
+void decodeFront(const TileWalk& walk,
+                 std::size_t tile,
                  const void* at,
                  std::size_t flip,
                  const Desk& desk,
                  std::uint8_t* field) {
+  const TileChain& chain = walk.chain;
+  const TileRange range = walk.cut.at(tile);
+  const TileRange coded = walk.cut.decodedAt(tile);
   for (std::size_t k = chain.steps.size(); k-- > 0;) {
-    void* to = k == 0 && chain.order == nullptr ? field + range.first * chain.field_bytes
-                                                : desk.tiles[flip++ % 2];
-    chain.steps[k].op->decodeTile(range, at, to);
+    const TileStep& step = chain.steps[k];
+    if (k == 0 && chain.order == nullptr) {
+      at = static_cast<const std::uint8_t*>(at) + (range.first - coded.first) * step.coded_bytes;
+      step.op->decodeTile(range, at, field + range.first * chain.field_bytes);
+      return;
+    }
+    void* to = desk.tiles[flip++ % 2];
+    step.op->decodeTile(coded, at, to);
     at = to;
   }
   if (chain.order != nullptr) {
@@ -184,8 +230,8 @@ std::uint64_t encodeInPlace(const TileWalk& walk, ByteView field, MutableByteVie
   const Desk desk = Desks(walk, 1, slot_bytes).at(0);
   std::uint64_t end = 0;
   for (std::size_t tile = 0; tile < walk.cut.tileCount(); ++tile) {
-    const TileRange range = walk.cut.at(tile);
-    const void* values = encodeFront(chain, range, field.data(), desk, nullptr);
+    const TileRange range = walk.cut.encodedAt(tile);
+    const void* values = encodeFront(walk, tile, field.data(), desk, nullptr);
     noteTiles(walk, 1);
     const std::size_t room = end < payload.size() ? payload.size() - end : 0;
     if (room >= slot_bytes) {
@@ -230,8 +276,8 @@ std::uint64_t encodeInSlots(const TileWalk& walk, ByteView field, MutableByteVie
              const std::size_t n_here = std::min(slab_tiles, n_tiles - first);
              std::array<std::size_t, kMaxSlabTiles + 1> at = {};
              for (std::size_t i = 0; i < n_here; ++i) {
-               const TileRange range = walk.cut.at(first + i);
-               const void* values = encodeFront(chain, range, field.data(), desk, nullptr);
+               const TileRange range = walk.cut.encodedAt(first + i);
+               const void* values = encodeFront(walk, first + i, field.data(), desk, nullptr);
                at[i + 1] = at[i] + chain.coder->encodeTile(range, values, desk.slot + at[i]);
              }
              const std::size_t n_bytes = at[n_here];
@@ -243,7 +289,7 @@ std::uint64_t encodeInSlots(const TileWalk& walk, ByteView field, MutableByteVie
                std::memcpy(payload.data() + begin, desk.slot, n_bytes);
              }
              for (std::size_t i = 0; i < n_here; ++i) {
-               chain.coder->placeTile(walk.cut.at(first + i), begin + at[i]);
+               chain.coder->placeTile(walk.cut.encodedAt(first + i), begin + at[i]);
              }
            });
   return end;
@@ -266,8 +312,8 @@ void encodeTiles(const TileWalk& walk, ByteView field, MutableByteView out) {
   forSlabs(walk, bits::ceilDiv(n_tiles, slab_tiles), 0, [&](std::size_t slab, const Desk& desk) {
     const std::size_t end = std::min(n_tiles, (slab + 1) * slab_tiles);
     for (std::size_t tile = slab * slab_tiles; tile < end; ++tile) {
-      const TileRange range = walk.cut.at(tile);
-      encodeFront(chain, range, field.data(), desk, out.data() + range.first * chain.coded_bytes);
+      encodeFront(walk, tile, field.data(), desk,
+                  out.data() + walk.cut.at(tile).first * chain.coded_bytes);
     }
   });
 }
@@ -279,16 +325,15 @@ void decodeTiles(const TileWalk& walk, ByteView in, MutableByteView field) {
   forSlabs(walk, bits::ceilDiv(n_tiles, slab_tiles), 0, [&](std::size_t slab, const Desk& desk) {
     const std::size_t end = std::min(n_tiles, (slab + 1) * slab_tiles);
     for (std::size_t tile = slab * slab_tiles; tile < end; ++tile) {
-      const TileRange range = walk.cut.at(tile);
+      const TileRange range = walk.cut.decodedAt(tile);
       if (chain.coder == nullptr) {
-        decodeFront(chain, range, in.data() + range.first * chain.coded_bytes, 0, desk,
-                    field.data());
+        decodeFront(walk, tile, in.data() + range.first * chain.coded_bytes, 0, desk, field.data());
         continue;
       }
       const bool is_alone = chain.steps.empty() && chain.order == nullptr;
       std::uint8_t* to = is_alone ? field.data() + range.first * chain.field_bytes : desk.tiles[1];
       chain.coder->decodeTile(range, to);
-      decodeFront(chain, range, to, 0, desk, field.data());
+      decodeFront(walk, tile, to, 0, desk, field.data());
     }
   });
 }
