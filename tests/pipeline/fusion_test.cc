@@ -270,6 +270,28 @@ TEST(Fusion, WhatEarlierCallsLeftBehindDoesNotShow) {
   }
 }
 
+TEST(Fusion, LongArraysWrittenPastTheCachesAreTheSame) {
+  const Dims dims = {515, 64, 257};  // above kStreamedBytes; rows that are no whole lines
+  const std::size_t n = dims[0] * dims[1] * dims[2];
+  const FrameBytes data = dataOf(DataType::FLOAT32, Kind::kSmooth, n);
+  for (const char* name : {"cuszp", "cuszp3"}) {
+    const FusionChain chain{name, std::string(findPreset(name)->toml)};
+    const FrameBytes frame = compressed(Settings{.chain = chain, .dims = dims}, data).bytes;
+    const Outcome staged = decompressed(Fusion::Off, 1, frame);
+    ASSERT_EQ(staged.bytes.size(), data.size());
+    EXPECT_TRUE(decompressed(Fusion::Auto, 1, frame) == staged);
+    EXPECT_TRUE(decompressed(Fusion::Auto, 3, frame) == staged);
+
+    Pipeline pipeline;
+    load(pipeline, {.chain = chain});
+    FrameBytes unaligned(data.size() + 24);
+    std::size_t n_bytes = 0;
+    pipeline.decompress(frame.data(), frame.size(), unaligned.data() + 24, data.size(), &n_bytes);
+    EXPECT_EQ(n_bytes, data.size());
+    EXPECT_TRUE(std::equal(staged.bytes.begin(), staged.bytes.end(), unaligned.begin() + 24));
+  }
+}
+
 TEST(Fusion, ThreadsOfTheStandardLibraryGiveTheSame) {
   const auto executor = makeStdExecutor(3);
   const ExecContext context{Backend::CPU, executor.get(), Fusion::Auto};

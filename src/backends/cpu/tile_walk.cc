@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "backends/cpu/parallel_for.h"
+#include "backends/cpu/stream_copy.h"
 #include "fz/progress.h"
 #include "shared/bits.h"
 
@@ -17,6 +18,7 @@ constexpr std::size_t kLineBytes = 64;
 /// Tiles that a thread takes at a time: enough work for the handover that follows.
 constexpr std::size_t kMaxSlabTiles = 16;
 constexpr std::size_t kSlabBytes = 128 * 1024;
+constexpr std::size_t kMaxStreamedTileBytes = 64 * 1024;
 
 /// How many tiles make up the work that threads take in order.
 std::size_t slabTiles(const TileWalk& walk) {
@@ -27,7 +29,7 @@ std::size_t slabTiles(const TileWalk& walk) {
 }
 
 /// What one thread needs: up to two buffers that steps pass a tile between, two for the maps before
-/// an order, and room for the payload of a slab.
+/// an order, and room for the payload of a slab or for a tile of the field that is streamed.
 struct Desk {
   std::uint8_t* tiles[2];
   std::uint8_t* pieces[2];
@@ -69,11 +71,13 @@ class Desks {
 /// Values of the field through the maps before an order.
 class MappedField final : public TileFeed {
  public:
+  /// `streamed`: memory for as much as is put at a time, when `out` is written past the caches.
   MappedField(const TileChain& chain,
               const std::uint8_t* in,
               std::uint8_t* out,
-              std::uint8_t* const (&pieces)[2])
-      : chain_(chain), in_(in), out_(out), pieces_{pieces[0], pieces[1]} {}
+              std::uint8_t* const (&pieces)[2],
+              std::uint8_t* streamed)
+      : chain_(chain), in_(in), out_(out), pieces_{pieces[0], pieces[1]}, streamed_(streamed) {}
 
   void fetch(std::uint64_t first, std::size_t n_values, void* out) override {
     const void* at = in_ + first * chain_.field_bytes;
@@ -94,13 +98,20 @@ class MappedField final : public TileFeed {
       std::memcpy(end, in, n_values * chain_.field_bytes);
     }
     for (std::size_t k = chain_.maps.size(); k-- > 0;) {
-      void* to = k == 0 ? end : pieces_[k % 2];
+      std::uint8_t* last = streamed_ != nullptr ? streamed_ : end;
+      void* to = k == 0 ? last : pieces_[k % 2];
       chain_.maps[k].op->decodeTile({first, n_values}, in, to);
       in = to;
+    }
+    if (streamed_ != nullptr && !chain_.maps.empty()) {
+      streamCopy(end, streamed_, n_values * chain_.field_bytes);
     }
   }
 
   void expect(std::uint64_t first, std::size_t n_values) override {
+    if (streamed_ != nullptr) {
+      return;
+    }
     const std::size_t begin = first * chain_.field_bytes;
     const std::size_t end = begin + n_values * chain_.field_bytes;
     for (std::size_t at = begin; at < end; at += kLineBytes) {
@@ -117,6 +128,7 @@ class MappedField final : public TileFeed {
   const std::uint8_t* in_;
   std::uint8_t* out_;
   std::uint8_t* pieces_[2];
+  std::uint8_t* streamed_;
 };
 
 /// A tile through the first step of a chain without order. Returns what the next one encodes: in a
@@ -152,7 +164,7 @@ const void* encodeFront(const TileWalk& walk,
   std::size_t flip = 0;
   const void* at = field + range.first * chain.field_bytes;
   if (chain.order != nullptr) {
-    MappedField feed(chain, field, nullptr, desk.pieces);
+    MappedField feed(chain, field, nullptr, desk.pieces, nullptr);
     void* to = n_left == 0 && last != nullptr ? last : desk.tiles[flip++];
     chain.order->gatherTile(range, feed, to);
     at = to;
@@ -176,7 +188,8 @@ void decodeFront(const TileWalk& walk,
                  const void* at,
                  std::size_t flip,
                  const Desk& desk,
-                 std::uint8_t* field) {
+                 std::uint8_t* field,
+                 bool streams) {
   const TileChain& chain = walk.chain;
   const TileRange range = walk.cut.at(tile);
   const TileRange coded = walk.cut.decodedAt(tile);
@@ -184,7 +197,11 @@ void decodeFront(const TileWalk& walk,
     const TileStep& step = chain.steps[k];
     if (k == 0 && chain.order == nullptr) {
       at = static_cast<const std::uint8_t*>(at) + (range.first - coded.first) * step.coded_bytes;
-      step.op->decodeTile(range, at, field + range.first * chain.field_bytes);
+      std::uint8_t* to = field + range.first * chain.field_bytes;
+      step.op->decodeTile(range, at, streams ? desk.slot : to);
+      if (streams) {
+        streamCopy(to, desk.slot, range.n_values * chain.field_bytes);
+      }
       return;
     }
     void* to = desk.tiles[flip++ % 2];
@@ -192,7 +209,7 @@ void decodeFront(const TileWalk& walk,
     at = to;
   }
   if (chain.order != nullptr) {
-    MappedField feed(chain, nullptr, field, desk.pieces);
+    MappedField feed(chain, nullptr, field, desk.pieces, streams ? desk.slot : nullptr);
     chain.order->scatterTile(range, at, feed);
   }
 }
@@ -322,20 +339,31 @@ void decodeTiles(const TileWalk& walk, ByteView in, MutableByteView field) {
   const TileChain& chain = walk.chain;
   const std::size_t n_tiles = walk.cut.tileCount();
   const std::size_t slab_tiles = slabTiles(walk);
-  forSlabs(walk, bits::ceilDiv(n_tiles, slab_tiles), 0, [&](std::size_t slab, const Desk& desk) {
-    const std::size_t end = std::min(n_tiles, (slab + 1) * slab_tiles);
-    for (std::size_t tile = slab * slab_tiles; tile < end; ++tile) {
-      const TileRange range = walk.cut.decodedAt(tile);
-      if (chain.coder == nullptr) {
-        decodeFront(walk, tile, in.data() + range.first * chain.coded_bytes, 0, desk, field.data());
-        continue;
-      }
-      const bool is_alone = chain.steps.empty() && chain.order == nullptr;
-      std::uint8_t* to = is_alone ? field.data() + range.first * chain.field_bytes : desk.tiles[1];
-      chain.coder->decodeTile(range, to);
-      decodeFront(walk, tile, to, 0, desk, field.data());
-    }
-  });
+  // Bands are too long to stay in the first cache until they are copied.
+  const std::size_t tile_bytes = walk.cut.tile_values * chain.field_bytes;
+  const bool streams = field.size() >= kStreamedBytes && tile_bytes <= kMaxStreamedTileBytes &&
+                       (chain.order != nullptr || !chain.steps.empty());
+  const std::size_t slot_bytes = streams ? tile_bytes : 0;
+  forSlabs(walk, bits::ceilDiv(n_tiles, slab_tiles), slot_bytes,
+           [&](std::size_t slab, const Desk& desk) {
+             const std::size_t end = std::min(n_tiles, (slab + 1) * slab_tiles);
+             for (std::size_t tile = slab * slab_tiles; tile < end; ++tile) {
+               const TileRange range = walk.cut.decodedAt(tile);
+               if (chain.coder == nullptr) {
+                 decodeFront(walk, tile, in.data() + range.first * chain.coded_bytes, 0, desk,
+                             field.data(), streams);
+                 continue;
+               }
+               const bool is_alone = chain.steps.empty() && chain.order == nullptr;
+               std::uint8_t* to =
+                   is_alone ? field.data() + range.first * chain.field_bytes : desk.tiles[1];
+               chain.coder->decodeTile(range, to);
+               decodeFront(walk, tile, to, 0, desk, field.data(), streams);
+             }
+             if (streams) {
+               streamFence();
+             }
+           });
 }
 
 }  // namespace fz
