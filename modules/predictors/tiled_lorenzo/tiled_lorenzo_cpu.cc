@@ -11,6 +11,8 @@
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+#include "backends/cpu/prefix_sum_inl.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -257,15 +259,12 @@ HWY_INLINE hn::Vec<D> loadPieces(D d, const U* from, std::size_t stride) {
 /// Running sums inside pieces of four or eight values of 32 bits.
 template <std::uint32_t kEdge, class D>
 HWY_INLINE hn::Vec<D> sumsOfPieces(D d, hn::Vec<D> v) {
-  v = hn::Add(v, hn::ShiftLeftLanes<1>(d, v));
-  v = hn::Add(v, hn::ShiftLeftLanes<2>(d, v));
-#if HWY_MAX_BYTES >= 32
   if constexpr (kEdge == 8) {
-    const auto last_of_four = hn::SwapAdjacentBlocks(hn::Broadcast<3>(v));
-    v = hn::Add(v, hn::OddEvenBlocks(last_of_four, hn::Zero(d)));
+    return fz::HWY_NAMESPACE::sumsInEights(d, v);
+  } else {
+    v = hn::Add(v, hn::ShiftLeftLanes<1>(d, v));
+    return hn::Add(v, hn::ShiftLeftLanes<2>(d, v));
   }
-#endif
-  return v;
 }
 
 /// One row of a strip, straight from its places in the tiles.

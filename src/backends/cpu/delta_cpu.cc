@@ -77,51 +77,16 @@ HWY_INLINE U decodeRun(const U* in, std::size_t n_values, U before, U* out) {
   return value;
 }
 
-#if HWY_TARGET != HWY_SCALAR && HWY_MAX_BYTES >= 32
-/// Running sums inside each half of 128 bits, then across them: a vector at a time, since short
-/// blocks leave no chain of carries to wait for.
-template <class D>
-HWY_INLINE hn::Vec<D> runningSumsOf(D d, hn::Vec<D> v) {
-  v = hn::Add(v, hn::ShiftLeftLanes<1>(d, v));
-  v = hn::Add(v, hn::ShiftLeftLanes<2>(d, v));
-  const auto zero = hn::Zero(d);
-  // The last sum of each even part of 128 bits goes to the part behind it.
-  v = hn::Add(v, hn::OddEvenBlocks(hn::SwapAdjacentBlocks(hn::Broadcast<3>(v)), zero));
-#if HWY_MAX_BYTES >= 64
-  const auto last_of_low = hn::Set(hn::Half<D>(), hn::ExtractLane(v, 7));
-  v = hn::Add(v, hn::Combine(d, last_of_low, hn::Zero(hn::Half<D>())));
-#endif
-  return v;
-}
-
-/// Blocks of whole vectors.
-template <Code kCode>
-void decodeShortBlocks(const std::uint32_t* in,
-                       std::size_t n_values,
-                       std::size_t block,
-                       std::uint32_t* out) {
-  const hn::ScalableTag<std::uint32_t> d;
-  constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<std::uint32_t>());
-  for (std::size_t begin = 0; begin < n_values; begin += block) {
-    auto carry = hn::Zero(d);
-    for (std::size_t i = begin; i < begin + block; i += kLanes) {
-      const auto sums = hn::Add(runningSumsOf(d, differences<kCode>(hn::LoadU(d, in + i))), carry);
-      hn::StoreU(sums, d, out + i);
-      carry = hn::Set(d, hn::ExtractLane(sums, kLanes - 1));
-    }
-  }
-}
-#endif
-
 template <class U, Code kCode>
 U decode(const U* in, std::size_t n_values, std::size_t block, U before, U* out) {
-#if HWY_TARGET != HWY_SCALAR && HWY_MAX_BYTES >= 32
+#ifdef FZ_HAVE_WIDE_SUMS
   if constexpr (sizeof(U) == 4) {
     constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<U>());
     constexpr std::size_t kLongestShortBlock = 256;
     const std::size_t n_whole = n_values / block * block;
     if (block % kLanes == 0 && block <= kLongestShortBlock && before == 0 && n_whole != 0) {
-      decodeShortBlocks<kCode>(in, n_whole, block, out);
+      fz::HWY_NAMESPACE::sumsInBlocks(
+          in, n_whole, block, out, [](auto codes) HWY_ATTR { return differences<kCode>(codes); });
       return n_whole == n_values
                  ? out[n_values - 1]
                  : decodeRun<U, kCode>(in + n_whole, n_values - n_whole, U{0}, out + n_whole);
