@@ -41,6 +41,9 @@ struct TileOp {
   /// On a GPU. Rows: takes runs of values that lie anywhere in the stream, so it must stand next to
   /// a coder that can hand them out. Coder: it can.
   bool has_runs = false;
+  /// On the CPU. Rows: units may be long and need not begin where the coder's do, since the first
+  /// values of a unit can be encoded ahead. Coder: its tiles need not be equally long.
+  bool has_bands = false;
   /// Whatever else selects the op's code.
   std::uint64_t variant = 0;
   /// kNone: why, for people; not compared.
@@ -50,7 +53,7 @@ struct TileOp {
     return a.role == b.role && a.unit_values == b.unit_values && a.tile_bytes == b.tile_bytes &&
            a.value_bytes == b.value_bytes && a.warp_values == b.warp_values &&
            a.warp_bytes == b.warp_bytes && a.has_lines == b.has_lines && a.has_runs == b.has_runs &&
-           a.variant == b.variant;
+           a.has_bands == b.has_bands && a.variant == b.variant;
   }
 };
 

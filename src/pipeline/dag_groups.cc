@@ -6,6 +6,7 @@
 #include "core/require.h"
 #include "fz/simple_stage.h"
 #include "pipeline/dag.h"
+#include "shared/bits.h"
 
 #if FZ_HAVE_CUDA
 #include "backends/cuda/group_kernels.h"
@@ -22,6 +23,10 @@ constexpr std::uint32_t kPlainWarpValues = 1024;
 /// must stay in the second.
 constexpr std::size_t kCpuTileBytes = 16 * 1024;
 constexpr std::size_t kMaxCpuTileBytes = 256 * 1024;
+/// Of a band, which may leave the second cache but should not leave the last.
+constexpr std::size_t kMaxCpuBandBytes = 16 * 1024 * 1024;
+/// What bands decode twice at their borders should be little.
+constexpr std::size_t kMinUnitsPerBand = 8;
 
 const SimpleStage* tileStage(const DAGNode& node) {
   return dynamic_cast<const SimpleStage*>(node.stage);
@@ -71,6 +76,29 @@ std::size_t unitBytes(const TileOp& op, std::size_t value_bytes) {
   return op.role >= TileRole::kPlanes ? op.tile_bytes : op.unit_values * value_bytes;
 }
 
+/// Bands of the first op's units, where it and the coder can do with those. False: they cannot.
+bool chooseCpuBand(const std::vector<DAGNode*>& chain, FusedGroup& group) {
+  const TileOp& rows = chain.front()->tile_op;
+  const TileOp& coder = chain.back()->tile_op;
+  const bool has_planes = chain.size() == 3 && chain[1]->tile_op.role == TileRole::kPlanes;
+  if (rows.role != TileRole::kRows || !rows.has_bands || coder.role != TileRole::kCoder ||
+      !coder.has_bands || (chain.size() != 2 && !has_planes)) {
+    return false;
+  }
+  const std::size_t row_bytes = rows.unit_values * group.value_bytes;
+  const std::size_t planes_bytes = has_planes ? chain[1]->tile_op.tile_bytes : 1;
+  if (row_bytes == 0 || planes_bytes == 0 || coder.tile_bytes == 0) {
+    return false;
+  }
+  const std::size_t coder_bytes =
+      std::lcm(group.value_bytes, std::lcm<std::size_t>(planes_bytes, coder.tile_bytes));
+  const std::size_t band_bytes =
+      bits::roundUp(std::max(kCpuTileBytes, kMinUnitsPerBand * coder_bytes), row_bytes);
+  group.tile_values = band_bytes / group.value_bytes;
+  group.coder_values = coder_bytes / group.value_bytes;
+  return band_bytes <= kMaxCpuBandBytes;
+}
+
 /// On the CPU no op prescribes a tile: it is a multiple of all units. Returns why there is none.
 std::string chooseCpuTile(const std::vector<DAGNode*>& chain, FusedGroup& group) {
   std::size_t common = group.value_bytes;
@@ -78,6 +106,9 @@ std::string chooseCpuTile(const std::vector<DAGNode*>& chain, FusedGroup& group)
     const std::size_t unit_bytes = unitBytes(node->tile_op, group.value_bytes);
     common = unit_bytes == 0 ? 0 : std::lcm(common, unit_bytes);
     if (common == 0 || common > kMaxCpuTileBytes) {
+      if (chooseCpuBand(chain, group)) {
+        return {};
+      }
       return fmt::format(
           "{} works on {} bytes at a time, together with the stages before it that "
           "is more than the {} of the largest tile",

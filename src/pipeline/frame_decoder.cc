@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backends/cpu/exec_context.h"
+#include "backends/cpu/parallel_for.h"
 #include "core/require.h"
 #include "fz/progress.h"
 #include "mem/mempool.h"
@@ -109,7 +110,7 @@ void FrameDecoder::decode(const FrameHeader& header,
   // Before anything is decoded, so that damage leaves the caller's memory alone. A device does it
   // while the rest is prepared here.
   if (on_cpu) {
-    verifyPayload(header, payload);
+    verifyPayload(header, payload, context.cpu != nullptr ? *context.cpu : CpuExecutor::serial());
   }
   putPlanKey(header, key_);
   if (plan_ == nullptr || plan_->key != key_) {

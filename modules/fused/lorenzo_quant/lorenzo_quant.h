@@ -156,6 +156,7 @@ class LorenzoQuantStage final : public SimpleStage, private CpuTileOp {
   // A run on the CPU, alone and in a group alike: begin, tiles in any order, end.
   void beginTiles(const CpuRun& run, const TileCut& cut) override;
   void encodeTile(const TileRange& range, const void* in, void* out) override;
+  void encodeAhead(const TileRange& range, const void* in, void* out) override;
   void decodeTile(const TileRange& range, const void* in, void* out) override;
   void endTiles(const CpuRun& run) override;
   lorenzo_quant::EncodeJob encodeJob(const lorenzo_quant::Cut& cut) const;

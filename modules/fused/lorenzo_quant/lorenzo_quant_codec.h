@@ -151,10 +151,14 @@ class QuickBins {
     reach_ = fp::add(reach_, fp::abs(scaled));
     return fp::bits(shifted);
   }
+  /// Scaled magnitudes must be below.
+  FZ_HD static constexpr T limitFor(int ndim) {
+    const int bits = Number<T>::kExactBits - (ndim > 2 ? ndim : 2);
+    return static_cast<T>((std::int64_t{1} << bits) - 1);
+  }
   template <int kDim>
   FZ_HD bool all() const {
-    constexpr int kLimitBits = Number<T>::kExactBits - (kDim > 2 ? kDim : 2);
-    constexpr T kLimit = static_cast<T>((std::int64_t{1} << kLimitBits) - 1);
+    constexpr T kLimit = limitFor(kDim);
     return is_good_ & (reach_ < kLimit);
   }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +25,7 @@ struct DecodeJob;
 }  // namespace device
 const StageDescriptor& descriptor();
 enum class CodeForm : std::uint8_t;
+struct BinRules;
 struct BinSettings;
 
 /// Settings and work of QuantizerStage, whatever its element types.
@@ -214,6 +216,7 @@ class QuantizerBase : public SimpleStage, private CpuTileOp {
   std::atomic<std::uint64_t> n_refused_ = 0;
   std::atomic<std::uint64_t> first_refused_ = 0;
   std::atomic<bool> are_refused_finite_ = true;
+  std::shared_ptr<BinRules> rules_;   ///< of the run; shared because the type is hidden here
   std::span<std::uint64_t> refused_;  ///< a bit per value, where outliers are listed
 
   Scratch masks_;
