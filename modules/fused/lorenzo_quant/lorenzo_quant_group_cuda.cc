@@ -1,6 +1,7 @@
 // LorenzoQuant's part in fused groups on a device: where it takes part, and with which code.
 #include <fmt/format.h>
 
+#include "fused/lorenzo_quant/lorenzo_quant_chunk_op.h"
 #include "fused/lorenzo_quant/lorenzo_quant_cuda_impl.h"
 #include "fused/lorenzo_quant/lorenzo_quant_decode.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_entries.cuh"
@@ -33,6 +34,33 @@ const char* whyEncodedStaged(std::size_t value_bytes, int ndim, std::size_t nx) 
                           "than stage by stage unless rows have 128, 256, 512 or 1024 values";
 }
 
+/// Why a grid is not decoded by the chunk (lorenzo_quant_chunk_op.h); null where it is.
+const char* whyNotByChunk(const LorenzoQuantConfig& config) {
+  using lorenzo_quant::kChunkCodes;
+  const std::uint64_t nx = config.dim_x;
+  if (nx == 0 || config.dim_y == 0 || config.dim_z == 0) {
+    return "the extents are not known before";
+  }
+  if (config.ndim == 2) {
+    if (nx < lorenzo_quant::kFewestColumns) {
+      return "rows have fewer than 256 values";
+    }
+    if (nx > lorenzo_quant::kMostColumns && nx % kChunkCodes != 0) {
+      return "rows have more than 8192 values and are no whole chunks";
+    }
+  } else {
+    const bool has_whole_tiles = nx >= lorenzo_quant::kStripColumns && kChunkCodes % (8 * nx) == 0;
+    if (!has_whole_tiles || config.dim_y % (kChunkCodes / nx) != 0) {
+      return "chunks are no whole tiles, for which rows of 64, 128, 256, 512 or 1024 values are "
+             "needed, and planes of whole chunks";
+    }
+  }
+  const lorenzo_quant::Grid grid{nx, config.dim_y, config.dim_z, config.ndim};
+  return lorenzo_quant::unitCount(grid, config.ndim) < lorenzo_quant::kFewestUnits
+             ? "there are too few of them above each other to keep a device busy"
+             : nullptr;
+}
+
 bool isGrid(const LorenzoQuantConfig& config) {
   return config.dim_y > 1 || config.dim_z > 1;
 }
@@ -57,10 +85,13 @@ TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const {
     if (sizeof(TCode) != 2) {
       return {.why = "sums down the rows of tiles, for which it takes codes of 16 bits only"};
     }
+    const char* why = whyNotByChunk(*config_);
     return {.role = TileRole::kRows,
             .has_lines = true,
             .has_runs = true,
-            .variant = static_cast<std::uint64_t>(config_->ndim)};
+            .chunk_bytes = why == nullptr ? lorenzo_quant::kCodeChunkBytes : 0,
+            .variant = static_cast<std::uint64_t>(config_->ndim),
+            .why = why == nullptr ? "" : why};
   }
   if (sizeof(TCode) > 2) {
     return {.why = "a tile of 32-bit codes is more than a warp has at a time"};

@@ -1,0 +1,49 @@
+#pragma once
+
+// How a decoder of grids that gets its codes by the chunk cuts a field: which chunks a thread block
+// takes one after the other, and for which grids that works. None of this is part of the format.
+
+#include <cstdint>
+
+#include "fused/lorenzo_quant/lorenzo_quant_codec.h"
+#include "shared/bits.h"
+#include "shared/host_device.h"
+
+namespace fz::lorenzo_quant {
+
+/// Codes of a chunk, and bytes of their 16 bits each.
+inline constexpr std::uint32_t kChunkCodes = 8192;
+inline constexpr std::uint32_t kCodeChunkBytes = 2 * kChunkCodes;
+/// Columns that a warp walks down together, two for each lane.
+inline constexpr std::uint32_t kStripColumns = 64;
+
+/// Shorter rows would leave most warps of a block without columns.
+inline constexpr std::uint64_t kFewestColumns = 256;
+/// A block keeps the sums of so many columns. Longer rows are cut where chunks end, so they must be
+/// whole chunks.
+inline constexpr std::uint64_t kMostColumns = kChunkCodes;
+/// Units below which a device is not busy with them: one block takes a unit's chunks one after the
+/// other, stage by stage all chunks of a field are decoded at once.
+inline constexpr std::uint64_t kFewestUnits = 1;
+
+/// Two dimensions: rows of a unit. Chunks at both ends of it are decoded by its neighbours too
+/// unless rows of tiles are whole chunks, so then it has several of them, 12 chunks or more.
+FZ_HD std::uint64_t unitRows(std::uint64_t nx) {
+  constexpr std::uint64_t kEdge = 32;
+  constexpr std::uint64_t kManyValues = 12 * kChunkCodes;
+  const std::uint64_t tile_row_values = kEdge * nx;
+  return tile_row_values % kChunkCodes == 0
+             ? kEdge
+             : kEdge * bits::ceilDiv<std::uint64_t>(kManyValues, tile_row_values);
+}
+
+/// Units of a grid, each one's chunks taken by one block.
+FZ_HD std::uint64_t unitCount(const Grid& grid, int ndim) {
+  if (ndim == 2) {
+    const std::uint64_t columns = grid.nx > kMostColumns ? grid.nx / kMostColumns : 1;
+    return columns * bits::ceilDiv<std::uint64_t>(grid.ny, unitRows(grid.nx));
+  }
+  return grid.nx * grid.ny / kChunkCodes * bits::ceilDiv<std::uint64_t>(grid.nz, 8);
+}
+
+}  // namespace fz::lorenzo_quant
