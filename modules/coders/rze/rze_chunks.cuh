@@ -3,16 +3,21 @@
 // RZE for a front that takes chunks in an order of its own (chunks.cuh): a block decodes chunk
 // after chunk. Device code only; must compile with NVRTC.
 
+#include "backends/cuda/async_copy.cuh"
 #include "backends/cuda/group/chunks.cuh"
 #include "coders/rze/rze_decode.cuh"
 
 namespace fz::rze::device {
 
-/// Dynamic shared memory of a block: the work on a chunk, then what the front asks for.
+/// Dynamic shared memory of a block: this, then what the front asks for.
 template <std::uint32_t kChunkBytes>
-inline constexpr unsigned kWorkBytes = (sizeof(DecodeWork<kChunkBytes>) + 15) / 16 * 16;
+struct alignas(16) ChunkWork {
+  DecodeWork<kChunkBytes> work;
+  ulonglong2 next_place;  ///< of the chunk that comes after the one at hand
+};
 
-/// See chunks.cuh.
+/// See chunks.cuh. What is the same for all threads is kept in shared memory: there are few
+/// registers beside those that a front keeps from chunk to chunk.
 template <std::uint32_t kChunkBytes>
 class ChunkReader {
  public:
@@ -22,38 +27,48 @@ class ChunkReader {
   static_assert(kThreads * kThreadBytes == kChunkBytes);
 
   /// By all threads of the block.
-  __device__ __forceinline__ ChunkReader(const RzeArgs& args, const Stream& stream)
-      : args_(args), stream_(stream) {
+  __device__ __forceinline__ ChunkReader(const RzeArgs& args, const Stream& stream) : args_(args) {
+    if (threadIdx.x == 0) {
+      work().stream = stream;
+    }
     work().expanding.setExpanding();
     work().repeating.setRepeating();
+    __syncthreads();
   }
 
   static __device__ __forceinline__ uint4* staging() {
     return reinterpret_cast<uint4*>(work().stored());
   }
   static __device__ __forceinline__ uint4* memory() {
-    return group::dynamicShared() + kWorkBytes<kChunkBytes> / 16;
+    return group::dynamicShared() + sizeof(ChunkWork<kChunkBytes>) / 16;
   }
 
   /// Makes the bytes of a chunk in staging(), and returns how many exist; zeros are behind them.
   /// Ends with a barrier.
   __device__ __forceinline__ std::uint32_t open(std::uint32_t chunk, std::uint32_t next) {
-    const ulonglong2 place = chunk == held_chunk_ ? held_ : placeOf(chunk);
-    held_chunk_ = next;
-    held_ = placeOf(next);  // on its way while this chunk is decoded
-    __syncthreads();        // everybody is done with the chunk before
+    const ulonglong2 place = chunk == next_ ? memoryOfBlock().next_place : placeOf(chunk);
+    next_ = next < work().stream.n_chunks ? next : kNoChunk;
+    __syncthreads();  // everybody is done with the chunk before, and has the place of this one
+    if (threadIdx.x == 0 && next_ != kNoChunk) {
+      cuda::copyAsync<16>(&memoryOfBlock().next_place, placeAt(next_), true);
+    }
     uint4 bytes[kRowsPerWarp];
     const ChunkSource source{chunk, static_cast<std::uint32_t>(place.y), place.x};
     const bool good =
-        (place.y & kHasPlace) != 0 && unpackChunk(args_, stream_, source, work(), bytes);
+        (place.y & kHasPlace) != 0 && unpackChunk(args_, work().stream, source, work(), bytes);
     __syncthreads();  // everybody has read the stored chunk
 #pragma unroll
     for (unsigned r = 0; r < kRowsPerWarp; ++r) {
       staging()[Rows<kChunkBytes>::pieceAt(r) / 16] = good ? bytes[r] : make_uint4(0, 0, 0, 0);
     }
-    prefetchHeld();
+    if (threadIdx.x == 0) {
+      cuda::waitForCopies();
+    }
     __syncthreads();
-    return stream_.template bytesOf<kChunkBytes>(chunk);
+    if (next_ != kNoChunk) {
+      prefetch(memoryOfBlock().next_place);
+    }
+    return work().stream.template bytesOf<kChunkBytes>(chunk);
   }
 
   __device__ __forceinline__ void read(std::uint32_t chunk,
@@ -72,32 +87,40 @@ class ChunkReader {
   }
 
  private:
+  static constexpr std::uint32_t kNoChunk = 0xFFFFFFFFu;
+
+  static __device__ __forceinline__ ChunkWork<kChunkBytes>& memoryOfBlock() {
+    return *reinterpret_cast<ChunkWork<kChunkBytes>*>(group::dynamicShared());
+  }
   static __device__ __forceinline__ Work& work() {
-    return *reinterpret_cast<Work*>(group::dynamicShared());
+    return memoryOfBlock().work;
+  }
+
+  __device__ __forceinline__ const ulonglong2* placeAt(std::uint32_t chunk) const {
+    return reinterpret_cast<const ulonglong2*>(args_.states) + chunk;
   }
   /// Zeros for a chunk that is none.
   __device__ __forceinline__ ulonglong2 placeOf(std::uint32_t chunk) const {
-    return chunk < stream_.n_chunks ? reinterpret_cast<const ulonglong2*>(args_.states)[chunk]
-                                    : make_ulonglong2(0, 0);
+    return chunk < work().stream.n_chunks ? *placeAt(chunk) : make_ulonglong2(0, 0);
   }
-  /// Brings the next stored chunk closer, a line for each thread.
-  __device__ __forceinline__ void prefetchHeld() const {
+  /// Brings a stored chunk closer, a line for each thread.
+  __device__ __forceinline__ void prefetch(const ulonglong2& place) const {
     constexpr std::uint32_t kLineBytes = 128;
     static_assert(kThreads * kLineBytes >= Work::kMostBytes + kLineBytes);
-    const std::uint64_t begin =
-        kHeaderBytes + std::uint64_t{kEntryBytes} * stream_.n_chunks + held_.x;
-    const std::uint32_t n_stored = static_cast<std::uint32_t>(held_.y) & ~kRawFlag;
+    const std::uint32_t n_stored = static_cast<std::uint32_t>(place.y) & ~kRawFlag;
     const std::uint32_t at = threadIdx.x * kLineBytes;
-    if (at < n_stored && begin + n_stored <= stream_.n_stream) {
-      asm volatile(
-          "prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(args_.in.data + begin + at)));
+    if (at < n_stored) {
+      const std::uint64_t begin =
+          kHeaderBytes + std::uint64_t{kEntryBytes} * work().stream.n_chunks + place.x + at;
+      if (begin < work().stream.n_stream) {
+        asm volatile(
+            "prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(args_.in.data + begin)));
+      }
     }
   }
 
   const RzeArgs& args_;
-  Stream stream_;
-  std::uint32_t held_chunk_ = 0xFFFFFFFFu;
-  ulonglong2 held_ = {0, 0};
+  std::uint32_t next_ = kNoChunk;  ///< whose place is in shared memory
 };
 
 /// For a front that takes the chunks in an order of its own.

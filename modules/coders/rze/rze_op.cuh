@@ -47,7 +47,8 @@ struct RzeOp {
     static constexpr unsigned kTileValues = kChunkBytes / sizeof(typename Front::Value);
     static constexpr bool kIsPersistent = kTakesChunks;  // there are fewer units than chunks
     static constexpr unsigned kSharedBytes =
-        kTakesChunks ? device::kWorkBytes<kChunkBytes> + group::chunkSharedBytes<Front>() : 0;
+        kTakesChunks ? sizeof(device::ChunkWork<kChunkBytes>) + group::chunkSharedBytes<Front>()
+                     : 0;
   };
 
   template <class Front>

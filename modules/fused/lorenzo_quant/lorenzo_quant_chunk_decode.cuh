@@ -40,8 +40,8 @@ struct ChunkDecoder {
     const unsigned n_strips = stripCount<kDim>(layout.grid);
     const unsigned most_strips =
         kKeptBytes / ((facts.hasLongSums() ? 8u : 4u) * kStripSums<kDim>);  // at a time
-    const std::uint64_t n_units = unitCount(layout.grid, kDim);
-    for (std::uint64_t number = blockIdx.x; number < n_units; number += gridDim.x) {
+    const auto n_units = static_cast<std::uint32_t>(unitCount(layout.grid, kDim));
+    for (std::uint32_t number = blockIdx.x; number < n_units; number += gridDim.x) {
       const ChunkUnit unit = ChunkUnit::of<kDim>(layout.grid, number);
       for (unsigned first = 0; first < n_strips; first += most_strips) {
         const unsigned end = n_strips - first < most_strips ? n_strips : first + most_strips;

@@ -20,8 +20,7 @@ struct ChunkUnit {
   std::uint32_t x;
 
   template <int kDim>
-  static __device__ __forceinline__ ChunkUnit of(const Grid& grid, std::uint64_t unit) {
-    const auto number = static_cast<std::uint32_t>(unit);
+  static __device__ __forceinline__ ChunkUnit of(const Grid& grid, std::uint32_t number) {
     const auto nx = static_cast<std::uint32_t>(grid.nx);
     const auto ny = static_cast<std::uint32_t>(grid.ny);
     if constexpr (kDim == 3) {
