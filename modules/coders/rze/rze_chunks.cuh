@@ -11,7 +11,7 @@ namespace fz::rze::device {
 
 /// Dynamic shared memory of a block: this, then what the front asks for.
 template <std::uint32_t kChunkBytes>
-struct alignas(16) ChunkWork {
+struct alignas(16) BlockWork {
   DecodeWork<kChunkBytes> work;
   ulonglong2 next_place;  ///< of the chunk that comes after the one at hand
 };
@@ -40,7 +40,7 @@ class ChunkReader {
     return reinterpret_cast<uint4*>(work().stored());
   }
   static __device__ __forceinline__ uint4* memory() {
-    return group::dynamicShared() + sizeof(ChunkWork<kChunkBytes>) / 16;
+    return group::dynamicShared() + sizeof(BlockWork<kChunkBytes>) / 16;
   }
 
   /// Makes the bytes of a chunk in staging(), and returns how many exist; zeros are behind them.
@@ -89,8 +89,8 @@ class ChunkReader {
  private:
   static constexpr std::uint32_t kNoChunk = 0xFFFFFFFFu;
 
-  static __device__ __forceinline__ ChunkWork<kChunkBytes>& memoryOfBlock() {
-    return *reinterpret_cast<ChunkWork<kChunkBytes>*>(group::dynamicShared());
+  static __device__ __forceinline__ BlockWork<kChunkBytes>& memoryOfBlock() {
+    return *reinterpret_cast<BlockWork<kChunkBytes>*>(group::dynamicShared());
   }
   static __device__ __forceinline__ Work& work() {
     return memoryOfBlock().work;

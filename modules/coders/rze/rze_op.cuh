@@ -47,7 +47,7 @@ struct RzeOp {
     static constexpr unsigned kTileValues = kChunkBytes / sizeof(typename Front::Value);
     static constexpr bool kIsPersistent = kTakesChunks;  // there are fewer units than chunks
     static constexpr unsigned kSharedBytes =
-        kTakesChunks ? sizeof(device::ChunkWork<kChunkBytes>) + group::chunkSharedBytes<Front>()
+        kTakesChunks ? sizeof(device::BlockWork<kChunkBytes>) + group::chunkSharedBytes<Front>()
                      : 0;
   };
 
