@@ -19,6 +19,8 @@ class OnDevice {
   }
   explicit OnDevice(const Bytes& bytes) : OnDevice(bytes.size()) {
     EXPECT_EQ(cudaMemcpy(data_, bytes.data(), n_bytes_, cudaMemcpyDefault), cudaSuccess);
+    // A copy from pageable memory may still be under way, and the tests' stream does not wait.
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   }
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;
