@@ -122,25 +122,20 @@ std::string misfitOfRuns(const std::vector<DAGNode*>& chain) {
                               ? &chain.back()->tile_op
                               : nullptr;
     if (coder == nullptr || coder->role != TileRole::kCoder) {
-      return fmt::format(
-          "{} sums down the rows of tiles, for which it takes codes from all over the stream; {} "
-          "does not hand them out",
-          name, next->name);
+      return fmt::format("{} takes values from all over the stream, {} does not hand them out",
+                         name, next->name);
     }
     if (coder->has_runs && !has_planes) {
       continue;
     }
     if (op.chunk_bytes == 0) {
       return fmt::format(
-          "{} sums down the rows of tiles, {} hands out chunks; they cannot be taken one after the "
-          "other, since {}",
+          "{} takes values from all over the stream, {} hands out whole chunks of them only; {}",
           name, chain.back()->name, op.why);
     }
     if (op.chunk_bytes != coder->chunk_bytes) {
-      return fmt::format(
-          "{} sums down the rows of tiles, for which it takes chunks of {} bytes; "
-          "{} hands out {}",
-          name, op.chunk_bytes, chain.back()->name, coder->chunk_bytes);
+      return fmt::format("{} takes chunks of {} bytes from all over the stream, {} hands out {}",
+                         name, op.chunk_bytes, chain.back()->name, coder->chunk_bytes);
     }
   }
   return {};

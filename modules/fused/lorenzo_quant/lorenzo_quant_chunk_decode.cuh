@@ -15,7 +15,9 @@ inline constexpr unsigned kKeptBytes = 4 * kChunkCodes;
 template <class T, int kDim, class Inner, class Reader>
 struct ChunkDecoder {
   using Word = typename Number<T>::Word;
-  using Walk = ChunkWalk<T, kDim, Inner>;
+  template <RowCut kCut>
+  using Walk = ChunkWalk<T, kDim, kCut, Inner>;
+  static constexpr unsigned kEdge = kDim == 2 ? 32 : 8;
   static_assert(Reader::kThreads == kChunkThreads);
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;  // no chunk
 
@@ -37,9 +39,14 @@ struct ChunkDecoder {
     // The plan may change for all that the compiler knows of stores to the field.
     const Facts facts{static_cast<std::uint32_t>(layout.grid.nx), plan.step, plan.n_range != 0,
                       plan.is_wide != 0};
-    const unsigned n_strips = stripCount<kDim>(layout.grid);
+    const unsigned strip_columns =
+        facts.isCut(RowCut::kAny) ? cuda::kWarp : cuda::kWarp * kPieceValues<T>;
+    const unsigned strip_sums = kDim == 3 ? kEdge * strip_columns : strip_columns;
+    const unsigned n_strips =
+        ((kDim == 3 || facts.nx > kMostColumns ? kChunkCodes : facts.nx) + strip_sums - 1) /
+        strip_sums;
     const unsigned most_strips =
-        kKeptBytes / ((facts.hasLongSums() ? 8u : 4u) * kStripSums<kDim>);  // at a time
+        kKeptBytes / ((facts.hasLongSums() ? 8u : 4u) * strip_sums);  // at a time
     const auto n_units = static_cast<std::uint32_t>(unitCount(layout.grid, kDim));
     for (std::uint32_t number = blockIdx.x; number < n_units; number += gridDim.x) {
       const ChunkUnit unit = ChunkUnit::of<kDim>(layout.grid, number);
@@ -64,9 +71,20 @@ struct ChunkDecoder {
     __device__ __forceinline__ bool hasLongSums() const {
       return is_wide || (sizeof(Word) == 8 && has_entries);
     }
-    __device__ __forceinline__ bool hasWholeTiles() const {
-      return kDim == 3 || nx % Walk::kEdge == 0;
+    __device__ __forceinline__ bool isCut(RowCut cut) const {
+      return cut == (kDim == 3 || nx % kEdge == 0 ? RowCut::kWholeTiles
+                     : nx % kPieceValues<T> == 0  ? RowCut::kWholePieces
+                                                  : RowCut::kAny);
     }
+  };
+
+  /// A chunk, and what is to be done with it.
+  struct Place {
+    const ChunkUnit& unit;
+    std::uint32_t begin;   ///< index of its first value
+    std::uint32_t number;  ///< in the unit
+    unsigned first_strip, end_strip;
+    bool has_special;
   };
 
   __device__ __forceinline__ void takeChunk(const Facts& facts,
@@ -83,48 +101,56 @@ struct ChunkDecoder {
     std::uint32_t words[group::kChunkThreadWords];
     reader.read(chunk, next, words);
     const ChunkSums sums{reader.staging()};
-    const bool has_special =
-        sumChunk<Walk::kEdge>(decode.zigzag, facts.hasWholeTiles(), marks, words, sums, notes);
-    const Walk walk{inner,      {decode, sums, notes, begin, number & 1u},
-                    unit,       facts.nx,
-                    facts.step, number == 0,
-                    has_special};
+    const Place place{unit,
+                      begin,
+                      number,
+                      first_strip,
+                      end_strip,
+                      sumChunk<kEdge>(decode.zigzag, facts.isCut(RowCut::kWholeTiles), marks, words,
+                                      sums, notes)};
+    if (facts.isCut(RowCut::kWholeTiles)) {
+      walkBy<RowCut::kWholeTiles>(facts, place, sums, notes);
+    } else if constexpr (kDim == 2) {
+      if (facts.isCut(RowCut::kWholePieces)) {
+        walkBy<RowCut::kWholePieces>(facts, place, sums, notes);
+      } else {
+        walkBy<RowCut::kAny>(facts, place, sums, notes);
+      }
+    }
+  }
+
+  template <RowCut kCut>
+  __device__ __forceinline__ void walkBy(const Facts& facts,
+                                         const Place& place,
+                                         const ChunkSums& sums,
+                                         const ChunkNotes& notes) const {
+    const Walk<kCut> walk{inner,
+                          {decode, sums, notes, place.begin, place.number & 1u},
+                          place.unit,
+                          facts.nx,
+                          facts.step,
+                          place.number == 0,
+                          place.has_special};
     if (facts.is_wide) {
-      walkWide(walk, first_strip, end_strip, reader.memory());
+      walkWide<kCut>(walk, place.first_strip, place.end_strip, reader.memory());
       return;
     }
     if constexpr (sizeof(Word) == 8) {
       if (facts.has_entries) {
-        walkBy<Word>(walk, first_strip, end_strip);
+        walk.template run<Word>(place.first_strip, place.end_strip, reader.memory());
         return;
       }
     }
-    walkBy<std::uint32_t>(walk, first_strip, end_strip);
-  }
-
-  template <class Sum>
-  __device__ __forceinline__ void walkBy(const Walk& walk, unsigned first, unsigned end) const {
-    if (kDim == 3 || walk.nx % Walk::kEdge == 0) {
-      walk.template run<Rows::kWhole, Sum>(first, end, reader.memory());
-    } else if constexpr (kDim == 2) {
-      if (walk.nx % 2 == 0) {
-        walk.template run<Rows::kInPairs, Sum>(first, end, reader.memory());
-      } else {
-        walk.template run<Rows::kAny, Sum>(first, end, reader.memory());
-      }
-    }
+    walk.template run<std::uint32_t>(place.first_strip, place.end_strip, reader.memory());
   }
 
   /// By value: nothing that the other ways use should need an address.
-  static __device__ __noinline__ void walkWide(Walk walk,
+  template <RowCut kCut>
+  static __device__ __noinline__ void walkWide(Walk<kCut> walk,
                                                unsigned first,
                                                unsigned end,
                                                void* kept) {
-    if (kDim == 3 || walk.nx % Walk::kEdge == 0) {
-      walk.template run<Rows::kWhole, double>(first, end, kept);
-    } else if constexpr (kDim == 2) {
-      walk.template run<Rows::kAny, double>(first, end, kept);
-    }
+    walk.template run<double>(first, end, kept);
   }
 
   /// Values beyond the layout, which only streams of the original system have. Their codes are

@@ -14,11 +14,12 @@ namespace fz::lorenzo_quant {
 /// Codes of a chunk, and bytes of their 16 bits each.
 inline constexpr std::uint32_t kChunkCodes = 8192;
 inline constexpr std::uint32_t kCodeChunkBytes = 2 * kChunkCodes;
-/// Columns that a warp walks down together, two for each lane.
-inline constexpr std::uint32_t kStripColumns = 64;
 
-/// Shorter rows would leave most warps of a block without columns.
+/// Shorter rows would leave most warps of a block without columns, 128 of which a warp walks down
+/// together.
 inline constexpr std::uint64_t kFewestColumns = 256;
+/// Three dimensions: columns of a tile's rows that a warp needs.
+inline constexpr std::uint64_t kFewestColumnsOfTiles = 128;
 /// A block keeps the sums of so many columns. Longer rows are cut where chunks end, so they must be
 /// whole chunks.
 inline constexpr std::uint64_t kMostColumns = kChunkCodes;

@@ -10,6 +10,10 @@
 
 namespace fz::lorenzo_quant::device {
 
+/// Values that are stored together.
+template <class T>
+inline constexpr unsigned kPieceValues = 16 / sizeof(T);
+
 inline constexpr unsigned kPieceCodes = 2 * group::kChunkThreadWords;  ///< that a thread has
 inline constexpr unsigned kChunkThreads = kChunkCodes / kPieceCodes;
 inline constexpr unsigned kChunkWarps = kChunkThreads / cuda::kWarp;
@@ -46,9 +50,24 @@ struct ChunkSums {
   __device__ __forceinline__ std::int16_t at(unsigned i) const {
     return reinterpret_cast<const std::int16_t*>(pieces)[placeOf(i)];
   }
-  /// Two neighbours; i is even.
-  __device__ __forceinline__ std::uint32_t pairAt(unsigned i) const {
-    return reinterpret_cast<const std::uint32_t*>(pieces)[placeOf(i) / 2];
+  /// Neighbours, in the low halves of words; i is a multiple of their number.
+  template <unsigned N>
+  __device__ __forceinline__ void fewAt(unsigned i, std::uint32_t (&few)[N]) const {
+    static_assert(N == 1 || N == 2 || N == 4);
+    const auto* at = reinterpret_cast<const std::uint16_t*>(pieces) + placeOf(i);
+    if constexpr (N == 1) {
+      few[0] = *at;
+    } else if constexpr (N == 2) {
+      const auto two = *reinterpret_cast<const std::uint32_t*>(at);
+      few[0] = two;
+      few[1] = two >> 16;
+    } else {
+      const uint2 four = *reinterpret_cast<const uint2*>(at);
+      few[0] = four.x;
+      few[1] = four.x >> 16;
+      few[2] = four.y;
+      few[3] = four.y >> 16;
+    }
   }
 };
 

@@ -47,27 +47,18 @@ struct ChunkUnit {
   }
 };
 
-/// Strips: columns that a warp walks down in a chunk, in three dimensions those of the rows of one
-/// tile. A block may keep the sums of some of them only, and then takes the chunks once more for
-/// the others.
-template <int kDim>
-FZ_HD unsigned stripCount(const Grid& grid) {
-  if (kDim == 3) {
-    return kChunkCodes / (kStripColumns * 8);
-  }
-  const std::uint64_t n = grid.nx < kMostColumns ? grid.nx : kMostColumns;
-  return static_cast<unsigned>(bits::ceilDiv<std::uint64_t>(n, kStripColumns));
-}
-template <int kDim>
-inline constexpr unsigned kStripSums = kDim == 3 ? 8 * kStripColumns : kStripColumns;
-
 /// Of one chunk.
-template <class T, int kDim, class Inner>
+template <class T, int kDim, RowCut kCut, class Inner>
 struct ChunkWalk {
-  using Sums = ChunkRows<T, kDim>;
+  using Sums = ChunkRows<T, kDim, kCut>;
   using Lane = typename Sums::Lane;
   static constexpr unsigned kEdge = Sums::kEdge;
   static constexpr unsigned kV = Sums::kV;
+  /// Strips: columns that a warp walks down in a chunk, in three dimensions those of the rows of
+  /// one tile. A block may keep the sums of some of them only, and then takes the chunks once more
+  /// for the others.
+  static constexpr unsigned kStripColumns = Sums::kStripColumns;
+  static constexpr unsigned kStripSums = kDim == 3 ? kEdge * kStripColumns : kStripColumns;
 
   Inner inner;
   Sums rows;
@@ -79,24 +70,30 @@ struct ChunkWalk {
 
   /// By every warp: strips [first, end), whose sums are in `kept`. Sum is what the sums of a tile
   /// fit, double for those that no integer holds.
-  template <Rows kRows, class Sum>
+  template <class Sum>
   __device__ __forceinline__ void run(unsigned first, unsigned end, void* kept) const {
+    if constexpr (kDim == 2 && kCut == RowCut::kWholeTiles && !kIsWideSum<Sum>) {
+      if (nx % kChunkCodes == 0 && !has_special) {
+        walkLine(first, end, static_cast<Few<Sum>*>(kept) + cuda::laneId());
+        return;
+      }
+    }
     const std::uint32_t first_row = rows.begin / nx;
     const std::uint32_t last_row = (rows.begin + kChunkCodes - 1) / nx;
     for (unsigned strip = first + cuda::warpId(); strip < end; strip += kChunkWarps) {
-      auto* own = static_cast<Pair<Sum>*>(kept) + (strip - first) * (kStripSums<kDim> / kV) +
-                  cuda::laneId();
+      auto* own =
+          static_cast<Few<Sum>*>(kept) + (strip - first) * (kStripSums / kV) + cuda::laneId();
       if constexpr (kDim == 3) {
-        if (has_special) {
-          walkTiles<true, kRows>(strip, own);
-        } else {
-          walkTiles<false, kRows>(strip, own);
+        if (kIsWideSum<Sum> || has_special) {
+          walkTiles<true>(strip, own);
+        } else if constexpr (!kIsWideSum<Sum>) {
+          walkTiles<false>(strip, own);
         }
       } else {
-        if (has_special) {
-          walkRows<true, kRows>(strip, first_row, last_row, own);
-        } else {
-          walkRows<false, kRows>(strip, first_row, last_row, own);
+        if (kIsWideSum<Sum> || has_special) {
+          walkRowsTogether(spanOf(strip, first_row, last_row), own);
+        } else if constexpr (!kIsWideSum<Sum>) {
+          walkRows(spanOf(strip, first_row, last_row), own);
         }
       }
     }
@@ -105,66 +102,156 @@ struct ChunkWalk {
  private:
   /// The kept sums of a lane.
   template <class Sum>
-  struct alignas(sizeof(Sum) * kV) Pair {
+  struct alignas(sizeof(Sum) * kV < 16 ? sizeof(Sum) * kV : 16) Few {
     Sum v[kV];
   };
 
-  /// kChecks: the chunk has special pieces. first and last: rows of the chunk.
-  template <bool kChecks, Rows kRows, class Sum>
-  __device__ __forceinline__ void walkRows(unsigned strip,
-                                           std::uint32_t first,
-                                           std::uint32_t last,
-                                           Pair<Sum>* kept) const {
-    const std::uint32_t begin = rows.begin;
-    const std::uint32_t strip_x = unit.x + strip * kStripColumns;
-    const std::uint32_t x = strip_x + cuda::laneId() * kV;
-    // The rows that the chunk has of these columns; the first and the last may have others only.
-    std::uint32_t row = first + (first * nx + strip_x + kStripColumns <= begin ? 1u : 0u);
-    std::uint32_t end = last + (last * nx + strip_x >= begin + kChunkCodes ? 0u : 1u);
-    row = row > unit.first_row ? row : unit.first_row;
-    end = end < unit.end_row ? end : unit.end_row;
-    Pair<Sum> above = *kept;
-#pragma unroll(kChecks ? 1 : 4)
-    for (; row < end; ++row) {
-      const int strip_place = static_cast<int>(row * nx + strip_x - begin);
-      Lane lane;
-      lane.place = strip_place + static_cast<int>(cuda::laneId() * kV);
-      lane.at = row * nx + x;
+  /// Two dimensions: a lane's columns in a chunk.
+  struct Span {
+    std::uint32_t strip_x;
+    std::uint32_t x;
+    std::uint32_t row, end;  ///< that the chunk and the unit have of them
+
+    __device__ __forceinline__ unsigned inTile() const { return x % kEdge; }
+  };
+  /// first and last: rows of the chunk, which may have other columns only.
+  __device__ __forceinline__ Span spanOf(unsigned strip,
+                                         std::uint32_t first,
+                                         std::uint32_t last) const {
+    Span span;
+    span.strip_x = unit.x + strip * kStripColumns;
+    span.x = span.strip_x + cuda::laneId() * kV;
+    const std::uint32_t row = first + (first * nx + span.x < rows.begin ? 1u : 0u);
+    const std::uint32_t end = last + (last * nx + span.x < rows.begin + kChunkCodes ? 1u : 0u);
+    span.row = row > unit.first_row ? row : unit.first_row;
+    span.end = span.x < nx ? (end < unit.end_row ? end : unit.end_row) : 0u;
+    return span;
+  }
+  __device__ __forceinline__ int placeOf(const Span& span, std::uint32_t row) const {
+    return static_cast<int>(row * nx + span.x - rows.begin);
+  }
+
+  /// What the columns have summed up to before a chunk.
+  template <class Sum>
+  __device__ __forceinline__ Few<Sum> sumsBefore(const Span& span, const Few<Sum>& kept) const {
+    Few<Sum> above = kept;
+    if (span.row % kEdge == 0) {
+      above = {};
+    }
+    // Wide sums have it already.
+    if constexpr (kCut != RowCut::kWholeTiles && !kIsWideSum<Sum>) {
+      if (placeOf(span, span.row) < static_cast<int>(span.inTile())) {
+        const Sum carried = *rows.template carryAt<Sum>(rows.carry_in);
 #pragma unroll
-      for (unsigned k = 0; k < kV; ++k) {
-        const int place = lane.place + static_cast<int>(k);
-        lane.has[k] = x + k < nx && place >= 0 && place < static_cast<int>(kChunkCodes);
-        if (row % kEdge == 0 && place >= 0) {  // else the chunk before had this row
-          above.v[k] = Sum{0};
+        for (unsigned k = 0; k < kV; ++k) {
+          above.v[k] += carried;
         }
       }
-      Sum own[kV];
-      rows.template sumRow<kChecks, kRows>(lane, strip_place, own);
+    }
+    return above;
+  }
+  /// Leaves the sum of a tile that goes on in the next chunk. last: of the row before span.end.
+  template <class Sum>
+  __device__ __forceinline__ void carryOver(const Span& span, Sum last) const {
+    if constexpr (kCut != RowCut::kWholeTiles) {
+      if (placeOf(span, span.end - 1) + static_cast<int>(kV) == static_cast<int>(kChunkCodes)) {
+        const bool ends = (span.x + kV) % kEdge == 0 || span.x + kV == nx;
+        *rows.template carryAt<Sum>(rows.carry_in ^ 1u) = ends ? Sum{0} : last;
+      }
+    }
+  }
+
+  /// A chunk without special pieces, every lane for itself.
+  template <class Sum>
+  __device__ __forceinline__ void walkRows(const Span& span, Few<Sum>* kept) const {
+    if (span.row >= span.end) {
+      return;
+    }
+    Few<Sum> above = sumsBefore(span, *kept);
+    std::uint32_t at = span.row * nx + span.x;
+    Sum own[kV];
+    Sum goes_on = 1;  // 0 in the first row of a tile
+    std::uint32_t row = span.row;
+#pragma unroll 1
+    do {
+      rows.sumFitting(static_cast<int>(at - rows.begin), span.inTile(), own);
       T values[kV];
 #pragma unroll
       for (unsigned k = 0; k < kV; ++k) {
-        if (kRows != Rows::kWhole && lane.has[k] &&
-            lane.place + static_cast<int>(k) == static_cast<int>(kChunkCodes) - 1) {
-          const bool ends = (x + k) % kEdge == kEdge - 1 || x + k + 1 == nx;
-          *rows.template carryAt<Sum>(rows.carry_in ^ 1u) = ends ? Sum{0} : own[k];
-        }
-        if (lane.has[k]) {
-          if constexpr (kIsWideSum<Sum>) {
-            above.v[k] = fp::add(own[k], above.v[k]);
-          } else {
-            above.v[k] += own[k];
-          }
+        above.v[k] = above.v[k] * goes_on + own[k];
+        values[k] = valueOf(above.v[k]);
+      }
+      group::putFew(inner, at, values);
+      at += nx;
+      ++row;
+      goes_on = row % kEdge == 0 ? 0 : 1;
+    } while (row < span.end);
+    *kept = above;
+    carryOver(span, own[kV - 1]);
+  }
+
+  /// A chunk without special pieces that is all from one row.
+  template <class Sum>
+  __device__ __forceinline__ void walkLine(unsigned first, unsigned end, Few<Sum>* kept) const {
+    const Sum goes_on = is_first ? 0 : 1;
+#pragma unroll 4
+    for (unsigned strip = first + cuda::warpId(); strip < end; strip += kChunkWarps) {
+      const unsigned place = strip * kStripColumns + cuda::laneId() * kV;
+      Few<Sum>& above = kept[(strip - first) * cuda::kWarp];
+      Few<Sum> through = above;
+      Sum own[kV];
+      rows.sumFitting(static_cast<int>(place), 0, own);
+      T values[kV];
+#pragma unroll
+      for (unsigned k = 0; k < kV; ++k) {
+        through.v[k] = through.v[k] * goes_on + own[k];
+        values[k] = valueOf(through.v[k]);
+      }
+      above = through;
+      group::putFew(inner, rows.begin + place, values);
+    }
+  }
+
+  /// Any chunk, by all lanes row after row.
+  template <class Sum>
+  __device__ __forceinline__ void walkRowsTogether(const Span& span, Few<Sum>* kept) const {
+    const bool is_there = span.row < span.end;
+    std::uint32_t row = __reduce_min_sync(cuda::kAllLanes, is_there ? span.row : 0xFFFFFFFFu);
+    const std::uint32_t end = __reduce_max_sync(cuda::kAllLanes, is_there ? span.end : 0u);
+    Few<Sum> above = sumsBefore(span, *kept);
+    Sum own[kV] = {};
+#pragma unroll 1
+    for (; row < end; ++row) {
+      const bool has = row >= span.row && row < span.end;
+      const Lane lane{placeOf(span, row), row * nx + span.x, span.inTile(), has};
+      Sum sums[kV];
+      rows.sumRow(lane, static_cast<int>(row * nx + span.strip_x - rows.begin), sums);
+      if (!has) {
+        continue;
+      }
+      T values[kV];
+#pragma unroll
+      for (unsigned k = 0; k < kV; ++k) {
+        own[k] = sums[k];
+        const Sum before = row % kEdge == 0 && row != span.row ? Sum{0} : above.v[k];
+        if constexpr (kIsWideSum<Sum>) {
+          above.v[k] = fp::add(own[k], before);
+        } else {
+          above.v[k] = own[k] + before;
         }
         values[k] = valueOf(above.v[k]);
       }
-      put<kRows>(lane, values);
+      group::putFew(inner, lane.at, values);
     }
-    *kept = above;
+    if (is_there) {
+      *kept = above;
+      carryOver(span, own[kV - 1]);
+    }
   }
 
   /// In three dimensions chunks are whole rows of tiles, and planes whole chunks.
-  template <bool kChecks, Rows kRows, class Sum>
-  __device__ __forceinline__ void walkTiles(unsigned strip, Pair<Sum>* kept) const {
+  template <bool kChecks, class Sum>
+  __device__ __forceinline__ void walkTiles(unsigned strip, Few<Sum>* kept) const {
     const unsigned row_strips = nx / kStripColumns;
     unsigned strip_place =
         strip / row_strips * kEdge * nx + strip % row_strips * kStripColumns;  // in the chunk
@@ -173,14 +260,19 @@ struct ChunkWalk {
 #pragma unroll(kChecks ? 1 : kEdge)
     for (unsigned y = 0; y < kEdge; ++y, strip_place += nx) {
       const unsigned place = strip_place + cuda::laneId() * kV;
-      const Lane lane{static_cast<int>(place), rows.begin + place, {true, true}};
-      Pair<Sum>& behind = kept[y * cuda::kWarp];
-      Pair<Sum> bins = {};
+      const Lane lane{static_cast<int>(place), rows.begin + place, cuda::laneId() * kV % kEdge,
+                      true};
+      Few<Sum>& behind = kept[y * cuda::kWarp];
+      Few<Sum> bins = {};
       if (!is_first) {
         bins = behind;
       }
       Sum own[kV];
-      rows.template sumRow<kChecks, kRows>(lane, static_cast<int>(strip_place), own);
+      if constexpr (kChecks) {
+        rows.sumRow(lane, static_cast<int>(strip_place), own);
+      } else {
+        rows.sumFitting(lane.place, lane.in_tile, own);
+      }
       T values[kV];
 #pragma unroll
       for (unsigned k = 0; k < kV; ++k) {
@@ -196,7 +288,7 @@ struct ChunkWalk {
         values[k] = valueOf(bins.v[k]);
       }
       behind = bins;
-      put<kRows>(lane, values);
+      group::putFew(inner, lane.at, values);
     }
   }
 
@@ -206,21 +298,6 @@ struct ChunkWalk {
       return reconstructWide(bin, step);
     } else {
       return fp::mul(static_cast<T>(static_cast<std::make_signed_t<Sum>>(bin)), step);
-    }
-  }
-
-  template <Rows kRows>
-  __device__ __forceinline__ void put(const Lane& lane, const T (&values)[kV]) const {
-    if constexpr (kRows == Rows::kAny) {
-#pragma unroll
-      for (unsigned k = 0; k < kV; ++k) {
-        if (lane.has[k]) {
-          const T one[1] = {values[k]};
-          group::putFew(inner, lane.at + k, one);
-        }
-      }
-    } else if (lane.has[0]) {
-      group::putFew(inner, lane.at, values);
     }
   }
 };

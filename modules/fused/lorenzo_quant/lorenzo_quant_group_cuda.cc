@@ -1,4 +1,5 @@
 // LorenzoQuant's part in fused groups on a device: where it takes part, and with which code.
+#include <cstdlib>
 #include <fmt/format.h>
 
 #include "fused/lorenzo_quant/lorenzo_quant_chunk_op.h"
@@ -37,6 +38,9 @@ const char* whyEncodedStaged(std::size_t value_bytes, int ndim, std::size_t nx) 
 /// Why a grid is not decoded by the chunk (lorenzo_quant_chunk_op.h); null where it is.
 const char* whyNotByChunk(const LorenzoQuantConfig& config) {
   using lorenzo_quant::kChunkCodes;
+  if (std::getenv("FZ_X_NOCHUNK") != nullptr) {
+    return "EXPERIMENT";
+  }
   const std::uint64_t nx = config.dim_x;
   if (nx == 0 || config.dim_y == 0 || config.dim_z == 0) {
     return "the extents are not known before";
@@ -49,9 +53,9 @@ const char* whyNotByChunk(const LorenzoQuantConfig& config) {
       return "rows have more than 8192 values and are no whole chunks";
     }
   } else {
-    const bool has_whole_tiles = nx >= lorenzo_quant::kStripColumns && kChunkCodes % (8 * nx) == 0;
+    const bool has_whole_tiles = nx >= lorenzo_quant::kFewestColumnsOfTiles && kChunkCodes % (8 * nx) == 0;
     if (!has_whole_tiles || config.dim_y % (kChunkCodes / nx) != 0) {
-      return "chunks are no whole tiles, for which rows of 64, 128, 256, 512 or 1024 values are "
+      return "chunks are no whole tiles, for which rows of 128, 256, 512 or 1024 values are "
              "needed, and planes of whole chunks";
     }
   }
