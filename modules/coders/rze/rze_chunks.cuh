@@ -14,6 +14,7 @@ template <std::uint32_t kChunkBytes>
 struct alignas(16) BlockWork {
   DecodeWork<kChunkBytes> work;
   ulonglong2 next_place;  ///< of the chunk that comes after the one at hand
+  std::uint32_t next;     ///< which it is
 };
 
 /// See chunks.cuh. What is the same for all threads is kept in shared memory: there are few
@@ -30,6 +31,7 @@ class ChunkReader {
   __device__ __forceinline__ ChunkReader(const RzeArgs& args, const Stream& stream) : args_(args) {
     if (threadIdx.x == 0) {
       work().stream = stream;
+      memoryOfBlock().next = kNoChunk;
     }
     work().expanding.setExpanding();
     work().repeating.setRepeating();
@@ -46,26 +48,35 @@ class ChunkReader {
   /// Makes the bytes of a chunk in staging(), and returns how many exist; zeros are behind them.
   /// Ends with a barrier.
   __device__ __forceinline__ std::uint32_t open(std::uint32_t chunk, std::uint32_t next) {
-    const ulonglong2 place = chunk == next_ ? memoryOfBlock().next_place : placeOf(chunk);
-    next_ = next < work().stream.n_chunks ? next : kNoChunk;
+    const ulonglong2 place =
+        chunk == memoryOfBlock().next ? memoryOfBlock().next_place : placeOf(chunk);
     __syncthreads();  // everybody is done with the chunk before, and has the place of this one
-    if (threadIdx.x == 0 && next_ != kNoChunk) {
-      cuda::copyAsync<16>(&memoryOfBlock().next_place, placeAt(next_), true);
+    if (threadIdx.x == 0) {
+      const bool has_next = next < work().stream.n_chunks;
+      memoryOfBlock().next = has_next ? next : kNoChunk;
+      if (has_next) {
+        cuda::copyAsync<16>(&memoryOfBlock().next_place, placeAt(next), true);
+      }
     }
-    uint4 bytes[kRowsPerWarp];
     const ChunkSource source{chunk, static_cast<std::uint32_t>(place.y), place.x};
-    const bool good =
-        (place.y & kHasPlace) != 0 && unpackChunk(args_, work().stream, source, work(), bytes);
+    uint4 bytes[kRowsPerWarp];
+    // Set on all paths: what is not, lives on in registers from chunk to chunk.
+    if ((place.y & kHasPlace) == 0 || !unpackChunk(args_, work().stream, source, work(), bytes)) {
+#pragma unroll
+      for (uint4& piece : bytes) {
+        piece = make_uint4(0, 0, 0, 0);
+      }
+    }
     __syncthreads();  // everybody has read the stored chunk
 #pragma unroll
     for (unsigned r = 0; r < kRowsPerWarp; ++r) {
-      staging()[Rows<kChunkBytes>::pieceAt(r) / 16] = good ? bytes[r] : make_uint4(0, 0, 0, 0);
+      staging()[Rows<kChunkBytes>::pieceAt(r) / 16] = bytes[r];
     }
     if (threadIdx.x == 0) {
       cuda::waitForCopies();
     }
     __syncthreads();
-    if (next_ != kNoChunk) {
+    if (memoryOfBlock().next != kNoChunk) {
       prefetch(memoryOfBlock().next_place);
     }
     return work().stream.template bytesOf<kChunkBytes>(chunk);
@@ -75,14 +86,7 @@ class ChunkReader {
                                        std::uint32_t next,
                                        std::uint32_t (&words)[group::kChunkThreadWords]) {
     open(chunk, next);
-#pragma unroll
-    for (unsigned c = 0; c < kThreadBytes / 16; ++c) {
-      const uint4 piece = staging()[threadIdx.x * (kThreadBytes / 16) + c];
-      words[4 * c] = piece.x;
-      words[4 * c + 1] = piece.y;
-      words[4 * c + 2] = piece.z;
-      words[4 * c + 3] = piece.w;
-    }
+    group::wordsOf(staging() + threadIdx.x * (kThreadBytes / 16), words);
     __syncthreads();
   }
 
@@ -120,7 +124,6 @@ class ChunkReader {
   }
 
   const RzeArgs& args_;
-  std::uint32_t next_ = kNoChunk;  ///< whose place is in shared memory
 };
 
 /// For a front that takes the chunks in an order of its own.

@@ -19,7 +19,6 @@ struct ChunkDecoder {
   using Walk = ChunkWalk<T, kDim, kCut, Inner>;
   static constexpr unsigned kEdge = kDim == 2 ? 32 : 8;
   static_assert(Reader::kThreads == kChunkThreads);
-  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;  // no chunk
 
   const DecodeRun& decode;
   const DecodePlan<T>& plan;
@@ -29,6 +28,7 @@ struct ChunkDecoder {
   /// By all threads of the block.
   __device__ __forceinline__ void run() {
     __shared__ ChunkNotes notes;
+    __shared__ ChunkJobs<T, kDim> jobs;
     const Layout& layout = plan.layout;
     if (layout.n_values < plan.n_values) {
       clearBeyond(reader, inner, layout.n_values, plan.n_values);
@@ -36,112 +36,91 @@ struct ChunkDecoder {
     if (layout.n_values == 0) {
       return;
     }
-    // The plan may change for all that the compiler knows of stores to the field.
-    const Facts facts{static_cast<std::uint32_t>(layout.grid.nx), plan.step, plan.n_range != 0,
-                      plan.is_wide != 0};
-    const unsigned strip_columns =
-        facts.isCut(RowCut::kAny) ? cuda::kWarp : cuda::kWarp * kPieceValues<T>;
-    const unsigned strip_sums = kDim == 3 ? kEdge * strip_columns : strip_columns;
-    const unsigned n_strips =
-        ((kDim == 3 || facts.nx > kMostColumns ? kChunkCodes : facts.nx) + strip_sums - 1) /
-        strip_sums;
-    const unsigned most_strips =
-        kKeptBytes / ((facts.hasLongSums() ? 8u : 4u) * strip_sums);  // at a time
-    const auto n_units = static_cast<std::uint32_t>(unitCount(layout.grid, kDim));
-    for (std::uint32_t number = blockIdx.x; number < n_units; number += gridDim.x) {
-      const ChunkUnit unit = ChunkUnit::of<kDim>(layout.grid, number);
-      for (unsigned first = 0; first < n_strips; first += most_strips) {
-        const unsigned end = n_strips - first < most_strips ? n_strips : first + most_strips;
-        for (std::uint32_t i = 0; i < unit.n_chunks; ++i) {
-          const std::uint32_t chunk = unit.first_chunk + i * unit.stride;
-          takeChunk(facts, unit, i, chunk, i + 1 < unit.n_chunks ? chunk + unit.stride : kNone,
-                    first, end, notes);
-        }
-      }
+    if (threadIdx.x == 0) {
+      prepare(jobs);
+      jobs.begin();
+    }
+    __syncthreads();
+    while (jobs.next().chunk != ChunkJob::kNone) {
+      takeChunk(jobs, notes);
     }
   }
 
  private:
-  struct Facts {
-    std::uint32_t nx;
-    T step;
-    bool has_entries;  ///< that are added to codes
-    bool is_wide;      ///< with entries that no integer holds
+  using Jobs = ChunkJobs<T, kDim>;
 
-    __device__ __forceinline__ bool hasLongSums() const {
-      return is_wide || (sizeof(Word) == 8 && has_entries);
+  static __device__ __forceinline__ RowCut cutOf(std::uint32_t nx) {
+    return kDim == 3 || nx % kEdge == 0 ? RowCut::kWholeTiles
+           : nx % kPieceValues<T> == 0  ? RowCut::kWholePieces
+                                        : RowCut::kAny;
+  }
+
+  __device__ __forceinline__ void prepare(Jobs& jobs) const {
+    const Grid& grid = plan.layout.grid;
+    const auto nx = static_cast<std::uint32_t>(grid.nx);
+    const unsigned strip_columns =
+        cutOf(nx) == RowCut::kAny ? cuda::kWarp : cuda::kWarp * kPieceValues<T>;
+    const unsigned strip_sums = kDim == 3 ? kEdge * strip_columns : strip_columns;
+    const std::uint32_t n_sums = kDim == 3 || nx > kMostColumns ? kChunkCodes : nx;
+    jobs.grid = grid;
+    jobs.nx = nx;
+    jobs.step = plan.step;
+    jobs.has_entries = plan.n_range != 0;
+    jobs.is_wide = plan.is_wide != 0;
+    jobs.n_units = static_cast<std::uint32_t>(unitCount(grid, kDim));
+    jobs.n_strips = (n_sums + strip_sums - 1) / strip_sums;
+    const bool has_long_sums = jobs.is_wide || (sizeof(Word) == 8 && jobs.has_entries);
+    jobs.most_strips = kKeptBytes / ((has_long_sums ? 8u : 4u) * strip_sums);
+  }
+
+  __device__ __forceinline__ void takeChunk(Jobs& jobs, ChunkNotes& notes) {
+    std::uint32_t marks = 0;
+    if (jobs.has_entries) {
+      const std::uint32_t at = jobs.next().chunk * kChunkCodes + threadIdx.x * kPieceCodes;
+      marks = marksFrom<T>(decode, plan.layout, at);
     }
-    __device__ __forceinline__ bool isCut(RowCut cut) const {
-      return cut == (kDim == 3 || nx % kEdge == 0 ? RowCut::kWholeTiles
-                     : nx % kPieceValues<T> == 0  ? RowCut::kWholePieces
-                                                  : RowCut::kAny);
-    }
-  };
-
-  /// A chunk, and what is to be done with it.
-  struct Place {
-    const ChunkUnit& unit;
-    std::uint32_t begin;   ///< index of its first value
-    std::uint32_t number;  ///< in the unit
-    unsigned first_strip, end_strip;
-    bool has_special;
-  };
-
-  __device__ __forceinline__ void takeChunk(const Facts& facts,
-                                            const ChunkUnit& unit,
-                                            std::uint32_t number,
-                                            std::uint32_t chunk,
-                                            std::uint32_t next,
-                                            unsigned first_strip,
-                                            unsigned end_strip,
-                                            ChunkNotes& notes) {
-    const std::uint32_t begin = chunk * kChunkCodes;
-    const std::uint32_t at = begin + threadIdx.x * kPieceCodes;
-    const std::uint32_t marks = facts.has_entries ? marksFrom<T>(decode, plan.layout, at) : 0u;
     std::uint32_t words[group::kChunkThreadWords];
-    reader.read(chunk, next, words);
+    reader.read(jobs.next().chunk, jobs.afterNext().chunk, words);
+    const std::uint32_t nx = jobs.nx;
     const ChunkSums sums{reader.staging()};
-    const Place place{unit,
-                      begin,
-                      number,
-                      first_strip,
-                      end_strip,
-                      sumChunk<kEdge>(decode.zigzag, facts.isCut(RowCut::kWholeTiles), marks, words,
-                                      sums, notes)};
-    if (facts.isCut(RowCut::kWholeTiles)) {
-      walkBy<RowCut::kWholeTiles>(facts, place, sums, notes);
+    if (threadIdx.x == 0) {
+      jobs.advance();
+    }
+    const bool has_special =
+        sumChunk<kEdge>(decode.zigzag, cutOf(nx) == RowCut::kWholeTiles, marks, words, sums, notes);
+    if (cutOf(nx) == RowCut::kWholeTiles) {
+      walkBy<RowCut::kWholeTiles>(jobs, has_special, sums, notes);
     } else if constexpr (kDim == 2) {
-      if (facts.isCut(RowCut::kWholePieces)) {
-        walkBy<RowCut::kWholePieces>(facts, place, sums, notes);
+      if (cutOf(nx) == RowCut::kWholePieces) {
+        walkBy<RowCut::kWholePieces>(jobs, has_special, sums, notes);
       } else {
-        walkBy<RowCut::kAny>(facts, place, sums, notes);
+        walkBy<RowCut::kAny>(jobs, has_special, sums, notes);
       }
     }
   }
 
   template <RowCut kCut>
-  __device__ __forceinline__ void walkBy(const Facts& facts,
-                                         const Place& place,
+  __device__ __forceinline__ void walkBy(const Jobs& jobs,
+                                         bool has_special,
                                          const ChunkSums& sums,
                                          const ChunkNotes& notes) const {
-    const Walk<kCut> walk{inner,
-                          {decode, sums, notes, place.begin, place.number & 1u},
-                          place.unit,
-                          facts.nx,
-                          facts.step,
-                          place.number == 0,
-                          place.has_special};
-    if (facts.is_wide) {
-      walkWide<kCut>(walk, place.first_strip, place.end_strip, reader.memory());
+    const ChunkJob& job = jobs.begun();
+    const Walk<kCut> walk{
+        inner,      {decode, sums, notes, job.chunk * kChunkCodes, job.number & 1u},
+        job.unit,   jobs.nx,
+        jobs.step,  job.number == 0,
+        has_special};
+    if (jobs.is_wide) {
+      walkWide<kCut>(walk, job.first_strip, job.end_strip, reader.memory());
       return;
     }
     if constexpr (sizeof(Word) == 8) {
-      if (facts.has_entries) {
-        walk.template run<Word>(place.first_strip, place.end_strip, reader.memory());
+      if (jobs.has_entries) {
+        walk.template run<Word>(job.first_strip, job.end_strip, reader.memory());
         return;
       }
     }
-    walk.template run<std::uint32_t>(place.first_strip, place.end_strip, reader.memory());
+    walk.template run<std::uint32_t>(job.first_strip, job.end_strip, reader.memory());
   }
 
   /// By value: nothing that the other ways use should need an address.
@@ -162,7 +141,7 @@ struct ChunkDecoder {
     for (std::uint64_t chunk = begin / kChunkCodes + blockIdx.x; chunk * kChunkCodes < n;
          chunk += gridDim.x) {
       std::uint32_t words[group::kChunkThreadWords];
-      reader.read(static_cast<std::uint32_t>(chunk), kNone, words);
+      reader.read(static_cast<std::uint32_t>(chunk), ChunkJob::kNone, words);
       for (unsigned i = 0; i < kPieceCodes; ++i) {
         const std::uint64_t at = chunk * kChunkCodes + i * kChunkThreads + threadIdx.x;
         if (at >= begin && at < n) {

@@ -29,13 +29,12 @@ inline constexpr std::uint64_t kFewestUnits = 1;
 
 /// Two dimensions: rows of a unit. Chunks at both ends of it are decoded by its neighbours too
 /// unless rows of tiles are whole chunks, so then it has several of them, 12 chunks or more.
-FZ_HD std::uint64_t unitRows(std::uint64_t nx) {
-  constexpr std::uint64_t kEdge = 32;
-  constexpr std::uint64_t kManyValues = 12 * kChunkCodes;
-  const std::uint64_t tile_row_values = kEdge * nx;
-  return tile_row_values % kChunkCodes == 0
-             ? kEdge
-             : kEdge * bits::ceilDiv<std::uint64_t>(kManyValues, tile_row_values);
+FZ_HD std::uint32_t unitRows(std::uint64_t nx) {
+  constexpr std::uint32_t kEdge = 32;
+  constexpr std::uint32_t kManyChunks = 12;
+  return nx % (kChunkCodes / kEdge) == 0 ? kEdge
+                                         : kEdge * bits::ceilDiv(kManyChunks * kChunkCodes / kEdge,
+                                                                 static_cast<std::uint32_t>(nx));
 }
 
 /// Units of a grid, each one's chunks taken by one block.

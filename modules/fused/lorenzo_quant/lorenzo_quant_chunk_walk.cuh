@@ -5,47 +5,10 @@
 // column, in three the bins behind of every value. Device code only; must compile with NVRTC.
 
 #include "backends/cuda/group/runs.cuh"
+#include "fused/lorenzo_quant/lorenzo_quant_chunk_jobs.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_chunk_rows.cuh"
 
 namespace fz::lorenzo_quant::device {
-
-/// The chunks that a block takes one after the other, and what of them it decodes.
-struct ChunkUnit {
-  std::uint32_t first_chunk;
-  std::uint32_t stride;
-  std::uint32_t n_chunks;
-  // Two dimensions:
-  std::uint32_t first_row;
-  std::uint32_t end_row;
-  std::uint32_t x;
-
-  template <int kDim>
-  static __device__ __forceinline__ ChunkUnit of(const Grid& grid, std::uint32_t number) {
-    const auto nx = static_cast<std::uint32_t>(grid.nx);
-    const auto ny = static_cast<std::uint32_t>(grid.ny);
-    if constexpr (kDim == 3) {
-      const std::uint32_t plane_chunks = nx * ny / kChunkCodes;
-      const std::uint32_t z = number / plane_chunks * 8;
-      const std::uint64_t n_left = grid.nz - z;
-      return {z * plane_chunks + number % plane_chunks,
-              plane_chunks,
-              n_left < 8 ? static_cast<std::uint32_t>(n_left) : 8u,
-              0,
-              0,
-              0};
-    } else {
-      const std::uint32_t columns = nx > kMostColumns ? nx / kChunkCodes : 1;
-      const auto n_rows = static_cast<std::uint32_t>(unitRows(nx));
-      const std::uint32_t first = number / columns * n_rows;
-      const std::uint32_t end = ny - first < n_rows ? ny : first + n_rows;
-      const std::uint32_t column = number % columns;
-      const std::uint32_t first_chunk = first * nx / kChunkCodes;
-      const std::uint32_t n_chunks =
-          columns > 1 ? end - first : (end * nx - 1) / kChunkCodes - first_chunk + 1;
-      return {first_chunk + column, columns, n_chunks, first, end, column * kChunkCodes};
-    }
-  }
-};
 
 /// Of one chunk.
 template <class T, int kDim, RowCut kCut, class Inner>

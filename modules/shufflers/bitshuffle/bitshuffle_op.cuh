@@ -127,23 +127,8 @@ struct BitshuffleOp {
                                            std::uint32_t next,
                                            std::uint32_t (&words)[group::kChunkThreadWords]) {
         const std::uint32_t n_here = reader.open(chunk, next);
-        typename Planes::Element e[kElements];
-        takeElements<kThreads>(block_bytes, n_here, staging(), e);
+        takeWords<kThreads>(block_bytes, n_here, staging(), words);
         __syncthreads();
-        constexpr unsigned kWordElements = 4 / kBytes;  // 0 where elements are wider
-        static_assert(kWordElements != 0 || sizeof(e) == sizeof(words));
-#pragma unroll
-        for (unsigned i = 0; i < group::kChunkThreadWords; ++i) {
-          if constexpr (kWordElements != 0) {
-            words[i] = 0;
-#pragma unroll
-            for (unsigned k = 0; k < kWordElements; ++k) {
-              words[i] |= std::uint32_t{e[i * kWordElements + k]} << (8 * kBytes * k);
-            }
-          } else {
-            words[i] = static_cast<std::uint32_t>(e[i / 2] >> (i % 2 * 32));
-          }
-        }
       }
     };
     template <class Reader>
@@ -176,6 +161,27 @@ struct BitshuffleOp {
             e[c * piece.kCount + k] = piece.v[k];
           }
         }
+      }
+    }
+    /// The same as they stand in memory: elements of 16 bits would take a register each.
+    template <unsigned kThreads>
+    static __device__ __forceinline__ void takeWords(
+        std::uint32_t block_bytes,
+        std::uint32_t n_here,
+        const uint4* chunk,
+        std::uint32_t (&words)[group::kChunkThreadWords]) {
+      std::uint32_t a[16];
+      if (block_bytes == kThreads * kThreadBytes && n_here == block_bytes) {
+        const Part* parts = reinterpret_cast<const Part*>(chunk) + Planes::place(threadIdx.x);
+        Planes::gather([=](unsigned plane) { return parts[plane * kThreads]; }, a);
+        Planes::decodeWords(a, words);
+      } else if (const Spot spot(block_bytes); spot.block_end <= n_here) {
+        const Part* parts = spot.parts(chunk);
+        const unsigned plane_parts = spot.planeParts(block_bytes);
+        Planes::gather([&](unsigned plane) { return parts[plane * plane_parts]; }, a);
+        Planes::decodeWords(a, words);
+      } else {
+        group::wordsOf(chunk + threadIdx.x * (kThreadBytes / 16), words);
       }
     }
     /// A chunk that is one whole block.

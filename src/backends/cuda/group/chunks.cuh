@@ -24,6 +24,19 @@ namespace fz::group {
 inline constexpr unsigned kChunkThreadBytes = 64;
 inline constexpr unsigned kChunkThreadWords = kChunkThreadBytes / 4;
 
+/// A thread's bytes of a chunk.
+__device__ __forceinline__ void wordsOf(const uint4* pieces,
+                                        std::uint32_t (&words)[kChunkThreadWords]) {
+#pragma unroll
+  for (unsigned c = 0; c < kChunkThreadWords / 4; ++c) {
+    const uint4 piece = pieces[c];
+    words[4 * c] = piece.x;
+    words[4 * c + 1] = piece.y;
+    words[4 * c + 2] = piece.z;
+    words[4 * c + 3] = piece.w;
+  }
+}
+
 template <class Front>
 FZ_HD constexpr bool takesChunks() {
   if constexpr (requires { Front::kTakesChunks; }) {
