@@ -50,17 +50,13 @@ struct ChunkDecoder {
   using Jobs = ChunkJobs<T, kDim>;
 
   static __device__ __forceinline__ RowCut cutOf(std::uint32_t nx) {
-    return kDim == 3 || nx % kEdge == 0 ? RowCut::kWholeTiles
-           : nx % kPieceValues<T> == 0  ? RowCut::kWholePieces
-                                        : RowCut::kAny;
+    return kDim == 3 || nx % kEdge == 0 ? RowCut::kWholeTiles : RowCut::kWholePieces;
   }
 
   __device__ __forceinline__ void prepare(Jobs& jobs) const {
     const Grid& grid = plan.layout.grid;
     const auto nx = static_cast<std::uint32_t>(grid.nx);
-    const unsigned strip_columns =
-        cutOf(nx) == RowCut::kAny ? cuda::kWarp : cuda::kWarp * kPieceValues<T>;
-    const unsigned strip_sums = kDim == 3 ? kEdge * strip_columns : strip_columns;
+    constexpr unsigned strip_sums = Walk<RowCut::kWholeTiles>::kStripSums;
     const std::uint32_t n_sums = kDim == 3 || nx > kMostColumns ? kChunkCodes : nx;
     jobs.grid = grid;
     jobs.nx = nx;
@@ -69,8 +65,8 @@ struct ChunkDecoder {
     jobs.is_wide = plan.is_wide != 0;
     jobs.n_units = static_cast<std::uint32_t>(unitCount(grid, kDim));
     jobs.n_strips = (n_sums + strip_sums - 1) / strip_sums;
-    const bool has_long_sums = jobs.is_wide || (sizeof(Word) == 8 && jobs.has_entries);
-    jobs.most_strips = kKeptBytes / ((has_long_sums ? 8u : 4u) * strip_sums);
+    jobs.has_long_sums = jobs.is_wide || (sizeof(Word) == 8 && plan.is_long != 0);
+    jobs.most_strips = kKeptBytes / ((jobs.has_long_sums ? 8u : 4u) * strip_sums);
   }
 
   __device__ __forceinline__ void takeChunk(Jobs& jobs, ChunkNotes& notes) {
@@ -91,11 +87,7 @@ struct ChunkDecoder {
     if (cutOf(nx) == RowCut::kWholeTiles) {
       walkBy<RowCut::kWholeTiles>(jobs, has_special, sums, notes);
     } else if constexpr (kDim == 2) {
-      if (cutOf(nx) == RowCut::kWholePieces) {
-        walkBy<RowCut::kWholePieces>(jobs, has_special, sums, notes);
-      } else {
-        walkBy<RowCut::kAny>(jobs, has_special, sums, notes);
-      }
+      walkBy<RowCut::kWholePieces>(jobs, has_special, sums, notes);
     }
   }
 
@@ -115,7 +107,7 @@ struct ChunkDecoder {
       return;
     }
     if constexpr (sizeof(Word) == 8) {
-      if (jobs.has_entries) {
+      if (jobs.has_long_sums) {
         walk.template run<Word>(job.first_strip, job.end_strip, reader.memory());
         return;
       }

@@ -67,8 +67,9 @@ struct ChunkJobs {
   Grid grid;
   std::uint32_t nx;
   T step;
-  bool has_entries;  ///< that are added to codes
-  bool is_wide;      ///< with entries that no integer holds
+  bool has_entries;    ///< that are added to codes
+  bool is_wide;        ///< with entries that no integer holds
+  bool has_long_sums;  ///< of 64 bits
   std::uint32_t n_units;
   std::uint32_t n_strips;
   std::uint32_t most_strips;  ///< whose sums a block keeps at a time

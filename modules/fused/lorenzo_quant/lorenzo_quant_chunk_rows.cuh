@@ -13,15 +13,14 @@ inline constexpr bool kIsWideSum = std::is_same_v<Sum, double>;
 /// How rows lie in chunks and in the field.
 enum class RowCut {
   kWholeTiles,   ///< which then are whole in a chunk, or not in it
-  kWholePieces,  ///< of 16 bytes, which then are whole in a chunk and can be stored as such
-  kAny,
+  kWholePieces,  ///< of 16 bytes of the field, which then are whole in a chunk
 };
 
 template <class T, int kDim, RowCut kCut>
 struct ChunkRows {
   using Int = IntOf<T>;
   static constexpr unsigned kEdge = kDim == 2 ? 32 : 8;
-  static constexpr unsigned kV = kCut == RowCut::kAny ? 1 : kPieceValues<T>;
+  static constexpr unsigned kV = kPieceValues<T>;
   static constexpr unsigned kTileLanes = kEdge / kV;
   static constexpr unsigned kStripColumns = cuda::kWarp * kV;
   static constexpr bool kWholeTiles = kCut == RowCut::kWholeTiles;
