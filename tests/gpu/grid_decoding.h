@@ -13,6 +13,7 @@
 
 #include "backends/cuda/rtc/compiler.h"
 #include "format/crc32.h"
+#include "fused/lorenzo_quant/lorenzo_quant_chunk_plan.h"
 #include "fzgpumodules.h"
 #include "gpu/device_pipeline.h"
 #include "pipeline/dag.h"
@@ -149,8 +150,18 @@ bool replaceEntries(FrameBytes& frame, std::size_t header_bytes, T entry) {
   return false;
 }
 
+/// Grids by the chunk, also where that is slower.
+struct WithSlowGroups {
+  WithSlowGroups() { lorenzo_quant::setChunksForSpeedOnly(false); }
+  WithSlowGroups(const WithSlowGroups&) = delete;
+  WithSlowGroups& operator=(const WithSlowGroups&) = delete;
+  ~WithSlowGroups() { lorenzo_quant::setChunksForSpeedOnly(true); }
+};
+
 class DeviceGridDecoding : public OnDevice<testing::TestWithParam<GridCase>> {
  protected:
+  const WithSlowGroups with_slow_groups_;
+
   static void build(Pipeline& pipeline, const Dims& dims, Fusion fusion) {
     pipeline.setBackend(Backend::CUDA);
     pipeline.setFusion(fusion);

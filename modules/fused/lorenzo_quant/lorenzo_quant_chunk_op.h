@@ -45,12 +45,13 @@ FZ_HD std::uint64_t unitCount(const Grid& grid, int ndim) {
   return grid.nx * grid.ny / kChunkCodes * bits::ceilDiv<std::uint64_t>(grid.nz, 8);
 }
 
-/// Whether a device is busy with its units nearly to the end. A block takes the chunks of a unit
-/// one after the other, stage by stage all chunks of a field are decoded at once: with 384 units,
-/// or 73 % of those that fit, that was as quick, with 256 up to a quarter quicker.
-FZ_HD bool areEnough(std::uint64_t n_units) {
+/// Whether a device is busy with its units nearly to the end, for so many tenths of the time. A
+/// block takes the chunks of a unit one after the other, stage by stage all chunks of a field are
+/// decoded at once: with 384 units, 73 % of those that fit, that was as quick, with 256 up to a
+/// quarter quicker.
+FZ_HD bool areEnough(std::uint64_t n_units, unsigned tenths) {
   const std::uint64_t rounds = bits::ceilDiv(n_units, kUnitsAtATime);
-  return n_units != 0 && 5 * n_units >= 4 * rounds * kUnitsAtATime;
+  return n_units != 0 && 10 * n_units >= tenths * rounds * kUnitsAtATime;
 }
 
 }  // namespace fz::lorenzo_quant
