@@ -138,20 +138,35 @@ std::string misfitOfLines(const std::vector<DAGNode*>& chain) {
                      without->name);
 }
 
-/// Why an op that takes runs of values from all over the stream does not get them; empty when it
-/// does, or when there is none.
+/// Why an op that takes values from all over the stream, in runs or in chunks, does not get them;
+/// empty when it does, or when there is none.
 std::string misfitOfRuns(const std::vector<DAGNode*>& chain) {
   for (std::size_t i = 0; i < chain.size(); ++i) {
     const TileOp& op = chain[i]->tile_op;
     if (op.role != TileRole::kRows || !op.has_runs) {
       continue;
     }
-    const DAGNode* next = i + 1 < chain.size() ? chain[i + 1] : nullptr;
-    if (next == nullptr || next->tile_op.role != TileRole::kCoder || !next->tile_op.has_runs) {
+    const std::string& name = chain[i]->name;
+    const DAGNode* next = i + 1 < chain.size() ? chain[i + 1] : chain[i];
+    const bool has_planes = next->tile_op.role == TileRole::kPlanes;
+    const TileOp* coder = i + 2 == chain.size() || (has_planes && i + 3 == chain.size())
+                              ? &chain.back()->tile_op
+                              : nullptr;
+    if (coder == nullptr || coder->role != TileRole::kCoder) {
+      return fmt::format("{} takes values from all over the stream, {} does not hand them out",
+                         name, next->name);
+    }
+    if (coder->has_runs && !has_planes) {
+      continue;
+    }
+    if (op.chunk_bytes == 0) {
       return fmt::format(
-          "{} sums down the rows of tiles, for which it takes runs of codes from all over the "
-          "stream; {} hands out chunks",
-          chain[i]->name, (next == nullptr ? chain[i] : next)->name);
+          "{} takes values from all over the stream, {} hands out whole chunks of them only; {}",
+          name, chain.back()->name, op.why);
+    }
+    if (op.chunk_bytes != coder->chunk_bytes) {
+      return fmt::format("{} takes chunks of {} bytes from all over the stream, {} hands out {}",
+                         name, op.chunk_bytes, chain.back()->name, coder->chunk_bytes);
     }
   }
   return {};

@@ -78,7 +78,8 @@ TileOp RZEStage::cudaTileOp() const {
   return {.role = TileRole::kCoder,
           .tile_bytes = static_cast<std::uint32_t>(chunk_bytes_),
           .warp_bytes = rze::kWarpBytes,
-          .has_lines = true};
+          .has_lines = true,
+          .chunk_bytes = static_cast<std::uint32_t>(chunk_bytes_)};
 }
 
 std::string RZEStage::tileOpType() const {

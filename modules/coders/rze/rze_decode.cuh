@@ -163,42 +163,26 @@ __device__ __forceinline__ void putPieces(const Front& front,
   }
 }
 
-template <std::uint32_t kChunkBytes, class Front>
-__device__ __forceinline__ void decodeChunk(const RzeArgs& args, const Front& front) {
-  using V = typename Front::Value;
+/// A chunk of the stream, as its place says.
+struct ChunkSource {
+  std::uint32_t chunk;
+  std::uint32_t entry;
+  std::uint64_t before;  ///< bytes of the stored chunks before it
+};
+
+/// This thread's pieces of a chunk. False, in the whole block, when it is damaged, which is noted.
+/// Has barriers inside; work.expanding and work.repeating must be there.
+template <std::uint32_t kChunkBytes>
+__device__ __forceinline__ bool unpackChunk(const RzeArgs& args,
+                                            const Stream& stream,
+                                            const ChunkSource& source,
+                                            DecodeWork<kChunkBytes>& work,
+                                            uint4 (&bytes)[kRowsPerWarp]) {
   using Shape = Rows<kChunkBytes>;
-  __shared__ DecodeWork<kChunkBytes> work;
-  const std::uint32_t chunk = blockIdx.x;
-  if (warpId() == 0) {  // one warp for all: the others have nothing to add
-    const ulonglong2 place = reinterpret_cast<const ulonglong2*>(args.states)[chunk];
-    const std::uint64_t n_bytes = args.record->value[kBytesSlot];
-    const std::uint64_t n_stream = cuda::load(args.in.size);
-    const std::uint64_t n_chunks = bits::ceilDiv(n_bytes, std::uint64_t{kChunkBytes});
-    bool is_open = (place.y & kHasPlace) != 0 && n_bytes % sizeof(V) == 0 &&
-                   n_bytes <= args.out.capacity_bytes;
-    if (chunk == 0) {
-      Stream found;
-      is_open = openStream<sizeof(V)>(args, kChunkBytes, found) && is_open;
-    }
-    is_open = front.begin(n_bytes / sizeof(V)) && is_open;
-    if (laneId() == 0) {
-      work.is_open = is_open;
-      work.entry = static_cast<std::uint32_t>(place.y);
-      work.before = place.x;
-      work.stream = {n_bytes, n_stream, static_cast<std::uint32_t>(n_chunks)};
-    }
-  }
-  work.expanding.setExpanding();
-  work.repeating.setRepeating();
-  __syncthreads();
-  if (!work.is_open) {
-    return;
-  }
-  const Stream stream = work.stream;
-  const std::uint32_t entry = work.entry;
-  const std::uint32_t n_stored = entry & ~kRawFlag;
+  const std::uint32_t chunk = source.chunk;
+  const std::uint32_t n_stored = source.entry & ~kRawFlag;
   const std::uint64_t at =
-      kHeaderBytes + std::uint64_t{kEntryBytes} * stream.n_chunks + work.before;
+      kHeaderBytes + std::uint64_t{kEntryBytes} * stream.n_chunks + source.before;
   const std::uint64_t end = at + n_stored;
   if (chunk == stream.n_chunks - 1 && threadIdx.x == 0 &&
       bits::roundUp(end, std::uint64_t{kStreamAlign}) != stream.n_stream) {
@@ -206,13 +190,11 @@ __device__ __forceinline__ void decodeChunk(const RzeArgs& args, const Front& fr
     args.record->error_value = end;
   }
   if (end > stream.n_stream) {
-    return;  // then the chunks do not end with the stream
+    return false;  // then the chunks do not end with the stream
   }
-  const std::uint64_t begin = std::uint64_t{chunk} * kChunkBytes;
-  const std::uint64_t n_left = stream.n_bytes - begin;
-  const auto n_here = static_cast<std::uint32_t>(n_left < kChunkBytes ? n_left : kChunkBytes);
+  const std::uint32_t n_here = stream.bytesOf<kChunkBytes>(chunk);
   const ChunkShape shape = shapeOf(n_here, args.levels);
-  const bool is_raw = (entry & kRawFlag) != 0;
+  const bool is_raw = (source.entry & kRawFlag) != 0;
   const bool is_zero = !is_raw && n_stored == kZeroChunkBytes;
   bool good = is_zero || (is_raw ? n_stored == n_here
                                  : n_stored >= lastBitmapBytes(shape) + kTagBytes &&
@@ -241,9 +223,8 @@ __device__ __forceinline__ void decodeChunk(const RzeArgs& args, const Front& fr
     if (threadIdx.x == 0) {
       cuda::noteError(args.record, DeviceError::kCorrupt, chunk);
     }
-    return;
+    return false;
   }
-  uint4 bytes[kRowsPerWarp];
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; ++r) {
     bytes[r] = make_uint4(0, 0, 0, 0);
@@ -252,7 +233,46 @@ __device__ __forceinline__ void decodeChunk(const RzeArgs& args, const Front& fr
           expand16(work.expanding, work.stored(), range.skew() + pieces.before[r], pieces.marks[r]);
     }
   }
-  putPieces<kChunkBytes>(front, begin, n_here, stream.n_bytes / sizeof(V), bytes,
+  return true;
+}
+
+template <std::uint32_t kChunkBytes, class Front>
+__device__ __forceinline__ void decodeChunk(const RzeArgs& args, const Front& front) {
+  using V = typename Front::Value;
+  __shared__ DecodeWork<kChunkBytes> work;
+  const std::uint32_t chunk = blockIdx.x;
+  if (warpId() == 0) {  // one warp for all: the others have nothing to add
+    const ulonglong2 place = reinterpret_cast<const ulonglong2*>(args.states)[chunk];
+    const std::uint64_t n_bytes = args.record->value[kBytesSlot];
+    const std::uint64_t n_stream = cuda::load(args.in.size);
+    const std::uint64_t n_chunks = bits::ceilDiv(n_bytes, std::uint64_t{kChunkBytes});
+    bool is_open = (place.y & kHasPlace) != 0 && n_bytes % sizeof(V) == 0 &&
+                   n_bytes <= args.out.capacity_bytes;
+    if (chunk == 0) {
+      Stream found;
+      is_open = openStream<sizeof(V)>(args, kChunkBytes, found) && is_open;
+    }
+    is_open = front.begin(n_bytes / sizeof(V)) && is_open;
+    if (laneId() == 0) {
+      work.is_open = is_open;
+      work.entry = static_cast<std::uint32_t>(place.y);
+      work.before = place.x;
+      work.stream = {n_bytes, n_stream, static_cast<std::uint32_t>(n_chunks)};
+    }
+  }
+  work.expanding.setExpanding();
+  work.repeating.setRepeating();
+  __syncthreads();
+  if (!work.is_open) {
+    return;
+  }
+  const Stream stream = work.stream;
+  uint4 bytes[kRowsPerWarp];
+  if (!unpackChunk(args, stream, {chunk, work.entry, work.before}, work, bytes)) {
+    return;
+  }
+  putPieces<kChunkBytes>(front, std::uint64_t{chunk} * kChunkBytes,
+                         stream.bytesOf<kChunkBytes>(chunk), stream.n_bytes / sizeof(V), bytes,
                          reinterpret_cast<uint4*>(work.stored()));
 }
 

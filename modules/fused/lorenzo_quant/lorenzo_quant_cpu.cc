@@ -28,10 +28,11 @@ HWY_INLINE bool quickSegment(
     const T shifted = fp::add(scaled, kShift);
     const T even = fp::sub(shifted, kShift);
     const T diff = fp::sub(in[i], fp::mul(even, step.step));
-    const bool is_good = (fp::abs(fp::sub(scaled, even)) < T(0.5)) & (fp::abs(diff) < step.bound) &
-                         (fp::abs(scaled) < limit);
+    using Word = typename Number<T>::Word;
+    const Word is_good = Word{fp::abs(fp::sub(scaled, even)) < T(0.5)} &
+                         Word{fp::abs(diff) < step.bound} & Word{fp::abs(scaled) < limit};
     bins[i] = static_cast<IntOf<T>>(fp::bits(shifted) - QuickBins<T>::kBias);
-    n_bad += is_good ? 0u : 1u;
+    n_bad += Word{1} - is_good;
   }
   return n_bad == 0;
 }

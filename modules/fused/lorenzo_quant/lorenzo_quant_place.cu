@@ -25,6 +25,7 @@ __global__ void __launch_bounds__(kThreads) placeRangeEntries(const DecodeRun ru
   auto& plan = *static_cast<DecodePlan<T>*>(run.plan);
   const T* values = static_cast<const T*>(run.values);
   constexpr T kIntLimit = sizeof(T) == 4 ? T(0x1p31) : T(0x1p63);
+  constexpr T kShortLimit = T(0x1p20);  // of up to 1024 deltas, with codes of 16 bits
   const Strided all;
   for (std::uint64_t i = all.first; i < plan.n_range; i += all.step) {
     const std::uint32_t index = run.indices[i];
@@ -41,6 +42,9 @@ __global__ void __launch_bounds__(kThreads) placeRangeEntries(const DecodeRun ru
     static_cast<T*>(run.out)[index] = delta;
     if (!(fp::abs(delta) < kIntLimit)) {
       plan.is_wide = 1;  // every writer writes the same
+    }
+    if (!(fp::abs(delta) < kShortLimit)) {
+      plan.is_long = 1;
     }
   }
 }

@@ -60,7 +60,8 @@ TileOp LorenzoQuantStage<TInput, TCode>::cpuTileOp() const {
   if (unit > kMaxUnitValues) {
     return {.why = "has tiles whose rows lie far apart"};
   }
-  const std::uint64_t n_units = bits::ceilDiv<std::uint64_t>(dims[ndim - 1], edge);
+  const std::uint64_t n_units =
+      bits::ceilDiv<std::uint64_t>(dims[static_cast<std::size_t>(ndim - 1)], edge);
   if (ndim > 1 && unit * sizeof(TCode) > kLongUnitBytes && n_units < kMinLongUnits) {
     return {.why = "has few and long rows of tiles, so threads could not share them"};
   }
