@@ -3,7 +3,6 @@
 // The decoder: a thread block for each chunk, which it hands to a front. Device code only.
 
 #include "backends/cuda/group/lines.cuh"
-#include "backends/cuda/lookback.cuh"
 #include "coders/rze/rze_op.h"
 #include "coders/rze/rze_unpack.cuh"
 
@@ -71,48 +70,58 @@ __device__ __forceinline__ bool openStream(const RzeArgs& args,
   return good && stream.n_bytes <= args.out.capacity_bytes;
 }
 
+/// The calling thread's part, of kThreads, of the sizes of the first n chunks. The stream has all
+/// of their entries.
+template <unsigned kThreads>
+__device__ __forceinline__ std::uint64_t partOfSizes(const RzeArgs& args, std::uint32_t n) {
+  const auto* pairs = reinterpret_cast<const uint2*>(args.in.data + kHeaderBytes);
+  std::uint64_t sum = 0;
+#pragma unroll 4
+  for (std::uint32_t i = threadIdx.x; i < n / 2; i += kThreads) {
+    const uint2 pair = pairs[i];
+    sum += std::uint64_t{pair.x & ~kRawFlag} + (pair.y & ~kRawFlag);
+  }
+  if (n % 2 != 0 && threadIdx.x == 0) {
+    sum += reinterpret_cast<const std::uint32_t*>(pairs)[n - 1] & ~kRawFlag;
+  }
+  return sum;
+}
+
 /// Where the stored chunks begin, behind the entries, and the entries themselves; from a block of
-/// kPlaceThreads per kPlaceChunks chunks. The states of the look-back stand behind the places. A
-/// chunk without a place is none: there are fewer, or the stream is damaged.
+/// kPlaceThreads per kPlaceChunks chunks, each of which adds up the entries before its own: they
+/// are few beside the stream. A chunk without a place is none: there are fewer, or the stream is
+/// damaged.
 __device__ __forceinline__ void placeChunks(const RzeArgs& args, std::uint32_t chunk_bytes) {
   __shared__ std::uint64_t warp_sums[kPlaceThreads / kWarp];
-  __shared__ std::uint64_t before_block;
+  __shared__ std::uint64_t parts[kPlaceThreads / kWarp];
   Stream stream;
-  const std::uint32_t first = blockIdx.x * kPlaceChunks + threadIdx.x * kPlaceEach;
-  if (!readStream<1>(args, chunk_bytes, stream) || blockIdx.x * kPlaceChunks >= stream.n_chunks) {
-    return;
-  }
+  const bool is_good = readStream<1>(args, chunk_bytes, stream);
+  const std::uint32_t n_chunks = is_good ? stream.n_chunks : 0;
+  const std::uint32_t first_of_block = blockIdx.x * kPlaceChunks;
+  const std::uint32_t first = first_of_block + threadIdx.x * kPlaceEach;
   const auto* entries = reinterpret_cast<const std::uint32_t*>(args.in.data + kHeaderBytes);
-  std::uint64_t sizes[kPlaceEach];
-  std::uint64_t own = 0;
+  std::uint32_t own[kPlaceEach];
+  std::uint64_t own_sum = 0;
 #pragma unroll
   for (unsigned i = 0; i < kPlaceEach; ++i) {
-    sizes[i] = first + i < stream.n_chunks ? entries[first + i] & ~kRawFlag : 0u;
-    own += sizes[i];
+    own[i] = first + i < n_chunks ? entries[first + i] : 0u;
+    own_sum += own[i] & ~kRawFlag;
   }
   std::uint64_t total = 0;
-  std::uint64_t before = cuda::blockExclusiveSum<kPlaceThreads>(own, warp_sums, &total);
-  if (warpId() == 0) {
-    const cuda::LookBack look_back{args.states + 2 * std::size_t{args.n_chunks}};
-    if (laneId() == 0) {
-      look_back.publish(blockIdx.x, total);
-    }
-    __syncwarp();
-    const std::uint64_t prefix = look_back.prefix(blockIdx.x, total);
-    if (laneId() == 0) {
-      before_block = prefix;
-    }
-  }
-  __syncthreads();
+  std::uint64_t before = cuda::blockExclusiveSum<kPlaceThreads>(own_sum, warp_sums, &total);
+  std::uint64_t before_block = 0;
+  const std::uint64_t part =
+      partOfSizes<kPlaceThreads>(args, first_of_block < n_chunks ? first_of_block : 0);
+  cuda::blockExclusiveSum<kPlaceThreads>(part, parts, &before_block);
   before += before_block;
 #pragma unroll
   for (unsigned i = 0; i < kPlaceEach; ++i) {
-    if (first + i < stream.n_chunks) {
-      const std::uint64_t entry = entries[first + i];
+    if (first + i < args.n_chunks) {
       reinterpret_cast<ulonglong2*>(args.states)[first + i] =
-          make_ulonglong2(before, kHasPlace | entry);
+          first + i < n_chunks ? make_ulonglong2(before, kHasPlace | own[i])
+                               : make_ulonglong2(0, 0);
     }
-    before += sizes[i];
+    before += own[i] & ~kRawFlag;
   }
 }
 
@@ -161,6 +170,17 @@ __device__ __forceinline__ void putPieces(const Front& front,
       front.putPiece(at, group::valuesFrom(at, n_values), piece.v);
     }
   }
+}
+
+/// As placeChunks has it, but for the chunks before.
+template <std::uint32_t kChunkBytes>
+__device__ __forceinline__ ulonglong2 ownPlace(const RzeArgs& args, std::uint32_t chunk) {
+  Stream stream;
+  if (!readStream<1>(args, kChunkBytes, stream) || chunk >= stream.n_chunks) {
+    return make_ulonglong2(0, 0);
+  }
+  const auto* entries = reinterpret_cast<const std::uint32_t*>(args.in.data + kHeaderBytes);
+  return make_ulonglong2(0, kHasPlace | entries[chunk]);
 }
 
 /// A chunk of the stream, as its place says.
@@ -240,9 +260,23 @@ template <std::uint32_t kChunkBytes, class Front>
 __device__ __forceinline__ void decodeChunk(const RzeArgs& args, const Front& front) {
   using V = typename Front::Value;
   __shared__ DecodeWork<kChunkBytes> work;
+  constexpr unsigned kWarps = DecodeWork<kChunkBytes>::kWarps;
   const std::uint32_t chunk = blockIdx.x;
+  const bool adds_up = args.states == nullptr;
+  if (adds_up) {
+    // What is read is inside the stream's buffer; whether it is in the stream is looked at below.
+    const std::uint64_t end = kHeaderBytes + std::uint64_t{kEntryBytes} * chunk;
+    const std::uint64_t part = end < args.in.size.n_bytes
+                                   ? partOfSizes<DecodeWork<kChunkBytes>::kThreads>(args, chunk)
+                                   : 0;
+    const std::uint64_t sum = cuda::warpSum(part);
+    if (laneId() == 0) {
+      work.parts_before[warpId()] = sum;
+    }
+  }
   if (warpId() == 0) {  // one warp for all: the others have nothing to add
-    const ulonglong2 place = reinterpret_cast<const ulonglong2*>(args.states)[chunk];
+    const ulonglong2 place = adds_up ? ownPlace<kChunkBytes>(args, chunk)
+                                     : reinterpret_cast<const ulonglong2*>(args.states)[chunk];
     const std::uint64_t n_bytes = args.record->value[kBytesSlot];
     const std::uint64_t n_stream = cuda::load(args.in.size);
     const std::uint64_t n_chunks = bits::ceilDiv(n_bytes, std::uint64_t{kChunkBytes});
@@ -267,8 +301,15 @@ __device__ __forceinline__ void decodeChunk(const RzeArgs& args, const Front& fr
     return;
   }
   const Stream stream = work.stream;
+  std::uint64_t before = work.before;
+  if (adds_up) {
+#pragma unroll
+    for (unsigned w = 0; w < kWarps; ++w) {
+      before += work.parts_before[w];
+    }
+  }
   uint4 bytes[kRowsPerWarp];
-  if (!unpackChunk(args, stream, {chunk, work.entry, work.before}, work, bytes)) {
+  if (!unpackChunk(args, stream, {chunk, work.entry, before}, work, bytes)) {
     return;
   }
   putPieces<kChunkBytes>(front, std::uint64_t{chunk} * kChunkBytes,

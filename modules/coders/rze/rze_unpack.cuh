@@ -48,6 +48,7 @@ struct DecodeWork {
   std::uint32_t entry;
   Stream stream;
   std::uint64_t before;
+  std::uint64_t parts_before[kWarps];  ///< sums of the chunks before, where nobody has placed them
 
   __device__ __forceinline__ std::uint32_t* stored() { return words + kWordsBefore; }
 };

@@ -154,7 +154,7 @@ void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun& run,
     const CudaDecoding decoding = cudaDecoding(run);
     own.decode = decoding.run;
     device::launchDecodeSetup<TInput>(own.decode, sizeof(TCode), run.stream);
-    if (decoding.entry_limit != 0) {
+    if (decoding.may_have_range) {
       device::launchRangeEntries<TInput>(own.decode, decoding.entry_limit, run.stream);
     }
   } else {
@@ -171,7 +171,7 @@ template <class TInput, class TCode>
 void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const GroupRun& /*group*/) {
   if (isInverse()) {
     const CudaDecoding decoding = cudaDecoding(run);
-    if (decoding.entry_limit != 0) {
+    if (decoding.may_have_exact) {
       device::launchExactEntries<TInput>(decoding.run, decoding.entry_limit, run.stream);
     }
   } else {
