@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "fused/lorenzo_quant/lorenzo_quant_impl.h"
+#include "fused/lorenzo_quant/lorenzo_quant_quick_codec.h"
 
 // Compiled once per vector target; the plain loops below are vectorised by the compiler.
 #undef HWY_TARGET_INCLUDE
