@@ -26,7 +26,8 @@ class ZeroedScratch {
  private:
   Scratch memory_;
   std::uint8_t* data_ = nullptr;
-  std::size_t n_bytes_ = 0;  // that the last get() asked for
+  MemoryPool* pool_ = nullptr;  // that it is from
+  std::size_t n_bytes_ = 0;     // that the last get() asked for
   std::size_t n_zero_bytes_ = 0;
   bool is_in_use_ = false;
   bool is_uncertain_ = false;  // cleared in a graph only, which may never run
