@@ -5,6 +5,12 @@
 namespace fz::test {
 namespace {
 
+/// The last has all that the others have.
+std::vector<Data> dataToTry() {
+  return isSmallRun() ? std::vector{Data::kOdd}
+                      : std::vector{Data::kSmooth, Data::kSteep, Data::kOdd};
+}
+
 TEST_P(DeviceGridDecoding, ValuesAreThoseOfTheStages) {
   // Rows of whole runs of 64, and others, which begin anywhere in a run. Tiles that end early in
   // all directions; columns that go on in another band of tiles than they begin in; runs of one
@@ -24,7 +30,7 @@ TEST_P(DeviceGridDecoding, ValuesAreThoseOfTheStages) {
     all.insert(all.end(), std::begin(more), std::end(more));
   }
   for (const Dims& dims : all) {
-    for (const Data data : {Data::kSmooth, Data::kSteep, Data::kOdd}) {
+    for (const Data data : dataToTry()) {
       expectSameValues(dims, data);
       if (HasFailure()) {
         return;
@@ -55,7 +61,7 @@ TEST_P(DeviceGridDecoding, ValuesOfChunksAreThoseOfTheStages) {
     all.insert(all.end(), std::begin(more), std::end(more));
   }
   for (const Dims& dims : all) {
-    for (const Data data : {Data::kSmooth, Data::kSteep, Data::kOdd}) {
+    for (const Data data : dataToTry()) {
       expectSameValues(dims, data);
       if (HasFailure()) {
         return;
@@ -176,6 +182,9 @@ TEST_P(DeviceGridDecoding, ValuesBeyondTheDimsAreThoseOfTheStages) {
 }
 
 TEST_P(DeviceGridDecoding, CodesTakeNoMemory) {
+  if (isSmallRun()) {
+    return;
+  }
   for (const Dims& dims : {Dims{1024, 1024, 1}, Dims{128, 128, 64}}) {
     const std::vector<std::uint8_t> bytes = fieldOf(dims, Data::kSmooth);
     const std::size_t n_code_bytes = dims[0] * dims[1] * dims[2] * 2;
@@ -191,7 +200,12 @@ TEST_P(DeviceGridDecoding, CodesTakeNoMemory) {
       ASSERT_EQ(outcome.message, "");
       peaks[side] = pipeline.getMemoryPool().getPeakUsage();
     }
-    EXPECT_LE(peaks[1] + n_code_bytes, peaks[0]) << nameOf(dims);
+    // RZE alone adds up where few chunks stand; who takes them in any order has a list of that.
+    constexpr std::size_t kChunkBytes = 16384;
+    constexpr std::size_t kPlaceBytes = 16;
+    const std::size_t n_place_bytes =
+        GetParam().hasChunks() ? n_code_bytes / kChunkBytes * kPlaceBytes : 0;
+    EXPECT_LE(peaks[1] + n_code_bytes, peaks[0] + n_place_bytes) << nameOf(dims);
   }
 }
 
