@@ -20,8 +20,10 @@ namespace {
 constexpr std::uint32_t kPlainTileValues = 4096;
 constexpr std::uint32_t kPlainWarpValues = 1024;
 /// Bytes of a tile on the CPU: what stages pass to each other should stay in the first cache, and
-/// must stay in the second.
-constexpr std::size_t kCpuTileBytes = 16 * 1024;
+/// must stay in the second. Short tiles let the machine fetch the next one's memory while stages
+/// compute, which long ones do in turns; an order needs long ones, for its rows.
+constexpr std::size_t kCpuTileBytes = 4 * 1024;
+constexpr std::size_t kCpuOrderTileBytes = 16 * 1024;
 constexpr std::size_t kMaxCpuTileBytes = 256 * 1024;
 /// Of a band, which may leave the second cache but should not leave the last.
 constexpr std::size_t kMaxCpuBandBytes = 16 * 1024 * 1024;
@@ -93,7 +95,7 @@ bool chooseCpuBand(const std::vector<DAGNode*>& chain, FusedGroup& group) {
   const std::size_t coder_bytes =
       std::lcm(group.value_bytes, std::lcm<std::size_t>(planes_bytes, coder.tile_bytes));
   const std::size_t band_bytes =
-      bits::roundUp(std::max(kCpuTileBytes, kMinUnitsPerBand * coder_bytes), row_bytes);
+      bits::roundUp(std::max(kCpuOrderTileBytes, kMinUnitsPerBand * coder_bytes), row_bytes);
   group.tile_values = band_bytes / group.value_bytes;
   group.coder_values = coder_bytes / group.value_bytes;
   return band_bytes <= kMaxCpuBandBytes;
@@ -115,7 +117,11 @@ std::string chooseCpuTile(const std::vector<DAGNode*>& chain, FusedGroup& group)
           node->name, unit_bytes, kMaxCpuTileBytes);
     }
   }
-  group.tile_values = std::max<std::size_t>(1, kCpuTileBytes / common) * common / group.value_bytes;
+  const bool has_order = std::any_of(chain.begin(), chain.end(), [](const DAGNode* node) {
+    return node->tile_op.role == TileRole::kOrder;
+  });
+  const std::size_t wanted = has_order ? kCpuOrderTileBytes : kCpuTileBytes;
+  group.tile_values = std::max<std::size_t>(1, wanted / common) * common / group.value_bytes;
   return {};
 }
 

@@ -16,9 +16,10 @@ namespace {
 
 constexpr std::size_t kLineBytes = 64;
 /// Tiles that a thread takes at a time: enough work for the handover that follows.
-constexpr std::size_t kMaxSlabTiles = 16;
+constexpr std::size_t kMaxSlabTiles = 32;
 constexpr std::size_t kSlabBytes = 128 * 1024;
 constexpr std::size_t kMaxStreamedTileBytes = 64 * 1024;
+constexpr std::size_t kMaxExpectedTileBytes = 16 * 1024;
 
 /// How many tiles make up the work that threads take in order.
 std::size_t slabTiles(const TileWalk& walk) {
@@ -240,6 +241,22 @@ void forSlabs(const TileWalk& walk, std::size_t n_slabs, std::size_t slot_bytes,
   });
 }
 
+/// Asks for the field's part of a tile while the one before is being coded: stages that read and
+/// stages that compute take turns, and left alone memory would rest during the latter.
+void expectTile(const TileWalk& walk, std::size_t tile, const std::uint8_t* field) {
+  const std::size_t tile_bytes = walk.cut.tile_values * walk.chain.field_bytes;
+  if (walk.chain.order != nullptr || tile >= walk.cut.tileCount() ||
+      tile_bytes > kMaxExpectedTileBytes) {
+    return;
+  }
+  const TileRange range = walk.cut.at(tile);
+  const std::uint8_t* begin = field + range.first * walk.chain.field_bytes;
+  const std::uint8_t* end = begin + range.n_values * walk.chain.field_bytes;
+  for (const std::uint8_t* at = begin; at < end; at += kLineBytes) {
+    __builtin_prefetch(at, 0, 2);
+  }
+}
+
 /// One thread knows where a tile goes, and needs a slot only where the end of the output is near.
 std::uint64_t encodeInPlace(const TileWalk& walk, ByteView field, MutableByteView payload) {
   const TileChain& chain = walk.chain;
@@ -249,6 +266,7 @@ std::uint64_t encodeInPlace(const TileWalk& walk, ByteView field, MutableByteVie
   for (std::size_t tile = 0; tile < walk.cut.tileCount(); ++tile) {
     const TileRange range = walk.cut.encodedAt(tile);
     const void* values = encodeFront(walk, tile, field.data(), desk, nullptr);
+    expectTile(walk, tile + 1, field.data());
     noteTiles(walk, 1);
     const std::size_t room = end < payload.size() ? payload.size() - end : 0;
     if (room >= slot_bytes) {
@@ -295,6 +313,9 @@ std::uint64_t encodeInSlots(const TileWalk& walk, ByteView field, MutableByteVie
              for (std::size_t i = 0; i < n_here; ++i) {
                const TileRange range = walk.cut.encodedAt(first + i);
                const void* values = encodeFront(walk, first + i, field.data(), desk, nullptr);
+               if (i + 1 < n_here) {
+                 expectTile(walk, first + i + 1, field.data());
+               }
                at[i + 1] = at[i] + chain.coder->encodeTile(range, values, desk.slot + at[i]);
              }
              const std::size_t n_bytes = at[n_here];
