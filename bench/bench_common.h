@@ -49,8 +49,12 @@ struct Row {
   double decode_gbs = 0;
   double memcpy_gbs = 0;  ///< one thread, measured right beside this row
 
-  double encodeShare() const { return 100 * encode_gbs / memcpy_gbs; }
-  double decodeShare() const { return 100 * decode_gbs / memcpy_gbs; }
+  /// Of what memcpy moves, in percent: bytes in and bytes out, over the time.
+  double encodeShare() const { return shareOf(encode_gbs); }
+  double decodeShare() const { return shareOf(decode_gbs); }
+
+ private:
+  double shareOf(double gbs) const { return 100 * gbs * (1 + 1 / ratio) / (2 * memcpy_gbs); }
 };
 
 /// Median time of `runs` calls after one warm-up.

@@ -341,7 +341,8 @@ int run(int argc, char** argv) {
   app.add_option("--mib", megabytes, "size of the data in MiB")->capture_default_str();
   app.add_option("--runs", bench.runs, "runs per figure; the median counts")->capture_default_str();
   app.add_option("--only", bench.only, "part of a name");
-  app.add_option("--dims", bench.grid, "extents X,Y,Z of the stages in 3-D; else a cube of --mib")
+  app.add_option("--dims", bench.grid,
+                 "extents X,Y,Z of the stages in 3-D, else a cube of --mib; and of --groups")
       ->expected(3)
       ->delimiter(',');
   bool groups_only = false;
@@ -358,7 +359,8 @@ int run(int argc, char** argv) {
   const auto measureGroupsAndCalls = [&] {
     if (!small_only) {
       printGroupHead();
-      measureGroups(bench.n_bytes, bench.runs, bench.only, bench.copy_traffic, bench.stream);
+      measureGroups(bench.n_bytes, bench.grid, bench.runs, bench.only, bench.copy_traffic,
+                    bench.stream);
     }
     if (!groups_only) {
       constexpr int kRunsPerRun = 5;  // such a call takes microseconds

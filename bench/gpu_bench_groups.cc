@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include "bench_common.h"
+#include "core/require.h"
 #include "cuda_check.h"
 #include "fz/presets.h"
 #include "pipeline/compressor.h"
@@ -80,10 +81,18 @@ double stagesMs(const PipelinePerfResult& perf) {
   return ms;
 }
 
+int ndimOf(const std::vector<std::size_t>& grid) {
+  return grid[2] > 1 ? 3 : grid[1] > 1 ? 2 : 1;
+}
+
 class GroupBench {
  public:
-  GroupBench(std::size_t n_bytes, int runs, double copy_traffic, cudaStream_t stream)
-      : n_bytes_(n_bytes), runs_(runs), copy_traffic_(copy_traffic), stream_(stream) {
+  GroupBench(std::size_t n_bytes,
+             const std::vector<std::size_t>& grid,
+             int runs,
+             double copy_traffic,
+             cudaStream_t stream)
+      : n_bytes_(n_bytes), grid_(grid), runs_(runs), copy_traffic_(copy_traffic), stream_(stream) {
     FZ_CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&in_), n_bytes));
     FZ_CUDA_CHECK(cudaMalloc(reinterpret_cast<void**>(&out_), n_bytes));
   }
@@ -95,7 +104,8 @@ class GroupBench {
   }
 
   GroupRow measure(const GroupChain& chain, DataType type) {
-    const std::array<std::size_t, 3> dims = upload(chain.ndim, type, chain.width);
+    upload(type);
+    const std::array<std::size_t, 3> dims = dimsOf(chain, type);
     Pipeline pipeline(n_bytes_, MemoryStrategy::PREALLOCATE);
     pipeline.setBackend(Backend::CUDA);
     ConfigOverrides overrides;
@@ -126,6 +136,7 @@ class GroupBench {
     GroupRow row;
     row.name = fmt::format("{} {}", chain.name, dataTypeToString(type));
     row.is_fused = !pipeline.getDAG()->getGroups().empty();
+    row.n_bytes = n_bytes;
     row.ratio = static_cast<double>(n_bytes) / static_cast<double>(view.n_bytes);
     row.compress_ms = medianOf(times[0]);
     row.decompress_ms = medianOf(times[1]);
@@ -139,18 +150,8 @@ class GroupBench {
 
  private:
   /// A smooth field with a little noise; one piece of it again and again.
-  std::array<std::size_t, 3> upload(int ndim, DataType type, std::size_t width) {
+  void upload(DataType type) {
     const std::size_t value_bytes = getDataTypeSize(type);
-    const std::size_t n = n_bytes_ / value_bytes;
-    constexpr std::size_t kSide = 512;
-    std::array<std::size_t, 3> dims = {n, 1, 1};
-    if (ndim == 2) {
-      const std::size_t nx = width == 0 ? 16 * kSide : width;
-      dims = {nx, n / nx, 1};
-    } else if (ndim == 3) {
-      const std::size_t nx = width == 0 ? kSide : width;
-      dims = {nx, kSide, n / nx / kSide};
-    }
     if (type != type_) {
       const std::size_t n_piece = std::min<std::size_t>(n_bytes_, 32u << 20);
       const Bytes piece = makeField(
@@ -162,10 +163,27 @@ class GroupBench {
       FZ_CUDA_CHECK(cudaDeviceSynchronize());
       type_ = type;
     }
-    return dims;
   }
 
+  std::array<std::size_t, 3> dimsOf(const GroupChain& chain, DataType type) const {
+    const std::size_t n = n_bytes_ / getDataTypeSize(type);
+    if (chain.ndim == 1) {
+      return {n, 1, 1};
+    }
+    if (!grid_.empty()) {
+      FZ_REQUIRE(grid_[0] * grid_[1] * grid_[2] <= n, ErrorCode::kInvalidArgument,
+                 "--dims hold more than the {} values of --mib", n);
+      return {grid_[0], grid_[1], grid_[2]};
+    }
+    const std::size_t nx = chain.width != 0 ? chain.width : chain.ndim == 2 ? 16 * kSide : kSide;
+    const std::size_t ny = chain.ndim == 2 ? n / nx : kSide;
+    return {nx, ny, n / nx / ny};
+  }
+
+  static constexpr std::size_t kSide = 512;
+
   std::size_t n_bytes_;
+  std::vector<std::size_t> grid_;  ///< extents of chains that have as many dimensions; or empty
   int runs_;
   double copy_traffic_;
   cudaStream_t stream_;
@@ -182,8 +200,8 @@ void printGroupHead() {
              "comp GB/s", "dec GB/s");
 }
 
-void print(const GroupRow& row, std::size_t n_bytes) {
-  const auto gbs = [&](double ms) { return static_cast<double>(n_bytes) / ms * 1e-6; };
+void print(const GroupRow& row) {
+  const auto gbs = [&](double ms) { return static_cast<double>(row.n_bytes) / ms * 1e-6; };
   fmt::print("{:<34} {:>5} {:>6.2f} | {:>8.1f} {:>6.1f} {:>8.1f} {:>6.1f} | {:>8.0f} {:>8.0f}\n",
              row.name, row.is_fused ? "yes" : "no", row.ratio, 1e3 * row.compress_ms,
              row.compress_share, 1e3 * row.decompress_ms, row.decompress_share,
@@ -192,18 +210,20 @@ void print(const GroupRow& row, std::size_t n_bytes) {
 }
 
 std::vector<GroupRow> measureGroups(std::size_t n_bytes,
+                                    const std::vector<std::size_t>& grid,
                                     int runs,
                                     const std::string& only,
                                     double copy_traffic,
                                     cudaStream_t stream) {
-  GroupBench bench(n_bytes, runs, copy_traffic, stream);
+  GroupBench bench(n_bytes, grid, runs, copy_traffic, stream);
   std::vector<GroupRow> rows;
   for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
     for (const GroupChain& chain : kChains) {
       const std::string name = fmt::format("{} {}", chain.name, dataTypeToString(type));
-      if (name.find(only) != std::string::npos) {
+      const bool has_grid = grid.empty() || (chain.width == 0 && chain.ndim == ndimOf(grid));
+      if (has_grid && name.find(only) != std::string::npos) {
         rows.push_back(bench.measure(chain, type));
-        print(rows.back(), n_bytes);
+        print(rows.back());
       }
     }
   }

@@ -12,6 +12,7 @@ namespace fz::bench {
 struct GroupRow {
   std::string name;
   bool is_fused = false;
+  std::size_t n_bytes = 0;  // of the field
   double ratio = 0;
   double compress_ms = 0;
   double decompress_ms = 0;
@@ -21,13 +22,15 @@ struct GroupRow {
   double decompress_call_ms = 0;
 };
 
-/// Every chain whose name has `only` in it, on a smooth field of n_bytes; f32 and f64.
+/// Every chain whose name has `only` in it, on a smooth field of n_bytes; f32 and f64. A grid, if
+/// not empty, is the extents, of the chains that have as many dimensions only.
 std::vector<GroupRow> measureGroups(std::size_t n_bytes,
+                                    const std::vector<std::size_t>& grid,
                                     int runs,
                                     const std::string& only,
                                     double copy_traffic,
                                     cudaStream_t stream);
 void printGroupHead();
-void print(const GroupRow& row, std::size_t n_bytes);
+void print(const GroupRow& row);
 
 }  // namespace fz::bench

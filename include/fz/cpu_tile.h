@@ -17,8 +17,11 @@ struct TileRange {
 /// How a group cuts its values. Tiles are not part of any format.
 struct TileCut {
   std::uint64_t n_values = 0;   ///< in the coder's order
-  std::size_t tile_values = 1;  ///< a multiple of every unit of the group
+  std::size_t tile_values = 1;  ///< a multiple of every unit of the group, or of the first op's
   std::size_t value_bytes = 1;  ///< of a value as planes and coder get it
+  /// Unit of planes and coder. Where it does not divide tile_values, tiles are bands: what lies
+  /// across the border of two is encoded with the first, and decoded with both.
+  std::size_t coder_values = 1;
 
   std::size_t tileCount() const {
     return static_cast<std::size_t>((n_values + tile_values - 1) / tile_values);
@@ -27,6 +30,31 @@ struct TileCut {
     const std::uint64_t first = std::uint64_t{tile} * tile_values;
     return {first,
             static_cast<std::size_t>(std::min<std::uint64_t>(tile_values, n_values - first))};
+  }
+  /// What planes and coder encode of a tile: the units that begin in it.
+  TileRange encodedAt(std::size_t tile) const {
+    const TileRange front = at(tile);
+    return between(unitsBefore(front.first + coder_values - 1),
+                   unitsBefore(front.first + front.n_values + coder_values - 1));
+  }
+  /// What they must decode for a tile: the units that have a part of it.
+  TileRange decodedAt(std::size_t tile) const {
+    const TileRange front = at(tile);
+    return between(unitsBefore(front.first),
+                   unitsBefore(front.first + front.n_values + coder_values - 1));
+  }
+  /// The most values that a tile has anywhere.
+  std::size_t maxTileValues() const {
+    return tile_values % coder_values == 0 ? tile_values : tile_values + 2 * coder_values;
+  }
+
+ private:
+  std::uint64_t unitsBefore(std::uint64_t value) const {
+    return value / coder_values * coder_values;
+  }
+  TileRange between(std::uint64_t first, std::uint64_t end) const {
+    first = std::min(first, n_values);
+    return {first, static_cast<std::size_t>(std::min(end, n_values) - first)};
   }
 };
 
@@ -49,6 +77,9 @@ class CpuTileOp : public CpuTilePart {
  public:
   virtual void encodeTile(const TileRange& range, const void* in, void* out) = 0;
   virtual void decodeTile(const TileRange& range, const void* in, void* out) = 0;
+  /// The first values of a unit that is encoded as a whole elsewhere: as encodeTile, but leaves no
+  /// findings. Only asked for where tileOp() says has_bands.
+  virtual void encodeAhead(const TileRange& /*range*/, const void* /*in*/, void* /*out*/) {}
 };
 
 /// The values before an order, for the time of one tile.

@@ -41,16 +41,23 @@ struct TileOp {
   /// On a GPU. Rows: takes runs of values that lie anywhere in the stream, so it must stand next to
   /// a coder that can hand them out. Coder: it can.
   bool has_runs = false;
+  /// On the CPU. Rows: units may be long and need not begin where the coder's do, since the first
+  /// values of a unit can be encoded ahead. Coder: its tiles need not be equally long.
+  bool has_bands = false;
+  /// On a GPU. Rows that take runs: the bytes of chunks that they take as well, whole and in an
+  /// order of their own; 0: none, and `why` tells the reason. Coder: those it hands out in any
+  /// order, also through planes.
+  std::uint32_t chunk_bytes = 0;
   /// Whatever else selects the op's code.
   std::uint64_t variant = 0;
-  /// kNone: why, for people; not compared.
+  /// kNone, and rows that take no chunks: why, for people; not compared.
   const char* why = "has no tile operation";
 
   friend bool operator==(const TileOp& a, const TileOp& b) {
     return a.role == b.role && a.unit_values == b.unit_values && a.tile_bytes == b.tile_bytes &&
            a.value_bytes == b.value_bytes && a.warp_values == b.warp_values &&
            a.warp_bytes == b.warp_bytes && a.has_lines == b.has_lines && a.has_runs == b.has_runs &&
-           a.variant == b.variant;
+           a.has_bands == b.has_bands && a.chunk_bytes == b.chunk_bytes && a.variant == b.variant;
   }
 };
 

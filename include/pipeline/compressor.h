@@ -261,7 +261,8 @@ class Pipeline {
   /// Bytes of the graph's buffers and of the frame; 0 after reset() with MINIMAL.
   std::size_t getCurrentMemoryUsage() const;
   MemoryPool& getMemoryPool();
-  /// What finalize() made of the stages: order, levels, types, memory, how it runs.
+  /// What finalize() made of the stages: order, levels, types, memory, how it runs; after a
+  /// decompression also how that ran.
   std::string explain() const;
   /// explain(), through the log.
   void printPipeline() const;

@@ -93,6 +93,7 @@ struct FusedGroup {
   const cuda::GroupKernel* kernel = nullptr;  ///< on a device
   unsigned pass = 0;                          ///< see GroupRun
   std::size_t tile_values = 0;                ///< on the CPU
+  std::size_t coder_values = 1;               ///< on the CPU: unit of planes and coder
   std::shared_ptr<CpuGroup> cpu;              ///< shared only because the type is hidden here
 };
 

@@ -12,6 +12,8 @@
 
 namespace fz {
 
+class CpuExecutor;
+
 /// What version 3.2 adds: the array that the frame holds. Stored in the reserved bytes of the
 /// first stage record, which the original system writes as zeros and never reads.
 struct FrameDescription {
@@ -54,7 +56,7 @@ std::uint64_t announcedHeaderBytes(ByteView front);
 
 /// Throws Error(kCorrupt) when the payload does not match its checksum. A no-op for 3.0 frames,
 /// which have none.
-void verifyPayload(const FrameHeader& header, ByteView payload);
+void verifyPayload(const FrameHeader& header, ByteView payload, const CpuExecutor& executor);
 /// The same with a checksum that was computed elsewhere.
 void verifyPayloadCrc(const FrameHeader& header, std::uint32_t crc);
 

@@ -288,12 +288,12 @@ void readHeader(ByteView front, std::uint64_t total_bytes, FrameHeader& header) 
   header.description = getDescription(header);
 }
 
-void verifyPayload(const FrameHeader& header, ByteView payload) {
+void verifyPayload(const FrameHeader& header, ByteView payload, const CpuExecutor& executor) {
   FZ_REQUIRE(payload.size() == header.core.compressed_size, ErrorCode::kCorrupt,
              "frame: payload of {} bytes, the header announces {}", payload.size(),
              header.core.compressed_size);
   if (header.minor() != 0) {
-    verifyPayloadCrc(header, crc32(payload));
+    verifyPayloadCrc(header, crc32(payload, executor));
   }
 }
 

@@ -24,15 +24,18 @@ SimpleStage* nativeStage(const DAGNode& node) {
 
 }  // namespace
 
-void abandonRun(CompressionDAG& dag, cudaStream_t stream) noexcept try {
+void abandonRun(CompressionDAG& dag, cudaStream_t stream) noexcept {
+  // Each part on its own: the exception that is under way already tells what is wrong, and what
+  // can still be put right must be.
+  try {
+    dag.runBlock().noteFailure();
+  } catch (...) {  // NOLINT(bugprone-empty-catch)
+  }
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  FZ_CUDA_CHECK(cudaStreamIsCapturing(stream, &status));
-  if (status == cudaStreamCaptureStatusNone) {
+  if (cudaStreamIsCapturing(stream, &status) == cudaSuccess &&
+      status == cudaStreamCaptureStatusNone) {
     FZ_CUDA_CHECK_WARN(cudaStreamSynchronize(stream));
   }
-  dag.runBlock().noteFailure();
-} catch (...) {
-  // The exception that is under way already tells what is wrong.
 }
 
 CompressionDAG::CudaState& CompressionDAG::cudaState() {

@@ -51,6 +51,7 @@ std::shared_ptr<CpuGroup> prepare(const FusedGroup& group) {
   auto made = std::make_shared<CpuGroup>();
   TileChain& chain = made->chain;
   chain.widest_bytes = group.value_bytes;
+  chain.between_bytes = group.value_bytes;
   for (DAGNode* node : group.chain) {
     TileStep step = stepOf(*node, group.value_bytes);
     CpuTilePart* part = stageOf(*node).cpuTilePart();
@@ -60,6 +61,7 @@ std::shared_ptr<CpuGroup> prepare(const FusedGroup& group) {
       chain.field_bytes = step.field_bytes;
     }
     chain.widest_bytes = std::max({chain.widest_bytes, step.field_bytes, step.coded_bytes});
+    chain.between_bytes = std::max(chain.between_bytes, step.coded_bytes);
     switch (node->tile_op.role) {
       case TileRole::kOrder:
         chain.order = static_cast<CpuOrder*>(part);
@@ -136,7 +138,8 @@ void CompressionDAG::runGroup(FusedGroup& group, cudaStream_t stream) {
   }
   const bool is_inverse = stageOf(*group.chain.front()).isInverse();
   const std::size_t coded_bytes = codedBytes(group, cpu.chain.coder != nullptr);
-  const TileCut cut{coded_bytes / group.value_bytes, group.tile_values, group.value_bytes};
+  const TileCut cut{coded_bytes / group.value_bytes, group.tile_values, group.value_bytes,
+                    group.coder_values};
   const CpuExecutor& executor = exec_context_ != nullptr && exec_context_->cpu != nullptr
                                     ? *exec_context_->cpu
                                     : CpuExecutor::serial();

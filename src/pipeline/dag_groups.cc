@@ -6,6 +6,7 @@
 #include "core/require.h"
 #include "fz/simple_stage.h"
 #include "pipeline/dag.h"
+#include "shared/bits.h"
 
 #if FZ_HAVE_CUDA
 #include "backends/cuda/group_kernels.h"
@@ -19,9 +20,15 @@ namespace {
 constexpr std::uint32_t kPlainTileValues = 4096;
 constexpr std::uint32_t kPlainWarpValues = 1024;
 /// Bytes of a tile on the CPU: what stages pass to each other should stay in the first cache, and
-/// must stay in the second.
-constexpr std::size_t kCpuTileBytes = 16 * 1024;
+/// must stay in the second. Short tiles let the machine fetch the next one's memory while stages
+/// compute, which long ones do in turns; an order needs long ones, for its rows.
+constexpr std::size_t kCpuTileBytes = 4 * 1024;
+constexpr std::size_t kCpuOrderTileBytes = 16 * 1024;
 constexpr std::size_t kMaxCpuTileBytes = 256 * 1024;
+/// Of a band, which may leave the second cache but should not leave the last.
+constexpr std::size_t kMaxCpuBandBytes = 16 * 1024 * 1024;
+/// What bands decode twice at their borders should be little.
+constexpr std::size_t kMinUnitsPerBand = 8;
 
 const SimpleStage* tileStage(const DAGNode& node) {
   return dynamic_cast<const SimpleStage*>(node.stage);
@@ -71,6 +78,29 @@ std::size_t unitBytes(const TileOp& op, std::size_t value_bytes) {
   return op.role >= TileRole::kPlanes ? op.tile_bytes : op.unit_values * value_bytes;
 }
 
+/// Bands of the first op's units, where it and the coder can do with those. False: they cannot.
+bool chooseCpuBand(const std::vector<DAGNode*>& chain, FusedGroup& group) {
+  const TileOp& rows = chain.front()->tile_op;
+  const TileOp& coder = chain.back()->tile_op;
+  const bool has_planes = chain.size() == 3 && chain[1]->tile_op.role == TileRole::kPlanes;
+  if (rows.role != TileRole::kRows || !rows.has_bands || coder.role != TileRole::kCoder ||
+      !coder.has_bands || (chain.size() != 2 && !has_planes)) {
+    return false;
+  }
+  const std::size_t row_bytes = rows.unit_values * group.value_bytes;
+  const std::size_t planes_bytes = has_planes ? chain[1]->tile_op.tile_bytes : 1;
+  if (row_bytes == 0 || planes_bytes == 0 || coder.tile_bytes == 0) {
+    return false;
+  }
+  const std::size_t coder_bytes =
+      std::lcm(group.value_bytes, std::lcm<std::size_t>(planes_bytes, coder.tile_bytes));
+  const std::size_t band_bytes =
+      bits::roundUp(std::max(kCpuOrderTileBytes, kMinUnitsPerBand * coder_bytes), row_bytes);
+  group.tile_values = band_bytes / group.value_bytes;
+  group.coder_values = coder_bytes / group.value_bytes;
+  return band_bytes <= kMaxCpuBandBytes;
+}
+
 /// On the CPU no op prescribes a tile: it is a multiple of all units. Returns why there is none.
 std::string chooseCpuTile(const std::vector<DAGNode*>& chain, FusedGroup& group) {
   std::size_t common = group.value_bytes;
@@ -78,13 +108,20 @@ std::string chooseCpuTile(const std::vector<DAGNode*>& chain, FusedGroup& group)
     const std::size_t unit_bytes = unitBytes(node->tile_op, group.value_bytes);
     common = unit_bytes == 0 ? 0 : std::lcm(common, unit_bytes);
     if (common == 0 || common > kMaxCpuTileBytes) {
+      if (chooseCpuBand(chain, group)) {
+        return {};
+      }
       return fmt::format(
           "{} works on {} bytes at a time, together with the stages before it that "
           "is more than the {} of the largest tile",
           node->name, unit_bytes, kMaxCpuTileBytes);
     }
   }
-  group.tile_values = std::max<std::size_t>(1, kCpuTileBytes / common) * common / group.value_bytes;
+  const bool has_order = std::any_of(chain.begin(), chain.end(), [](const DAGNode* node) {
+    return node->tile_op.role == TileRole::kOrder;
+  });
+  const std::size_t wanted = has_order ? kCpuOrderTileBytes : kCpuTileBytes;
+  group.tile_values = std::max<std::size_t>(1, wanted / common) * common / group.value_bytes;
   return {};
 }
 
@@ -107,20 +144,35 @@ std::string misfitOfLines(const std::vector<DAGNode*>& chain) {
                      without->name);
 }
 
-/// Why an op that takes runs of values from all over the stream does not get them; empty when it
-/// does, or when there is none.
+/// Why an op that takes values from all over the stream, in runs or in chunks, does not get them;
+/// empty when it does, or when there is none.
 std::string misfitOfRuns(const std::vector<DAGNode*>& chain) {
   for (std::size_t i = 0; i < chain.size(); ++i) {
     const TileOp& op = chain[i]->tile_op;
     if (op.role != TileRole::kRows || !op.has_runs) {
       continue;
     }
-    const DAGNode* next = i + 1 < chain.size() ? chain[i + 1] : nullptr;
-    if (next == nullptr || next->tile_op.role != TileRole::kCoder || !next->tile_op.has_runs) {
+    const std::string& name = chain[i]->name;
+    const DAGNode* next = i + 1 < chain.size() ? chain[i + 1] : chain[i];
+    const bool has_planes = next->tile_op.role == TileRole::kPlanes;
+    const TileOp* coder = i + 2 == chain.size() || (has_planes && i + 3 == chain.size())
+                              ? &chain.back()->tile_op
+                              : nullptr;
+    if (coder == nullptr || coder->role != TileRole::kCoder) {
+      return fmt::format("{} takes values from all over the stream, {} does not hand them out",
+                         name, next->name);
+    }
+    if (coder->has_runs && !has_planes) {
+      continue;
+    }
+    if (op.chunk_bytes == 0) {
       return fmt::format(
-          "{} sums down the rows of tiles, for which it takes runs of codes from all over the "
-          "stream; {} hands out chunks",
-          chain[i]->name, (next == nullptr ? chain[i] : next)->name);
+          "{} takes values from all over the stream, {} hands out whole chunks of them only; {}",
+          name, chain.back()->name, op.why);
+    }
+    if (op.chunk_bytes != coder->chunk_bytes) {
+      return fmt::format("{} takes chunks of {} bytes from all over the stream, {} hands out {}",
+                         name, op.chunk_bytes, chain.back()->name, coder->chunk_bytes);
     }
   }
   return {};

@@ -4,8 +4,10 @@
 #include <cstring>
 
 #include "backends/cpu/exec_context.h"
+#include "backends/cpu/parallel_for.h"
 #include "core/require.h"
 #include "fz/progress.h"
+#include "fz/unaligned_inputs.h"
 #include "mem/mempool.h"
 #include "mem/scratch.h"
 #include "pipeline/decode_plan.h"
@@ -28,6 +30,24 @@ namespace {
 
 // Segments stand back to back in a frame; stages get them aligned for any element type.
 constexpr std::size_t kSegmentAlignment = 16;
+
+/// Whether everybody who reads a buffer can do so from any address, on a device.
+bool isReadUnaligned(const CompressionDAG& dag, int buffer_id) {
+  const std::vector<int>& consumers = dag.getBufferInfo(buffer_id).consumer_stage_ids;
+  return std::all_of(consumers.begin(), consumers.end(), [&](int id) {
+    const DAGNode& node = *dag.getNodes()[static_cast<std::size_t>(id)];
+    const auto* stage = dynamic_cast<const UnalignedInputs*>(node.stage);
+    if (stage == nullptr) {
+      return false;
+    }
+    for (std::size_t i = 0; i < node.input_buffer_ids.size(); ++i) {
+      if (node.input_buffer_ids[i] == buffer_id && !stage->readsUnaligned(i)) {
+        return false;
+      }
+    }
+    return true;
+  });
+}
 
 }  // namespace
 
@@ -77,7 +97,8 @@ void FrameDecoder::bindSegments(const FrameHeader& header,
       continue;  // belongs to a branch that decoding does not need
     }
     const std::uint8_t* data = payload.data() + entry.byte_offset;
-    if (entry.data_size > 0 && reinterpret_cast<std::uintptr_t>(data) % kSegmentAlignment != 0) {
+    if (entry.data_size > 0 && reinterpret_cast<std::uintptr_t>(data) % kSegmentAlignment != 0 &&
+        (pool_->getBackend() != Backend::CUDA || !isReadUnaligned(plan_->dag, found->second))) {
       const auto copy = plan_->aligned_segments[i].get<std::uint8_t>(pool_, entry.data_size);
 #if FZ_HAVE_CUDA
       if (pool_->getBackend() == Backend::CUDA) {
@@ -109,7 +130,7 @@ void FrameDecoder::decode(const FrameHeader& header,
   // Before anything is decoded, so that damage leaves the caller's memory alone. A device does it
   // while the rest is prepared here.
   if (on_cpu) {
-    verifyPayload(header, payload);
+    verifyPayload(header, payload, context.cpu != nullptr ? *context.cpu : CpuExecutor::serial());
   }
   putPlanKey(header, key_);
   if (plan_ == nullptr || plan_->key != key_) {

@@ -188,7 +188,8 @@ void Pipeline::Impl::assembleFrame(std::size_t n_bytes, std::size_t padded_bytes
     }
   }
   const MutableByteView all(frame.data(), total);
-  header.core.data_checksum = crc32(all.subspan(header_bytes));
+  header.core.data_checksum = crc32(all.subspan(header_bytes),
+                                    context.cpu != nullptr ? *context.cpu : CpuExecutor::serial());
   writeHeader(header, all);
   frame_bytes = total;
 }

@@ -4,6 +4,7 @@
 #include "core/require.h"
 #include "log.h"
 #include "pipeline/compressor.h"
+#include "pipeline/decode_plan.h"
 #include "pipeline/pipeline_impl.h"
 
 namespace fz {
@@ -73,7 +74,11 @@ std::string Pipeline::explain() const try {
       "runs {}{}\n",
       p.backend == Backend::CUDA ? "on one stream" : "stage after stage, each over all threads",
       p.n_streams > 1 ? fmt::format(" ({} streams were asked for)", p.n_streams) : std::string());
-  return text + explainGroups(*p.dag, p.context.fusion);
+  text += explainGroups(*p.dag, p.context.fusion);
+  if (p.decoder != nullptr && p.decoder->plan() != nullptr) {
+    text += "the frame decoded last:\n" + explainGroups(p.decoder->plan()->dag, p.context.fusion);
+  }
+  return text;
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }

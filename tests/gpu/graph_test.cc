@@ -325,6 +325,49 @@ TEST_F(DeviceGraphRules, CallsOfAllKindsAndSizesTakeTurnsOnOnePipeline) {
   }
 }
 
+// Marks of outliers are only set by a call, and taken away by the gathering of its lists.
+TEST_F(DeviceGraphRules, OutliersOfOneCallLeaveNothingForTheNext) {
+  const DeviceStream stream;
+  for (const std::string preset : {"pfpl", "fzgpu"}) {
+    Pipeline pipeline;
+    pipeline.setBackend(Backend::CUDA);
+    loadPreset(pipeline, preset, fieldOf(wave(kValues)));
+    pipeline.finalize();
+    Pipeline staged;
+    staged.setBackend(Backend::CUDA);
+    staged.setFusion(Fusion::Off);
+    loadPreset(staged, preset, fieldOf(wave(kValues)));
+    staged.finalize();
+    const DeviceBytesBuffer frame(pipeline.getMaxCompressedSize(kBytes));
+    const DeviceBytesBuffer out(kBytes);
+    const DeviceBytesBuffer expected(kBytes);
+    // Of how many values one is an outlier; 0: none is.
+    for (const std::size_t every : {0u, 999u, 1u, 0u, 7u, 40'009u, 0u, 2u}) {
+      const std::size_t n = every % 3 == 1 ? kValues - 4099 : kValues;
+      SCOPED_TRACE(preset + ", every " + std::to_string(every));
+      std::vector<float> values = wave(n, static_cast<double>(every));
+      for (std::size_t i = 0; every != 0 && i < n; i += every) {
+        values[i] = i % 2 == 0 ? 1e30f : std::numeric_limits<float>::quiet_NaN();
+      }
+      const Field field = fieldOf(values);
+      const std::size_t n_bytes = field.bytes.size();
+      const FrameBytes cpu = cpuFrame(preset, field);
+      const DeviceBytesBuffer input{ByteView(field.bytes)};
+      for (int round = 0; round < 2; ++round) {
+        ASSERT_TRUE(frameOnDevice(pipeline, input, n_bytes, stream) == cpu) << "round " << round;
+      }
+      pipeline.compressAsync(input.data(), n_bytes, frame.data(), frame.size(), nullptr, stream);
+      ASSERT_EQ(pipeline.finishAsync(stream), cpu.size());
+      ASSERT_TRUE(frame.get(cpu.size()) == cpu);
+      std::size_t n_out = 0;
+      staged.decompress(frame.data(), cpu.size(), expected.data(), kBytes, &n_out, stream);
+      pipeline.decompress(frame.data(), cpu.size(), out.data(), kBytes, &n_out, stream);
+      ASSERT_EQ(n_out, n_bytes);
+      ASSERT_TRUE(out.get(n_bytes) == expected.get(n_bytes));
+    }
+  }
+}
+
 TEST_F(DeviceGraphRules, AsyncCallsSayWhatTheyMiss) {
   const DeviceStream stream;
   const Field field = fieldOf(wave(kValues));

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <vector>
 
+#include "backends/cpu/parallel_for.h"
 #include "backends/cuda/crc32.cuh"
 #include "format/crc32.h"
 
@@ -75,10 +76,25 @@ TEST(CrcTables, MovesGoAsFarAsTheyAreToldTo) {
     for (unsigned k = 0; k < 6; ++k) {
       const std::uint64_t n_bytes = std::uint64_t{digit} << (4 * k);
       for (unsigned i = 0; i < 32; i += 7) {
-        EXPECT_EQ(moves.image[k][digit][i],
-                  cuda::crcMultiply(cuda::kCrcOne >> i, cuda::crcPower(n_bytes)))
+        EXPECT_EQ(moves.image[k][digit][i], crcMultiply(kCrcOne >> i, crcPower(n_bytes)))
             << "x^" << i << ", " << n_bytes << " bytes";
       }
+    }
+  }
+}
+
+TEST(Crc, ThreadsGiveTheChecksumOfOne) {
+  std::vector<std::uint8_t> bytes(3'000'001);
+  std::uint32_t state = 5;
+  for (std::uint8_t& byte : bytes) {
+    state = state * 1664525u + 1013904223u;
+    byte = static_cast<std::uint8_t>(state >> 24);
+  }
+  for (const std::size_t n_threads : {1, 2, 3, 7, 100}) {
+    const auto executor = makeCpuExecutor(n_threads, ThreadBackend::kStd);
+    for (const std::size_t n : {0, 1, 524'287, 524'288, 524'289, 1'000'000, 3'000'001}) {
+      const ByteView part(bytes.data(), n);
+      EXPECT_EQ(crc32(part, *executor), crc32(part)) << n << " bytes, " << n_threads << " threads";
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <random>
 #include <string>
 
+#include "backends/cpu/parallel_for.h"
 #include "format/frame_header.h"
 #include "format/frame_layout.h"
 #include "fz/error.h"
@@ -40,7 +41,7 @@ std::string planError(const Bytes& frame) {
   MemoryPool pool;
   try {
     const FrameHeader header = readHeader(frame, frame.size());
-    verifyPayload(header, ByteView(frame).subspan(header.core.header_size));
+    verifyPayload(header, ByteView(frame).subspan(header.core.header_size), CpuExecutor::serial());
     const auto plan = makeDecodePlan(header, {}, &pool, MemoryStrategy::MINIMAL);
     plan->configure(header);
     for (const FZMBufferEntry& entry : header.buffers) {

@@ -12,6 +12,7 @@
 #include <hwy/highway.h>
 
 #include "coders/adaptive_bitpack/adaptive_bitpack_simd.h"
+#include "coders/adaptive_bitpack/adaptive_bitpack_wide_simd.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -54,6 +55,10 @@ void decodeAny(
 template <class T>
 void decode32(const std::uint8_t* in, BlockForm form, T* values) {
   decodeBlock(SerialTeam{}, in, form, BlockLayout{}, 32, values);
+}
+template <class T>
+bool decode64(const std::uint8_t* /*in*/, BlockForm /*form*/, T* /*values*/) {
+  return false;
 }
 
 #else
@@ -203,6 +208,11 @@ HWY_INLINE std::uint8_t* encode64(BlockValues<T> block,
   }
   putForm(form, layout, meta);
   constexpr std::size_t kRowBytes = 2 * kGroupPlaneBytes;
+#if HWY_MAX_BYTES >= 64
+  std::uint8_t* rows = out + form.outlier_bytes;
+  storeLe(rows, std::uint64_t{high.signs} << 32 | low.signs);
+  storeWidePlanes(low, high, form.rate, rows + kRowBytes);
+#else
   alignas(64) std::uint32_t planes[2][8 * sizeof(T)];
   const auto collect = [&](const Group<T>& group, std::uint32_t* to) HWY_ATTR {
     planesOf(group, form.rate, [&](std::uint32_t portion, GroupBytes bytes) HWY_ATTR {
@@ -220,6 +230,7 @@ HWY_INLINE std::uint8_t* encode64(BlockValues<T> block,
       storeLe(rows + (1 + p) * kRowBytes, row(planes[0][p], planes[1][p]));
     }
   }
+#endif
   return out + blockCost(form, kRowBytes);
 }
 
@@ -253,6 +264,22 @@ HWY_INLINE void decode32(const std::uint8_t* in, BlockForm form, T* values) {
   if (form.outlier_bytes != 0) {
     values[0] = applySign<T>(outlierMagnitude(in, form.outlier_bytes), (signs & 1u) != 0);
   }
+}
+
+/// A block of two groups; false: this target has no kernel for it.
+template <class T>
+HWY_INLINE bool decode64(const std::uint8_t* in, BlockForm form, T* values) {
+#if HWY_MAX_BYTES >= 64
+  const std::uint8_t* rows = in + form.outlier_bytes;
+  const std::uint64_t signs = loadLe<std::uint64_t>(rows);
+  loadWidePlanes(rows + kWideRowBytes, form.rate, signs, values);
+  if (form.outlier_bytes != 0) {
+    values[0] = applySign<T>(outlierMagnitude(in, form.outlier_bytes), (signs & 1u) != 0);
+  }
+  return true;
+#else
+  return false;
+#endif
 }
 
 /// A block of any length; writes block_values values, and what it likes behind them as far as
@@ -335,7 +362,7 @@ void decodeRun(
       decodeCarefully(payload.subspan(position, cost), form, layout, n_here, values + begin);
     } else if (block_values == 32) {
       decode32(payload.data() + position, form, values + begin);
-    } else {
+    } else if (block_values != 64 || !decode64(payload.data() + position, form, values + begin)) {
       decodeAny(payload.data() + position, form, layout, values + begin, n - begin);
     }
     position += cost;

@@ -161,18 +161,32 @@ HWY_INLINE GroupBytes bytesOf(const Group<T>& group) {
   return bytes;
 }
 
+/// The bits of a mask. Exactly the bytes that were stored are loaded: more would have to wait until
+/// they have reached the cache.
+template <class D, class M>
+HWY_INLINE std::uint32_t bitsOf(D d, M mask) {
+  constexpr std::size_t kMaskLanes = hn::MaxLanes(D());
+  std::uint8_t bits[8];
+  hn::StoreMaskBits(d, mask, bits);
+  if constexpr (kMaskLanes == 32) {
+    return loadLe<std::uint32_t>(bits);
+  } else if constexpr (kMaskLanes == 16) {
+    return loadLe<std::uint16_t>(bits);
+  } else {
+    return bits[0];
+  }
+}
+
 /// Loads 32 values.
 template <class T>
 HWY_INLINE Group<T> loadGroup(const T* values) {
   const UnsignedTag<T> d;
   const hn::RebindToSigned<UnsignedTag<T>> di;
   Group<T> group;
-  std::uint8_t bits[8] = {};
   group.signs = 0;
   for (std::size_t i = 0; i < kVectors<T>; ++i) {
     const auto v = hn::LoadU(di, values + i * kLanes<T>);
-    hn::StoreMaskBits(di, hn::Lt(v, hn::Zero(di)), bits);
-    group.signs |= loadLe<std::uint32_t>(bits) << (i * kLanes<T> % 32);
+    group.signs |= bitsOf(di, hn::Lt(v, hn::Zero(di))) << (i * kLanes<T> % 32);
     group.magnitude.part[i] = hn::BitCast(d, hn::Abs(v));
   }
   return group;
@@ -285,8 +299,8 @@ HWY_INLINE GroupBytes gatherPlanes(const std::uint8_t* rows,
 #endif
 }
 
-/// Writes 32 values: kBytes bytes of each magnitude, byte b of value i at bytes[32 * b + i].
-template <class T, std::size_t kBytes>
+/// Writes 32 values: kBytes bytes of each magnitude, byte b of value i at bytes[kStride * b + i].
+template <class T, std::size_t kBytes, std::size_t kStride = kGroupValues>
 HWY_INLINE void storeValues(const std::uint8_t* bytes, std::uint32_t signs, T* values) {
   const UnsignedTag<T> d;
   const hn::RebindToSigned<UnsignedTag<T>> di;
@@ -295,13 +309,16 @@ HWY_INLINE void storeValues(const std::uint8_t* bytes, std::uint32_t signs, T* v
     const std::uint8_t* from = bytes + i * kLanes<T>;
     auto magnitude = hn::PromoteTo(d, hn::LoadU(d8, from));
     if constexpr (kBytes > 1) {
-      magnitude = hn::Or(magnitude, hn::ShiftLeft<8>(hn::PromoteTo(d, hn::LoadU(d8, from + 32))));
+      magnitude =
+          hn::Or(magnitude, hn::ShiftLeft<8>(hn::PromoteTo(d, hn::LoadU(d8, from + kStride))));
     }
     if constexpr (kBytes > 2) {
-      magnitude = hn::Or(magnitude, hn::ShiftLeft<16>(hn::PromoteTo(d, hn::LoadU(d8, from + 64))));
+      magnitude =
+          hn::Or(magnitude, hn::ShiftLeft<16>(hn::PromoteTo(d, hn::LoadU(d8, from + 2 * kStride))));
     }
     if constexpr (kBytes > 3) {
-      magnitude = hn::Or(magnitude, hn::ShiftLeft<24>(hn::PromoteTo(d, hn::LoadU(d8, from + 96))));
+      magnitude =
+          hn::Or(magnitude, hn::ShiftLeft<24>(hn::PromoteTo(d, hn::LoadU(d8, from + 3 * kStride))));
     }
     std::uint8_t bits[8];
     storeLe<std::uint64_t>(bits, signs >> (i * kLanes<T> % 32));

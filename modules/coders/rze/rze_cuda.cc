@@ -23,24 +23,12 @@ std::uint32_t launchChunks(std::uint64_t n_bytes, std::size_t chunk_bytes) {
   return static_cast<std::uint32_t>(bits::ceilDiv(n_most, std::uint64_t{chunk_bytes}));
 }
 
-/// CudaArgs::states, cleared.
-std::span<std::uint64_t> clearedStates(Scratch& scratch,
-                                       const CudaRun& run,
-                                       std::uint32_t n_chunks,
-                                       bool is_inverse) {
-  const std::size_t n_words = is_inverse ? 2 * std::size_t{n_chunks} + rze::placeBlocks(n_chunks)
-                                         : std::size_t{n_chunks} + 1;
-  const auto states = scratch.get<std::uint64_t>(run.pool, n_words);
-  FZ_CUDA_CHECK(cudaMemsetAsync(states.data(), 0, states.size_bytes(), run.stream));
-  return states;
-}
-
 rze::CudaArgs makeArgs(const CudaRun& run,
                        std::uint32_t n_chunks,
                        int levels,
-                       std::span<std::uint64_t> states) {
+                       std::uint64_t* states) {
   return {run.inputs[0], run.outputs[0], run.record,
-          states.data(), n_chunks,       static_cast<std::uint32_t>(levels)};
+          states,        n_chunks,       static_cast<std::uint32_t>(levels)};
 }
 
 }  // namespace
@@ -49,14 +37,28 @@ bool RZEStage::hasCuda() const {
   return true;
 }
 
+/// CudaArgs::states of an encode; noteZero() when it is enqueued.
+std::uint64_t* RZEStage::encodeStates(const CudaRun& run, std::uint32_t n_chunks) {
+  const std::size_t n_words = std::size_t{n_chunks} + rze::kCounters;
+  return reinterpret_cast<std::uint64_t*>(look_back_.get(run, n_words * sizeof(std::uint64_t)));
+}
+/// Those of a decode; has_own_blocks: with a thread block for each chunk.
+std::uint64_t* RZEStage::decodeStates(const CudaRun& run,
+                                      std::uint32_t n_chunks,
+                                      bool has_own_blocks) {
+  return n_chunks <= rze::kFewChunks && has_own_blocks
+             ? nullptr
+             : places_.get<std::uint64_t>(run.pool, 2 * std::size_t{n_chunks}).data();
+}
+
 void RZEStage::encodeCuda(const CudaRun& run) {
   const DeviceSize& size = run.inputs[0].size;
   FZ_REQUIRE_SIZE(!size.isExact() || size.n_bytes <= rze::kMaxInputBytes, getName(),
                   "input of at most {} bytes needed, {} came", rze::kMaxInputBytes, size.n_bytes);
   const std::uint32_t n_chunks = launchChunks(size.n_bytes, chunk_bytes_);
-  const auto states = clearedStates(look_back_, run, n_chunks, false);
-  rze::launchEncode(makeArgs(run, n_chunks, levels_, states),
+  rze::launchEncode(makeArgs(run, n_chunks, levels_, encodeStates(run, n_chunks)),
                     static_cast<std::uint32_t>(chunk_bytes_), run.stream);
+  look_back_.noteZero();
 }
 
 void RZEStage::finishEncodeCuda(const StageRecord& record) {
@@ -69,8 +71,7 @@ void RZEStage::decodeCuda(const CudaRun& run) {
     decodedBytes(std::array{static_cast<std::size_t>(size.n_bytes)});  // says more than a kernel
   }
   const std::uint32_t n_chunks = launchChunks(run.outputs[0].capacity_bytes, chunk_bytes_);
-  const auto states = clearedStates(look_back_, run, n_chunks, true);
-  rze::launchDecode(makeArgs(run, n_chunks, levels_, states),
+  rze::launchDecode(makeArgs(run, n_chunks, levels_, decodeStates(run, n_chunks, true)),
                     static_cast<std::uint32_t>(chunk_bytes_), run.stream);
 }
 
@@ -78,7 +79,8 @@ TileOp RZEStage::cudaTileOp() const {
   return {.role = TileRole::kCoder,
           .tile_bytes = static_cast<std::uint32_t>(chunk_bytes_),
           .warp_bytes = rze::kWarpBytes,
-          .has_lines = true};
+          .has_lines = true,
+          .chunk_bytes = static_cast<std::uint32_t>(chunk_bytes_)};
 }
 
 std::string RZEStage::tileOpType() const {
@@ -100,12 +102,20 @@ void RZEStage::beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupAr
                     "input of at most {} bytes needed, {} came", rze::kMaxInputBytes, size.n_bytes);
   }
   const auto n_chunks = static_cast<std::uint32_t>(group.n_tiles);
-  const auto states = clearedStates(look_back_, run, n_chunks, isInverse());
-  const rze::RzeArgs own = makeArgs(run, n_chunks, levels_, states);
+  const rze::RzeArgs own =
+      makeArgs(run, n_chunks, levels_,
+               isInverse() ? decodeStates(run, n_chunks, group.shape.blocks_per_processor == 0)
+                           : encodeStates(run, n_chunks));
   if (isInverse()) {
     rze::launchPlaces(own, static_cast<std::uint32_t>(chunk_bytes_), run.stream);
   }
   args.add(own);
+}
+
+void RZEStage::endGroupCuda(const CudaRun& /*run*/, const GroupRun& /*group*/) {
+  if (!isInverse()) {
+    look_back_.noteZero();
+  }
 }
 
 void RZEStage::throwDeviceError(const StageRecord& record) const {

@@ -21,12 +21,16 @@ struct CudaArgs {
   CudaInput in;
   CudaOutput out;
   StageRecord* record;
-  /// All zero. Encoding: of the look-back, one word per chunk of the launch, and one more.
-  /// Decoding: two words per chunk, which launchPlaces fills, and placeBlocks(n_chunks) more.
+  /// Encoding: of the look-back, one word per chunk of the launch, and kCounters more; all zero
+  /// before the kernel and after it. Decoding: two words per chunk, which launchPlaces fills; null
+  /// for at most kFewChunks, whose places the decoder adds up itself.
   std::uint64_t* states;
   std::uint32_t n_chunks;  ///< of the launch: the input has no more
   std::uint32_t levels;
 };
+
+inline constexpr unsigned kCounters = 2;  ///< chunks taken, blocks done
+inline constexpr std::uint32_t kFewChunks = 2048;
 
 inline constexpr unsigned kPlaceThreads = 256;
 inline constexpr unsigned kPlaceEach = 4;
@@ -34,7 +38,7 @@ inline constexpr unsigned kPlaceChunks = kPlaceThreads * kPlaceEach;
 constexpr std::uint32_t placeBlocks(std::uint32_t n_chunks) {
   return (n_chunks + kPlaceChunks - 1) / kPlaceChunks;
 }
-/// Before a decode, also that of a group.
+/// Before a decode, also that of a group. Enqueues nothing where the decoder does without.
 void launchPlaces(const CudaArgs& args, std::uint32_t chunk_bytes, cudaStream_t stream);
 
 /// Enqueue only; chunk_bytes is one of the three of the format.

@@ -3,7 +3,6 @@
 // The decoder: a thread block for each chunk, which it hands to a front. Device code only.
 
 #include "backends/cuda/group/lines.cuh"
-#include "backends/cuda/lookback.cuh"
 #include "coders/rze/rze_op.h"
 #include "coders/rze/rze_unpack.cuh"
 
@@ -71,48 +70,58 @@ __device__ __forceinline__ bool openStream(const RzeArgs& args,
   return good && stream.n_bytes <= args.out.capacity_bytes;
 }
 
+/// The calling thread's part, of kThreads, of the sizes of the first n chunks. The stream has all
+/// of their entries.
+template <unsigned kThreads>
+__device__ __forceinline__ std::uint64_t partOfSizes(const RzeArgs& args, std::uint32_t n) {
+  const auto* pairs = reinterpret_cast<const uint2*>(args.in.data + kHeaderBytes);
+  std::uint64_t sum = 0;
+#pragma unroll 4
+  for (std::uint32_t i = threadIdx.x; i < n / 2; i += kThreads) {
+    const uint2 pair = pairs[i];
+    sum += std::uint64_t{pair.x & ~kRawFlag} + (pair.y & ~kRawFlag);
+  }
+  if (n % 2 != 0 && threadIdx.x == 0) {
+    sum += reinterpret_cast<const std::uint32_t*>(pairs)[n - 1] & ~kRawFlag;
+  }
+  return sum;
+}
+
 /// Where the stored chunks begin, behind the entries, and the entries themselves; from a block of
-/// kPlaceThreads per kPlaceChunks chunks. The states of the look-back stand behind the places. A
-/// chunk without a place is none: there are fewer, or the stream is damaged.
+/// kPlaceThreads per kPlaceChunks chunks, each of which adds up the entries before its own: they
+/// are few beside the stream. A chunk without a place is none: there are fewer, or the stream is
+/// damaged.
 __device__ __forceinline__ void placeChunks(const RzeArgs& args, std::uint32_t chunk_bytes) {
   __shared__ std::uint64_t warp_sums[kPlaceThreads / kWarp];
-  __shared__ std::uint64_t before_block;
+  __shared__ std::uint64_t parts[kPlaceThreads / kWarp];
   Stream stream;
-  const std::uint32_t first = blockIdx.x * kPlaceChunks + threadIdx.x * kPlaceEach;
-  if (!readStream<1>(args, chunk_bytes, stream) || blockIdx.x * kPlaceChunks >= stream.n_chunks) {
-    return;
-  }
+  const bool is_good = readStream<1>(args, chunk_bytes, stream);
+  const std::uint32_t n_chunks = is_good ? stream.n_chunks : 0;
+  const std::uint32_t first_of_block = blockIdx.x * kPlaceChunks;
+  const std::uint32_t first = first_of_block + threadIdx.x * kPlaceEach;
   const auto* entries = reinterpret_cast<const std::uint32_t*>(args.in.data + kHeaderBytes);
-  std::uint64_t sizes[kPlaceEach];
-  std::uint64_t own = 0;
+  std::uint32_t own[kPlaceEach];
+  std::uint64_t own_sum = 0;
 #pragma unroll
   for (unsigned i = 0; i < kPlaceEach; ++i) {
-    sizes[i] = first + i < stream.n_chunks ? entries[first + i] & ~kRawFlag : 0u;
-    own += sizes[i];
+    own[i] = first + i < n_chunks ? entries[first + i] : 0u;
+    own_sum += own[i] & ~kRawFlag;
   }
   std::uint64_t total = 0;
-  std::uint64_t before = cuda::blockExclusiveSum<kPlaceThreads>(own, warp_sums, &total);
-  if (warpId() == 0) {
-    const cuda::LookBack look_back{args.states + 2 * std::size_t{args.n_chunks}};
-    if (laneId() == 0) {
-      look_back.publish(blockIdx.x, total);
-    }
-    __syncwarp();
-    const std::uint64_t prefix = look_back.prefix(blockIdx.x, total);
-    if (laneId() == 0) {
-      before_block = prefix;
-    }
-  }
-  __syncthreads();
+  std::uint64_t before = cuda::blockExclusiveSum<kPlaceThreads>(own_sum, warp_sums, &total);
+  std::uint64_t before_block = 0;
+  const std::uint64_t part =
+      partOfSizes<kPlaceThreads>(args, first_of_block < n_chunks ? first_of_block : 0);
+  cuda::blockExclusiveSum<kPlaceThreads>(part, parts, &before_block);
   before += before_block;
 #pragma unroll
   for (unsigned i = 0; i < kPlaceEach; ++i) {
-    if (first + i < stream.n_chunks) {
-      const std::uint64_t entry = entries[first + i];
+    if (first + i < args.n_chunks) {
       reinterpret_cast<ulonglong2*>(args.states)[first + i] =
-          make_ulonglong2(before, kHasPlace | entry);
+          first + i < n_chunks ? make_ulonglong2(before, kHasPlace | own[i])
+                               : make_ulonglong2(0, 0);
     }
-    before += sizes[i];
+    before += own[i] & ~kRawFlag;
   }
 }
 
@@ -163,42 +172,37 @@ __device__ __forceinline__ void putPieces(const Front& front,
   }
 }
 
-template <std::uint32_t kChunkBytes, class Front>
-__device__ __forceinline__ void decodeChunk(const RzeArgs& args, const Front& front) {
-  using V = typename Front::Value;
+/// As placeChunks has it, but for the chunks before.
+template <std::uint32_t kChunkBytes>
+__device__ __forceinline__ ulonglong2 ownPlace(const RzeArgs& args, std::uint32_t chunk) {
+  Stream stream;
+  if (!readStream<1>(args, kChunkBytes, stream) || chunk >= stream.n_chunks) {
+    return make_ulonglong2(0, 0);
+  }
+  const auto* entries = reinterpret_cast<const std::uint32_t*>(args.in.data + kHeaderBytes);
+  return make_ulonglong2(0, kHasPlace | entries[chunk]);
+}
+
+/// A chunk of the stream, as its place says.
+struct ChunkSource {
+  std::uint32_t chunk;
+  std::uint32_t entry;
+  std::uint64_t before;  ///< bytes of the stored chunks before it
+};
+
+/// This thread's pieces of a chunk. False, in the whole block, when it is damaged, which is noted.
+/// Has barriers inside; work.expanding and work.repeating must be there.
+template <std::uint32_t kChunkBytes>
+__device__ __forceinline__ bool unpackChunk(const RzeArgs& args,
+                                            const Stream& stream,
+                                            const ChunkSource& source,
+                                            DecodeWork<kChunkBytes>& work,
+                                            uint4 (&bytes)[kRowsPerWarp]) {
   using Shape = Rows<kChunkBytes>;
-  __shared__ DecodeWork<kChunkBytes> work;
-  const std::uint32_t chunk = blockIdx.x;
-  if (warpId() == 0) {  // one warp for all: the others have nothing to add
-    const ulonglong2 place = reinterpret_cast<const ulonglong2*>(args.states)[chunk];
-    const std::uint64_t n_bytes = args.record->value[kBytesSlot];
-    const std::uint64_t n_stream = cuda::load(args.in.size);
-    const std::uint64_t n_chunks = bits::ceilDiv(n_bytes, std::uint64_t{kChunkBytes});
-    bool is_open = (place.y & kHasPlace) != 0 && n_bytes % sizeof(V) == 0 &&
-                   n_bytes <= args.out.capacity_bytes;
-    if (chunk == 0) {
-      Stream found;
-      is_open = openStream<sizeof(V)>(args, kChunkBytes, found) && is_open;
-    }
-    is_open = front.begin(n_bytes / sizeof(V)) && is_open;
-    if (laneId() == 0) {
-      work.is_open = is_open;
-      work.entry = static_cast<std::uint32_t>(place.y);
-      work.before = place.x;
-      work.stream = {n_bytes, n_stream, static_cast<std::uint32_t>(n_chunks)};
-    }
-  }
-  work.expanding.setExpanding();
-  work.repeating.setRepeating();
-  __syncthreads();
-  if (!work.is_open) {
-    return;
-  }
-  const Stream stream = work.stream;
-  const std::uint32_t entry = work.entry;
-  const std::uint32_t n_stored = entry & ~kRawFlag;
+  const std::uint32_t chunk = source.chunk;
+  const std::uint32_t n_stored = source.entry & ~kRawFlag;
   const std::uint64_t at =
-      kHeaderBytes + std::uint64_t{kEntryBytes} * stream.n_chunks + work.before;
+      kHeaderBytes + std::uint64_t{kEntryBytes} * stream.n_chunks + source.before;
   const std::uint64_t end = at + n_stored;
   if (chunk == stream.n_chunks - 1 && threadIdx.x == 0 &&
       bits::roundUp(end, std::uint64_t{kStreamAlign}) != stream.n_stream) {
@@ -206,13 +210,11 @@ __device__ __forceinline__ void decodeChunk(const RzeArgs& args, const Front& fr
     args.record->error_value = end;
   }
   if (end > stream.n_stream) {
-    return;  // then the chunks do not end with the stream
+    return false;  // then the chunks do not end with the stream
   }
-  const std::uint64_t begin = std::uint64_t{chunk} * kChunkBytes;
-  const std::uint64_t n_left = stream.n_bytes - begin;
-  const auto n_here = static_cast<std::uint32_t>(n_left < kChunkBytes ? n_left : kChunkBytes);
+  const std::uint32_t n_here = stream.bytesOf<kChunkBytes>(chunk);
   const ChunkShape shape = shapeOf(n_here, args.levels);
-  const bool is_raw = (entry & kRawFlag) != 0;
+  const bool is_raw = (source.entry & kRawFlag) != 0;
   const bool is_zero = !is_raw && n_stored == kZeroChunkBytes;
   bool good = is_zero || (is_raw ? n_stored == n_here
                                  : n_stored >= lastBitmapBytes(shape) + kTagBytes &&
@@ -241,9 +243,8 @@ __device__ __forceinline__ void decodeChunk(const RzeArgs& args, const Front& fr
     if (threadIdx.x == 0) {
       cuda::noteError(args.record, DeviceError::kCorrupt, chunk);
     }
-    return;
+    return false;
   }
-  uint4 bytes[kRowsPerWarp];
 #pragma unroll
   for (unsigned r = 0; r < kRowsPerWarp; ++r) {
     bytes[r] = make_uint4(0, 0, 0, 0);
@@ -252,7 +253,67 @@ __device__ __forceinline__ void decodeChunk(const RzeArgs& args, const Front& fr
           expand16(work.expanding, work.stored(), range.skew() + pieces.before[r], pieces.marks[r]);
     }
   }
-  putPieces<kChunkBytes>(front, begin, n_here, stream.n_bytes / sizeof(V), bytes,
+  return true;
+}
+
+template <std::uint32_t kChunkBytes, class Front>
+__device__ __forceinline__ void decodeChunk(const RzeArgs& args, const Front& front) {
+  using V = typename Front::Value;
+  __shared__ DecodeWork<kChunkBytes> work;
+  constexpr unsigned kWarps = DecodeWork<kChunkBytes>::kWarps;
+  const std::uint32_t chunk = blockIdx.x;
+  const bool adds_up = args.states == nullptr;
+  if (adds_up) {
+    // What is read is inside the stream's buffer; whether it is in the stream is looked at below.
+    const std::uint64_t end = kHeaderBytes + std::uint64_t{kEntryBytes} * chunk;
+    const std::uint64_t part = end < args.in.size.n_bytes
+                                   ? partOfSizes<DecodeWork<kChunkBytes>::kThreads>(args, chunk)
+                                   : 0;
+    const std::uint64_t sum = cuda::warpSum(part);
+    if (laneId() == 0) {
+      work.parts_before[warpId()] = sum;
+    }
+  }
+  if (warpId() == 0) {  // one warp for all: the others have nothing to add
+    const ulonglong2 place = adds_up ? ownPlace<kChunkBytes>(args, chunk)
+                                     : reinterpret_cast<const ulonglong2*>(args.states)[chunk];
+    const std::uint64_t n_bytes = args.record->value[kBytesSlot];
+    const std::uint64_t n_stream = cuda::load(args.in.size);
+    const std::uint64_t n_chunks = bits::ceilDiv(n_bytes, std::uint64_t{kChunkBytes});
+    bool is_open = (place.y & kHasPlace) != 0 && n_bytes % sizeof(V) == 0 &&
+                   n_bytes <= args.out.capacity_bytes;
+    if (chunk == 0) {
+      Stream found;
+      is_open = openStream<sizeof(V)>(args, kChunkBytes, found) && is_open;
+    }
+    is_open = front.begin(n_bytes / sizeof(V)) && is_open;
+    if (laneId() == 0) {
+      work.is_open = is_open;
+      work.entry = static_cast<std::uint32_t>(place.y);
+      work.before = place.x;
+      work.stream = {n_bytes, n_stream, static_cast<std::uint32_t>(n_chunks)};
+    }
+  }
+  work.expanding.setExpanding();
+  work.repeating.setRepeating();
+  __syncthreads();
+  if (!work.is_open) {
+    return;
+  }
+  const Stream stream = work.stream;
+  std::uint64_t before = work.before;
+  if (adds_up) {
+#pragma unroll
+    for (unsigned w = 0; w < kWarps; ++w) {
+      before += work.parts_before[w];
+    }
+  }
+  uint4 bytes[kRowsPerWarp];
+  if (!unpackChunk(args, stream, {chunk, work.entry, before}, work, bytes)) {
+    return;
+  }
+  putPieces<kChunkBytes>(front, std::uint64_t{chunk} * kChunkBytes,
+                         stream.bytesOf<kChunkBytes>(chunk), stream.n_bytes / sizeof(V), bytes,
                          reinterpret_cast<uint4*>(work.stored()));
 }
 

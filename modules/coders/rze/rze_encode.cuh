@@ -3,6 +3,7 @@
 // The encoder: a thread block takes chunk after chunk from a front and writes the stream. Device
 // code only.
 
+#include "backends/cuda/clear_when_done.cuh"
 #include "backends/cuda/group/lines.cuh"
 #include "backends/cuda/turns.cuh"
 #include "backends/cuda/unaligned_copy.cuh"
@@ -236,6 +237,7 @@ __device__ __forceinline__ void encodeChunks(const RzeArgs& args, const Front& f
       writeChunk(args, n_bytes, side, work);
     }
   }
+  cuda::clearWhenLast(args.states, args.n_chunks + kCounters, args.states + args.n_chunks + 1);
 }
 
 }  // namespace fz::rze::device

@@ -48,6 +48,9 @@ __global__ void __launch_bounds__(kPlaceThreads)
 }  // namespace
 
 void launchPlaces(const CudaArgs& args, std::uint32_t chunk_bytes, cudaStream_t stream) {
+  if (args.states == nullptr) {
+    return;
+  }
   placeKernel<<<placeBlocks(args.n_chunks), kPlaceThreads, 0, stream>>>(args, chunk_bytes);
   cuda::checkLaunch("rze places");
 }

@@ -3,6 +3,7 @@
 // RZE at the end of a fused group. Device code only.
 
 #include "backends/cuda/group/front.cuh"
+#include "coders/rze/rze_chunks.cuh"
 #include "coders/rze/rze_decode.cuh"
 #include "coders/rze/rze_encode.cuh"
 
@@ -37,12 +38,17 @@ struct RzeOp {
     using Work = device::DecodeWork<kChunkBytes>;
     static_assert(kWarpBytes == cuda::kWarp * 16 * device::kRowsPerWarp);
     static constexpr unsigned kThreads = Work::kThreads;
-    // A front that makes values of chunks needs more registers than one that stores them.
-    static constexpr unsigned kBlocks =
-        device::kHasChunks<Front> ? 1536 / kThreads : Work::kBlocksPerSm;
+    static constexpr bool kTakesChunks = group::takesChunks<Front>();
+    // A front that makes values of chunks needs more registers than one that stores them, and one
+    // that takes chunk after chunk has shared memory for fewer threads too.
+    static constexpr unsigned kBlocks = kTakesChunks                ? 1024 / kThreads
+                                        : device::kHasChunks<Front> ? 1536 / kThreads
+                                                                    : Work::kBlocksPerSm;
     static constexpr unsigned kTileValues = kChunkBytes / sizeof(typename Front::Value);
-    static constexpr bool kIsPersistent = false;
-    static constexpr unsigned kSharedBytes = 0;
+    static constexpr bool kIsPersistent = kTakesChunks;  // there are fewer units than chunks
+    static constexpr unsigned kSharedBytes =
+        kTakesChunks ? sizeof(device::BlockWork<kChunkBytes>) + group::chunkSharedBytes<Front>()
+                     : 0;
   };
 
   template <class Front>
@@ -52,7 +58,11 @@ struct RzeOp {
   }
   template <class Front>
   static __device__ __forceinline__ void decode(const RzeArgs& args, const Front& front) {
-    device::decodeChunk<kChunkBytes>(args, front);
+    if constexpr (group::takesChunks<Front>()) {
+      device::decodeInOrderOf<kChunkBytes>(args, front);
+    } else {
+      device::decodeChunk<kChunkBytes>(args, front);
+    }
   }
 };
 

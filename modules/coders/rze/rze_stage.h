@@ -9,6 +9,7 @@
 
 #include "fz/simple_stage.h"
 #include "mem/scratch.h"
+#include "mem/zeroed_scratch.h"
 
 namespace fz {
 
@@ -42,6 +43,7 @@ class RZEStage final : public SimpleStage, private CpuCoder {
   std::string tileOpType() const override;
   std::string tileOpHeader() const override;
   void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
+  void endGroupCuda(const CudaRun& run, const GroupRun& group) override;
 #endif
 
  protected:
@@ -72,6 +74,8 @@ class RZEStage final : public SimpleStage, private CpuCoder {
   std::size_t encodeTile(const TileRange& range, const void* in, std::uint8_t* out) override;
   void decodeTile(const TileRange& range, void* out) override;
   void endTiles(const CpuRun& run) override;
+  std::uint64_t* encodeStates(const CudaRun& run, std::uint32_t n_chunks);
+  std::uint64_t* decodeStates(const CudaRun& run, std::uint32_t n_chunks, bool has_own_blocks);
   /// Throws Error(kBadSize) for an input that the format cannot count.
   void checkInput(std::size_t n_bytes) const;
   /// Checks the header and the table of a stream and fills offsets_. Throws Error(kCorrupt).
@@ -88,7 +92,8 @@ class RZEStage final : public SimpleStage, private CpuCoder {
   std::atomic<std::uint64_t> first_bad_chunk_ = 0;
   Scratch plans_;
   Scratch offsets_;
-  Scratch look_back_;
+  ZeroedScratch look_back_;
+  Scratch places_;
 };
 
 }  // namespace fz

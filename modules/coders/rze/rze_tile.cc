@@ -15,7 +15,9 @@ using rze::kEntryBytes;
 using rze::kHeaderBytes;
 
 TileOp RZEStage::cpuTileOp() const {
-  return {.role = TileRole::kCoder, .tile_bytes = static_cast<std::uint32_t>(chunk_bytes_)};
+  return {.role = TileRole::kCoder,
+          .tile_bytes = static_cast<std::uint32_t>(chunk_bytes_),
+          .has_bands = true};
 }
 
 void RZEStage::beginTiles(const CpuRun& run, const TileCut& cut) {
@@ -40,7 +42,7 @@ std::size_t RZEStage::payloadOffset() const {
 
 std::size_t RZEStage::maxTileBytes() const {
   // A chunk that is shorter than the others may grow, but not beyond what they have.
-  return bits::roundUp(cut_.tile_values * cut_.value_bytes, chunk_bytes_);
+  return bits::roundUp(cut_.maxTileValues() * cut_.value_bytes, chunk_bytes_);
 }
 
 std::size_t RZEStage::encodeTile(const TileRange& range, const void* in, std::uint8_t* out) {

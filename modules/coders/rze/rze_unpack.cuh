@@ -15,6 +15,13 @@ struct Stream {
   std::uint64_t n_bytes;  ///< of the decoded data
   std::uint64_t n_stream;
   std::uint32_t n_chunks;
+
+  /// Of the decoded chunk, the last of which may be short.
+  template <std::uint32_t kChunkBytes>
+  __device__ __forceinline__ std::uint32_t bytesOf(std::uint32_t chunk) const {
+    const std::uint64_t n_left = n_bytes - std::uint64_t{chunk} * kChunkBytes;
+    return static_cast<std::uint32_t>(n_left < kChunkBytes ? n_left : kChunkBytes);
+  }
 };
 
 /// A block works on one chunk; a thread makes four pieces of 16 bytes of it.
@@ -41,6 +48,7 @@ struct DecodeWork {
   std::uint32_t entry;
   Stream stream;
   std::uint64_t before;
+  std::uint64_t parts_before[kWarps];  ///< sums of the chunks before, where nobody has placed them
 
   __device__ __forceinline__ std::uint32_t* stored() { return words + kWordsBefore; }
 };

@@ -4,10 +4,10 @@
 // + 31 and turns them into word l of every plane, so that a group of a plane lies in four
 // neighbouring lanes. Device code only.
 
-#include "backends/cuda/bit_transpose.cuh"
 #include "backends/cuda/group/lines.cuh"
 #include "backends/cuda/lookback.cuh"
 #include "fused/bitplane_rze/bitplane_rze_codec.h"
+#include "fused/bitplane_rze/bitplane_rze_groups.cuh"
 #include "fused/bitplane_rze/bitplane_rze_op.h"
 #include "fused/bitplane_rze/bitplane_rze_runs.cuh"
 
@@ -23,41 +23,6 @@ using cuda::warpId;
 constexpr unsigned kThreads = kChunksPerBlock * kWarp;
 constexpr unsigned kPieces = kChunkBytes / 16;  // of 16 bytes, in a chunk
 static_assert(kPlanes == kWarp && kPlaneWords == kWarp);
-
-/// Lane p gets the flags of plane p: bit q says whether one of lanes 4 q .. 4 q + 3 has a bit set.
-__device__ __forceinline__ std::uint32_t flagPlanes(const std::uint32_t (&planes)[32]) {
-  std::uint32_t set = 0;
-#pragma unroll
-  for (unsigned p = 0; p < kPlanes; ++p) {
-    const std::uint32_t lanes = __ballot_sync(kAllLanes, planes[p] != 0);
-    set = laneId() == p ? lanes : set;
-  }
-  set |= set >> 1;
-  set = (set | set >> 2) & 0x11111111u;  // one bit per group, to be drawn together
-  set = (set | set >> 3) & 0x03030303u;
-  set = (set | set >> 6) & 0x000F000Fu;
-  return (set | set >> 12) & 0xFFu;
-}
-
-/// The groups of a chunk that are stored: lane p knows plane p.
-struct StoredGroups {
-  std::uint32_t packed;  ///< stored groups of the planes before, above 8 bits of flags
-  std::uint32_t n_groups;
-
-  explicit __device__ __forceinline__ StoredGroups(std::uint32_t flags) {
-    const std::uint32_t sum = cuda::warpInclusiveSum<std::uint32_t>(__popc(flags));
-    packed = (sum - __popc(flags)) << 8 | flags;
-    n_groups = __shfl_sync(kAllLanes, sum, kWarp - 1);
-  }
-  /// Whether this lane's word of plane p is stored, and at which word of the chunk's stream.
-  __device__ __forceinline__ bool has(unsigned p, std::uint32_t* at) const {
-    const std::uint32_t of_plane = __shfl_sync(kAllLanes, packed, p);
-    const unsigned group = laneId() / kGroupWords;
-    const std::uint32_t before = of_plane & ((1u << group) - 1u);
-    *at = ((of_plane >> 8) + __popc(before)) * kGroupWords + laneId() % kGroupWords;
-    return (of_plane >> group & 1u) != 0;
-  }
-};
 
 /// Header and size, by one thread that knows the length of the stream.
 __device__ __forceinline__ void finishArchive(const BitplaneArgs& args,
@@ -120,49 +85,47 @@ __device__ __forceinline__ void encodeChunks(const BitplaneArgs& args, const Fro
                   std::uint32_t{static_cast<std::uint16_t>(symbols[2 * i + 1])} << 16;
     }
   }
-  cuda::toPlanes<32>(planes);
-  const std::uint32_t flags = flagPlanes(planes);
-  const StoredGroups groups(flags);
+  std::uint32_t set = 0;
+#pragma unroll
+  for (const std::uint32_t word : planes) {
+    set |= word;
+  }
+  const StoredGroups groups(set);
   if (laneId() == 0) {
     groups_of_warp[warpId()] = groups.n_groups;
   }
   __syncthreads();
-  std::uint64_t groups_before = 0;
+  std::uint32_t groups_before_warp = 0;
   std::uint32_t groups_of_block = 0;
 #pragma unroll
   for (unsigned w = 0; w < kChunksPerBlock; ++w) {
-    groups_before += w < warpId() ? groups_of_warp[w] : 0u;
+    groups_before_warp += w < warpId() ? groups_of_warp[w] : 0u;
     groups_of_block += groups_of_warp[w];
   }
+  // What the block has is known before its planes are, so that those behind it need not wait.
+  const cuda::LookBack look_back{args.states};
+  if (threadIdx.x == 0) {
+    look_back.publish(blockIdx.x, groups_of_block);
+  }
+  wordsToPlanes(__reduce_or_sync(kAllLanes, set), planes);
   if (warpId() == 0) {
-    const cuda::LookBack look_back{args.states};
-    if (laneId() == 0) {
-      look_back.publish(blockIdx.x, groups_of_block);
-    }
-    __syncwarp();
     const std::uint64_t before = look_back.prefix(blockIdx.x, groups_of_block);
     if (laneId() == 0) {
       groups_before_block = before;
     }
   }
   __syncthreads();
-  groups_before += groups_before_block;
+  const std::uint64_t groups_before = groups_before_block + groups_before_warp;
   const std::uint64_t end_word = (groups_before + groups.n_groups) * kGroupWords;
   if (chunk < layout.n_chunks && layout.stream_at + 4 * end_word <= args.out.capacity_bytes) {
-    args.out.data[layout.flagsAt(chunk) + laneId()] = static_cast<std::uint8_t>(flags);
+    args.out.data[layout.flagsAt(chunk) + laneId()] = static_cast<std::uint8_t>(groups.flags);
     if (laneId() == 0) {
       *reinterpret_cast<std::uint32_t*>(args.out.data + layout.startAt(chunk)) =
           static_cast<std::uint32_t>(groups_before * kGroupWords);
     }
     auto* stream = reinterpret_cast<std::uint32_t*>(args.out.data + layout.stream_at) +
                    groups_before * kGroupWords;
-#pragma unroll
-    for (unsigned p = 0; p < kPlanes; ++p) {
-      std::uint32_t at;
-      if (groups.has(p, &at)) {
-        __stcs(stream + at, planes[p]);
-      }
-    }
+    groups.store(planes, stream);
   }
   if (threadIdx.x == kThreads - 1 && first_chunk + kChunksPerBlock >= layout.n_chunks) {
     finishArchive(args, n_symbols, end_word);  // chunks behind the last one have no groups

@@ -9,6 +9,7 @@
 
 #include "fz/simple_stage.h"
 #include "mem/scratch.h"
+#include "mem/zeroed_scratch.h"
 
 namespace fz {
 
@@ -30,6 +31,7 @@ class BitplaneRZEStage final : public SimpleStage, private CpuCoder {
   std::string tileOpType() const override;
   std::string tileOpHeader() const override;
   void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
+  void endGroupCuda(const CudaRun& run, const GroupRun& group) override;
 #endif
 
  protected:
@@ -62,6 +64,7 @@ class BitplaneRZEStage final : public SimpleStage, private CpuCoder {
   void decodeTile(const TileRange& range, void* out) override;
   void endTiles(const CpuRun& run) override;
 
+  std::uint64_t* encodeStates(const CudaRun& run, std::uint32_t n_blocks);
   /// Throws Error(kBadSize) unless n_bytes are whole symbols and not too many.
   void checkInput(std::uint64_t n_bytes) const;
   /// Throws Error(kCorrupt) unless the header says what n_symbols_ and the size demand.
@@ -72,7 +75,7 @@ class BitplaneRZEStage final : public SimpleStage, private CpuCoder {
   std::uint8_t* archive_ = nullptr;  ///< likewise, when encoding
   ByteView stream_;                  ///< likewise, when decoding: the whole archive
   std::atomic<std::uint64_t> first_bad_chunk_ = 0;
-  Scratch look_back_;
+  ZeroedScratch look_back_;
 };
 
 }  // namespace fz

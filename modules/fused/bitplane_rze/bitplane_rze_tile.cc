@@ -12,7 +12,8 @@ namespace fz {
 namespace bp = bitplane_rze;
 
 TileOp BitplaneRZEStage::cpuTileOp() const {
-  return {.role = TileRole::kCoder, .tile_bytes = bp::kChunkBytes, .value_bytes = 2};
+  return {
+      .role = TileRole::kCoder, .tile_bytes = bp::kChunkBytes, .value_bytes = 2, .has_bands = true};
 }
 
 void BitplaneRZEStage::beginTiles(const CpuRun& run, const TileCut& cut) {
@@ -36,7 +37,7 @@ std::size_t BitplaneRZEStage::payloadOffset() const {
 }
 
 std::size_t BitplaneRZEStage::maxTileBytes() const {
-  return bits::roundUp(2 * cut_.tile_values, std::size_t{bp::kChunkBytes});
+  return bits::roundUp(2 * cut_.maxTileValues(), std::size_t{bp::kChunkBytes});
 }
 
 /// Starts are counted from the tile until its place is known.

@@ -12,6 +12,7 @@
 #include "fz/bound.h"
 #include "fz/simple_stage.h"
 #include "fz/stage_dims.h"
+#include "fz/unaligned_inputs.h"
 #include "mem/scratch.h"
 
 namespace fz {
@@ -52,8 +53,10 @@ static_assert(sizeof(LorenzoQuantConfig) == 44);
 /// |x - x'| <= bound holds for every finite value, on the real numbers; what the grid cannot keep
 /// (NaN and infinities included) is stored bit for bit. Outlier lists grow as needed.
 template <class TInput = float, class TCode = std::uint16_t>
-class LorenzoQuantStage final : public SimpleStage, private CpuTileOp {
+class LorenzoQuantStage final : public SimpleStage, public UnalignedInputs, private CpuTileOp {
  public:
+  bool readsUnaligned(std::size_t input) const override { return isInverse() && input > 0; }
+
   /// Largest radius: beyond it two deltas would share a code.
   static constexpr int kMaxRadius = static_cast<int>(std::min<std::int64_t>(
       std::int64_t{1} << (8 * sizeof(TCode) - 1), std::numeric_limits<int>::max()));
@@ -156,6 +159,7 @@ class LorenzoQuantStage final : public SimpleStage, private CpuTileOp {
   // A run on the CPU, alone and in a group alike: begin, tiles in any order, end.
   void beginTiles(const CpuRun& run, const TileCut& cut) override;
   void encodeTile(const TileRange& range, const void* in, void* out) override;
+  void encodeAhead(const TileRange& range, const void* in, void* out) override;
   void decodeTile(const TileRange& range, const void* in, void* out) override;
   void endTiles(const CpuRun& run) override;
   lorenzo_quant::EncodeJob encodeJob(const lorenzo_quant::Cut& cut) const;

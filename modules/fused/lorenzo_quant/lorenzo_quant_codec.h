@@ -6,6 +6,7 @@
 
 #include "shared/bits.h"
 #include "shared/fp.h"
+#include "shared/fp_fused.h"
 #include "shared/host_device.h"
 
 /// The arithmetic of LorenzoQuant, shared by all backends; SPEC.md has the layout.
@@ -44,6 +45,7 @@ struct Step {
   T step;      ///< 2 * bound
   T inv_step;  ///< 1 / step; may be infinite, then no value is usable
   T limit;     ///< bins below this have deltas that T holds exactly
+  T slack;     ///< see NearBins; not a number where 1 / step is none
 };
 
 template <class T>
@@ -51,7 +53,12 @@ FZ_HD Step<T> makeStep(float bound, int ndim) {
   const T b = static_cast<T>(bound);
   const T step = fp::mul(T{2}, b);
   const T limit = static_cast<T>(std::int64_t{1} << (Number<T>::kExactBits - ndim));
-  return {b, step, fp::div(T{1}, step), limit};
+  const T inv_step = fp::div(T{1}, step);
+  constexpr T kHalfUnit = T(0.5) / Number<T>::kUnitShift;
+  const T error = fp::add(fp::abs(fp::mulAdd(inv_step, step, T{-1})), kHalfUnit);
+  // So large a step that a bin times it could be infinite: never near.
+  const T slack = step < T(0x1p100) ? fp::mul(error, T(1.001)) : T{1};
+  return {b, step, inv_step, limit, slack};
 }
 
 inline constexpr double kLargestFloat = std::numeric_limits<float>::max();
@@ -125,43 +132,6 @@ FZ_HD Bin<T> quantize(T x, const Step<T>& s) {
   const Word value = ((magnitude ^ sign) - sign) & (Word{0} - usable);
   return {static_cast<IntOf<T>>(value), usable};
 }
-
-/// Bins of a few values that lie well inside their cells, as nearly all do. The values are judged
-/// together, with as few comparisons as can be: where all() is true, every bin is usable and the
-/// one that quantize() gives; where it is not, ask quantize().
-template <class T>
-class QuickBins {
- public:
-  using Word = typename Number<T>::Word;
-  // Adding 1.5 * 2^(p-1) rounds to an integer of either sign, up to half of the shift's own unit
-  // range, and leaves it in the low bits.
-  static constexpr T kShift = T(1.5) * Number<T>::kUnitShift;
-  /// What add() returns for bin 0: differences of bins are those of what it returns.
-  static constexpr Word kBias =
-      sizeof(T) == 4 ? static_cast<Word>(0x4B400000u) : static_cast<Word>(0x4338000000000000u);
-
-  /// The bin of x, plus kBias.
-  FZ_HD Word add(T x, const Step<T>& s) {
-    const T scaled = fp::mul(x, s.inv_step);
-    const T shifted = fp::add(scaled, kShift);
-    const T even = fp::sub(shifted, kShift);
-    const T diff = fp::sub(x, fp::mul(even, s.step));
-    // No half, so both round alike; below the bound after rounding, so below it before.
-    is_good_ = is_good_ & (fp::abs(fp::sub(scaled, even)) < T(0.5)) & (fp::abs(diff) < s.bound);
-    reach_ = fp::add(reach_, fp::abs(scaled));
-    return fp::bits(shifted);
-  }
-  template <int kDim>
-  FZ_HD bool all() const {
-    constexpr int kLimitBits = Number<T>::kExactBits - (kDim > 2 ? kDim : 2);
-    constexpr T kLimit = static_cast<T>((std::int64_t{1} << kLimitBits) - 1);
-    return is_good_ & (reach_ < kLimit);
-  }
-
- private:
-  bool is_good_ = true;
-  T reach_ = 0;  ///< sum of the scaled magnitudes, so no smaller than any of them; or no number
-};
 
 /// True iff the delta has a code; otherwise it is a range outlier.
 template <class Int>

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "fused/lorenzo_quant/lorenzo_quant_impl.h"
+#include "fused/lorenzo_quant/lorenzo_quant_quick_codec.h"
 
 // Compiled once per vector target; the plain loops below are vectorised by the compiler.
 #undef HWY_TARGET_INCLUDE
@@ -16,9 +17,34 @@
 HWY_BEFORE_NAMESPACE();
 namespace fz::lorenzo_quant::HWY_NAMESPACE {  // NOLINT
 
+/// Bins of a segment whose values all lie well inside their cells, as nearly all do: see QuickBins,
+/// whose conditions are looked at value by value here. False: the bins are of no use.
+template <class T>
+HWY_INLINE bool quickSegment(
+    const T* in, std::uint32_t n, const Step<T>& step, T limit, IntOf<T>* bins) {
+  constexpr T kShift = QuickBins<T>::kShift;
+  typename Number<T>::Word n_bad = 0;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const T scaled = fp::mul(in[i], step.inv_step);
+    const T shifted = fp::add(scaled, kShift);
+    const T even = fp::sub(shifted, kShift);
+    const T diff = fp::sub(in[i], fp::mul(even, step.step));
+    using Word = typename Number<T>::Word;
+    const Word is_good = Word{fp::abs(fp::sub(scaled, even)) < T(0.5)} &
+                         Word{fp::abs(diff) < step.bound} & Word{fp::abs(scaled) < limit};
+    bins[i] = static_cast<IntOf<T>>(fp::bits(shifted) - QuickBins<T>::kBias);
+    n_bad += Word{1} - is_good;
+  }
+  return n_bad == 0;
+}
+
 /// Bins of a segment; returns how many values are not usable.
 template <class T>
-std::uint32_t binSegment(const T* in, std::uint32_t n, const Step<T>& step, IntOf<T>* bins) {
+std::uint32_t binSegment(
+    const T* in, std::uint32_t n, const Step<T>& step, int ndim, IntOf<T>* bins) {
+  if (quickSegment(in, n, step, QuickBins<T>::limitFor(ndim), bins)) {
+    return 0;
+  }
   typename Number<T>::Word n_usable = 0;
   for (std::uint32_t i = 0; i < n; ++i) {
     const Bin<T> bin = quantize(in[i], step);
@@ -57,16 +83,28 @@ void deltaSegment(const Int* columns, const Int* keep, std::uint32_t n, Int* del
   }
 }
 
-/// Codes of a segment; returns how many deltas have none.
-template <class TCode, bool kZigzag, class Int>
-std::uint32_t codeSegment(const Int* deltas, Int radius, std::uint32_t n, TCode* codes) {
+/// Codes of a segment; returns how many deltas have none. `keep` as for deltaSegment.
+template <class TCode, bool kZigzag, bool kHasTiles, class Int>
+HWY_INLINE std::uint32_t codeDeltas(const Int* HWY_RESTRICT columns,
+                                    const Int* HWY_RESTRICT keep,
+                                    Int radius,
+                                    std::uint32_t n,
+                                    TCode* HWY_RESTRICT codes) {
   std::make_unsigned_t<Int> n_range = 0;
   for (std::uint32_t i = 0; i < n; ++i) {
-    const bool has_code = hasCode(deltas[i], radius);
-    codes[i] = toCode<TCode>(has_code ? deltas[i] : Int{0}, kZigzag);
+    const Int left = columns[static_cast<std::ptrdiff_t>(i) - 1];
+    const Int delta = columns[i] - (kHasTiles ? left & keep[i] : left);
+    const bool has_code = hasCode(delta, radius);
+    codes[i] = toCode<TCode>(has_code ? delta : Int{0}, kZigzag);
     n_range += has_code ? 0u : 1u;
   }
   return static_cast<std::uint32_t>(n_range);
+}
+template <class TCode, bool kZigzag, class Int>
+std::uint32_t codeSegment(
+    const Int* columns, const Int* keep, Int radius, std::uint32_t n, TCode* codes) {
+  return keep == nullptr ? codeDeltas<TCode, kZigzag, false>(columns, keep, radius, n, codes)
+                         : codeDeltas<TCode, kZigzag, true>(columns, keep, radius, n, codes);
 }
 
 template <class Int>
@@ -100,21 +138,28 @@ void encodeBlockOf(const EncodeJob& job, std::uint64_t index) {
   for (std::uint32_t z = 0; z < block.n_z; ++z) {
     for (std::uint32_t y = 0; y < block.n_y; ++y) {
       const std::uint64_t row = (block.z + z) * cut.grid.ny + block.y + y;
-      const Segment segment = segmentAt(cut, row, block.column);
+      Segment segment = segmentAt(cut, row, block.column);
+      if (segment.begin >= job.n_wanted) {
+        return;
+      }
+      segment.n_values = static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(segment.n_values, job.n_wanted - segment.begin));
       const T* in = static_cast<const T*>(job.in) + segment.begin;
       TCode* codes = static_cast<TCode*>(job.codes) + segment.begin;
       Int* bins = ndim == 1 ? line.columns() : rows.at(y, z, ndim);
-      const std::uint32_t n_exact = binSegment(in, segment.n_values, step, bins);
+      const std::uint32_t n_exact = binSegment(in, segment.n_values, step, ndim, bins);
       if (ndim > 1) {
         rowDifferences(bins, neighboursOf(rows, y, z, ndim), segment.n_values, ndim,
                        line.columns());
       }
-      deltaSegment(line.columns(), keep, segment.n_values, line.deltas);
       const Int radius = static_cast<Int>(job.radius);
+      const Int* columns = line.columns();
       const std::uint32_t n_range =
-          job.zigzag ? codeSegment<TCode, true>(line.deltas, radius, segment.n_values, codes)
-                     : codeSegment<TCode, false>(line.deltas, radius, segment.n_values, codes);
-      job.entries[row * cut.segments_per_row + block.column] = {n_range, n_exact};
+          job.zigzag ? codeSegment<TCode, true>(columns, keep, radius, segment.n_values, codes)
+                     : codeSegment<TCode, false>(columns, keep, radius, segment.n_values, codes);
+      if (job.entries != nullptr) {
+        job.entries[row * cut.segments_per_row + block.column] = {n_range, n_exact};
+      }
     }
   }
 }
@@ -131,7 +176,7 @@ void segmentDeltas(const EncodeJob& job,
   const T* in = static_cast<const T*>(job.in);
   const Segment segment = segmentAt(cut, row, column);
   if (cut.grid.ndim == 1) {
-    binSegment(in + segment.begin, segment.n_values, step, line.columns());
+    binSegment(in + segment.begin, segment.n_values, step, 1, line.columns());
   } else {
     const bool has_up = row % cut.grid.ny % cut.tile_y != 0;
     const bool has_back = row / cut.grid.ny % cut.tile_z != 0;
@@ -142,13 +187,13 @@ void segmentDeltas(const EncodeJob& job,
       const std::uint32_t dz = corner / 2;
       if ((dy == 0 || has_up) && (dz == 0 || has_back)) {
         const Segment from = segmentAt(cut, row - dy - dz * cut.grid.ny, column);
-        binSegment(in + from.begin, segment.n_values, step, rows.slots[corner]);
+        binSegment(in + from.begin, segment.n_values, step, cut.grid.ndim, rows.corner(corner));
       } else {
-        std::fill_n(rows.slots[corner], segment.n_values, Int{});
+        std::fill_n(rows.corner(corner), segment.n_values, Int{});
       }
     }
-    rowDifferences(rows.slots[0], {rows.slots[1], rows.slots[2], rows.slots[3]}, segment.n_values,
-                   cut.grid.ndim, line.columns());
+    rowDifferences(rows.corner(0), {rows.corner(1), rows.corner(2), rows.corner(3)},
+                   segment.n_values, cut.grid.ndim, line.columns());
   }
   deltaSegment(line.columns(), keepFor<Int>(cut.grid.ndim), segment.n_values, line.deltas);
 }
@@ -295,7 +340,7 @@ Cut makeCut(const Grid& grid) {
   } else {
     cut.n_rows = grid.ny * grid.nz;
     cut.row_values = grid.nx;
-    cut.segment_values = kSegmentValues;
+    cut.segment_values = grid.ndim == 3 ? kSegmentValues3d : kMaxSegmentValues;
     cut.tile_y = edge;
     cut.tile_z = grid.ndim == 3 ? edge : 1;
     cut.blocks_y = bits::ceilDiv<std::uint64_t>(grid.ny, edge);

@@ -53,7 +53,8 @@ struct EncodeJob {
   bool zigzag;
   const void* in;
   void* codes;
-  SegmentEntries* entries;  ///< one per segment
+  SegmentEntries* entries;  ///< one per segment; null: not counted
+  std::uint64_t n_wanted;   ///< values from the first on that get codes
   void* values = nullptr;   ///< of the input type: range deltas, then raw values
   std::uint32_t* indices = nullptr;
   std::uint64_t n_range_total = 0;

@@ -163,7 +163,9 @@ auto LorenzoQuantStage<TInput, TCode>::cudaDecoding(const CudaRun& run) -> CudaD
            .marks = marks.data(),
            .n_mark_words = marks.size()},
           limit,
-          entry_limit};
+          entry_limit,
+          all_exact ? config_->outlier_count != 0 : entry_limit != 0,
+          all_exact ? entry_limit > config_->outlier_count : entry_limit != 0};
 }
 
 template <class TInput, class TCode>

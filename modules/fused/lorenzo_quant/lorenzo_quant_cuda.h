@@ -141,6 +141,7 @@ struct DecodePlan {
   std::uint64_t n_entries;  ///< those behind n_range are exact values
   T step;
   unsigned is_wide;  ///< some delta is beyond the integers of this type: sums in double
+  unsigned is_long;  ///< sums of a tile of a grid may be beyond 32 bits
 };
 
 struct DecodeRun {

@@ -19,6 +19,8 @@ struct LorenzoQuantStage<TInput, TCode>::CudaDecoding {
   lorenzo_quant::device::DecodeRun run;
   lorenzo_quant::device::Layout limit;
   std::size_t entry_limit;
+  bool may_have_range;  ///< entries that are added before the sums
+  bool may_have_exact;  ///< entries that are put in place after them
 };
 
 namespace lorenzo_quant::device {

@@ -59,9 +59,36 @@ void runningSums(std::uint32_t n, Sum* sums) {
   }
 }
 
+/// Tiles of whole vectors, side by side; returns how many values it did.
+template <std::uint32_t kEdge, class Sum>
+std::uint32_t wideSums([[maybe_unused]] std::uint32_t n, [[maybe_unused]] Sum* sums) {
+#ifdef FZ_HAVE_WIDE_SUMS
+  if constexpr (std::is_same_v<Sum, std::uint32_t>) {
+    namespace hn = hwy::HWY_NAMESPACE;
+    const hn::ScalableTag<Sum> d;
+    constexpr std::uint32_t kLanes = hn::MaxLanes(hn::ScalableTag<Sum>());
+    constexpr std::uint32_t kUnit = kEdge < kLanes ? kLanes : kEdge;
+    const std::uint32_t n_whole = n / kUnit * kUnit;
+    if constexpr (kEdge == 8) {
+      for (std::uint32_t i = 0; i < n_whole; i += kLanes) {
+        hn::StoreU(fz::HWY_NAMESPACE::sumsInEights(d, hn::LoadU(d, sums + i)), d, sums + i);
+      }
+    } else {
+      fz::HWY_NAMESPACE::sumsInBlocks(sums, n_whole, kEdge, sums,
+                                      [](auto v) HWY_ATTR { return v; });
+    }
+    return n_whole;
+  }
+#endif
+  return 0;
+}
+
 /// A segment that is one tile.
 template <class Sum>
 void runningSum(std::uint32_t n, Sum* sums) {
+  if (wideSums<kMaxSegmentValues>(n, sums) == n) {
+    return;
+  }
   if constexpr (std::is_floating_point_v<Sum>) {
     runningSums<kMaxSegmentValues>(n, sums);
   } else {
@@ -87,9 +114,11 @@ void runningSums(int ndim, std::uint32_t n, Sum* sums) {
   if (ndim == 1) {
     runningSum(n, sums);
   } else if (ndim == 2) {
-    runningSums<32>(n, sums);
+    const std::uint32_t n_done = wideSums<32>(n, sums);
+    runningSums<32>(n - n_done, sums + n_done);
   } else {
-    runningSums<8>(n, sums);
+    const std::uint32_t n_done = wideSums<8>(n, sums);
+    runningSums<8>(n - n_done, sums + n_done);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "backends/cuda/launch.h"
 #include "fused/lorenzo_quant/lorenzo_quant_device.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_entries.cuh"
+#include "fused/lorenzo_quant/lorenzo_quant_line.cuh"
 
 namespace fz::lorenzo_quant::device {
 
@@ -126,18 +127,11 @@ __device__ __forceinline__ void findBins(const cuda::Vec16<T>& values,
                                          const Step<T>& step,
                                          IntOf<T> (&bins)[kLaneValues<T>],
                                          unsigned& exact_bits) {
-  QuickBins<T> quick;
+  typename Number<T>::Word biased[kLaneValues<T>];
+  exact_bits |= biasedBins<kDim>(values.v, step, biased).exact;
 #pragma unroll
   for (unsigned j = 0; j < kLaneValues<T>; ++j) {
-    bins[j] = static_cast<IntOf<T>>(quick.add(values.v[j], step) - quick.kBias);
-  }
-  if (!quick.template all<kDim>()) {
-#pragma unroll
-    for (unsigned j = 0; j < kLaneValues<T>; ++j) {
-      const Bin<T> bin = quantize(values.v[j], step);
-      bins[j] = bin.value;
-      exact_bits |= bin.usable != 0 ? 0u : 1u << j;
-    }
+    bins[j] = static_cast<IntOf<T>>(biased[j] - QuickBins<T>::kBias);
   }
 }
 

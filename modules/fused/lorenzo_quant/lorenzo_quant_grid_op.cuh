@@ -66,16 +66,8 @@ struct LorenzoQuantGridOp {
       return {left};
     }
 
-    /// The values of a run and those above and behind it; 0, whose bin is 0, outside of the tile.
     template <unsigned P>
-    struct Raw {
-      T own[P];
-      T up[P];
-      T back[kDim == 3 ? P : 1];
-      T up_back[kDim == 3 ? P : 1];
-      std::uint32_t starts;  ///< bits of the values that begin a tile in x
-      bool has_back;
-    };
+    using Raw = typename Bins::template Raw<P>;
     /// Two lines are under way together, of large ones one.
     static constexpr unsigned kMostRawBytes =
         (sizeof(T) * kDim * kLineValues > 64 ? 1 : 2) * sizeof(Raw<kLineValues>);
@@ -83,16 +75,8 @@ struct LorenzoQuantGridOp {
     template <unsigned P>
     __device__ __forceinline__ void fetchWhole(std::uint64_t at, Raw<P>& raw) const {
       const Place place = this->placeOf(static_cast<std::uint32_t>(at));
-      const bool has_up = place.y % kEdge != 0;
-      raw.has_back = kDim == 3 && place.z % kEdge != 0;
       raw.starts = place.x % kEdge == 0;
-      fetchRun(true, at, raw.own);
-      fetchRun(has_up, at - grid.nx, raw.up);
-      if constexpr (kDim == 3) {
-        const std::uint64_t behind = at - std::uint64_t{grid.nx} * grid.ny;
-        fetchRun(raw.has_back, behind, raw.back);
-        fetchRun(raw.has_back && has_up, behind - grid.nx, raw.up_back);
-      }
+      this->fetchAround(place, at, raw);
     }
     template <unsigned P>
     __device__ __forceinline__ void lineWhole(Line& state,
@@ -111,15 +95,50 @@ struct LorenzoQuantGridOp {
       if (kEdge % P == 0 && n == P && hasWholeLines<P>()) {
         fetchWhole(at, raw);
       } else {
-        fetchEach(at, n, raw);
+        this->fetchEach(at, n, raw);
       }
       lineOf<false>(state, at, n, raw, x);
     }
 
-    /// Where several whole rows lie in what the warp has: its lines, down the columns, so that the
-    /// bins above are those of the step before. False, and nothing done, for other rows.
+    /// Where what the warp has lies in one row: all lines have the same rows above and behind.
+    template <unsigned N>
+    __device__ __forceinline__ void fillRow(std::uint64_t first, uint4* staging) const {
+      constexpr unsigned P = group::lineValues<Front>();
+      constexpr unsigned kPieces = N / cuda::Vec16<TCode>::kCount;
+      constexpr std::uint32_t kLine = cuda::kWarp * P;
+      constexpr unsigned kMost = kMostRawBytes / sizeof(Raw<P>);
+      constexpr unsigned kBatch = kMost < N / P ? kMost : N / P;
+      static_assert(kLine % kEdge == 0 && N / P % kBatch == 0);
+      const Place place = this->placeOf(static_cast<std::uint32_t>(first));
+      std::uint64_t at = first + cuda::laneId() * P;
+#pragma unroll 1
+      for (unsigned j = 0; j < N / P; j += kBatch) {
+        Raw<P> raw[kBatch];
+#pragma unroll
+        for (unsigned k = 0; k < kBatch; ++k) {
+          this->fetchAround(place, at + k * kLine, raw[k]);
+        }
+#pragma unroll
+        for (unsigned k = 0; k < kBatch; ++k) {
+          Word d[P];
+          const device::BinsKnown<T> known = this->columns(raw[k], d);
+          group::LinePart<TCode, P> part;
+          codesOfWhole(at + k * kLine, known, d, part.v);
+          *group::linePart<P, kPieces, TCode>(staging, j + k) = part;
+        }
+        at += kBatch * kLine;
+      }
+    }
+
+    /// The lines of whole rows. Where several of them lie in what the warp has, it walks down the
+    /// columns, so that the bins above are those of the step before. False, and nothing done, for
+    /// other rows.
     template <unsigned N>
     __device__ __forceinline__ bool fillLines(std::uint64_t first, uint4* staging) const {
+      if (grid.nx % (cuda::kWarp * N) == 0) {
+        fillRow<N>(first, staging);
+        return true;
+      }
       constexpr unsigned P = group::lineValues<Front>();
       constexpr unsigned kPieces = N / cuda::Vec16<TCode>::kCount;
       constexpr std::uint32_t kLine = cuda::kWarp * P;
@@ -134,6 +153,7 @@ struct LorenzoQuantGridOp {
       for (std::uint32_t column_line = 0; column_line < row_lines; ++column_line) {
         Place place = start;
         Word above[P];
+        T reach_above = 0;
 #pragma unroll 1
         for (std::uint32_t j = column_line; j < kLines; j += row_lines) {
           const std::uint64_t at = first + j * kLine + cuda::laneId() * P;
@@ -143,21 +163,23 @@ struct LorenzoQuantGridOp {
             for (unsigned k = 0; k < P; ++k) {
               above[k] = 0;
             }
+            reach_above = 0;
           } else if (j == column_line) {
-            this->planeDifferences(at - grid.nx, has_back, above);
+            reach_above = this->planeDifferences(at - grid.nx, has_back, above).reach;
           }
           Word d[P];
-          const unsigned exact = this->planeDifferences(at, has_back, d);
+          device::BinsKnown<T> known = this->planeDifferences(at, has_back, d);
+          const T own_reach = known.reach;
+          known.reach += reach_above;
+          reach_above = own_reach;
 #pragma unroll
           for (unsigned k = 0; k < P; ++k) {
             const Word own = d[k];
             d[k] -= above[k];
             above[k] = own;
           }
-          Line state{0};
           group::LinePart<TCode, P> part;
-          codesOf<true>(state, at, P, (cuda::laneId() * P) % kEdge == 0 ? 1u : 0u, exact, d,
-                        part.v);
+          codesOfWhole(at, known, d, part.v);
           *group::linePart<P, kPieces, TCode>(staging, j) = part;
           if (++place.y == grid.ny) {
             place.y = 0;
@@ -184,72 +206,12 @@ struct LorenzoQuantGridOp {
     __device__ __forceinline__ const device::EncodePlan<T>& plan() const {
       return *static_cast<const device::EncodePlan<T>*>(args.encode.plan);
     }
-    template <unsigned P>
-    __device__ __forceinline__ void fetchRun(bool is_there, std::uint64_t at, T (&v)[P]) const {
-#pragma unroll
-      for (unsigned k = 0; k < P; ++k) {
-        v[k] = T{0};
-      }
-      if (is_there) {
-        group::sharedPiece(inner, at, v);
-      }
-    }
-    /// Runs that go over the end of a row, or of the field.
-    template <unsigned P>
-    __device__ __forceinline__ void fetchEach(std::uint64_t at, unsigned n, Raw<P>& raw) const {
-      Place place = this->placeOf(static_cast<std::uint32_t>(at));
-      raw.starts = 0;
-      raw.has_back = kDim == 3;
-#pragma unroll
-      for (unsigned k = 0; k < P; ++k) {
-        const bool is_there = k < n;
-        const bool has_up = is_there && place.y % kEdge != 0;
-        const auto value = [&](bool has, std::uint64_t i) {
-          return has ? group::oneOf(inner, i) : T{0};
-        };
-        raw.own[k] = value(is_there, at + k);
-        raw.up[k] = value(has_up, at + k - grid.nx);
-        if constexpr (kDim == 3) {
-          const bool has_back = is_there && place.z % kEdge != 0;
-          const std::uint64_t behind = at + k - std::uint64_t{grid.nx} * grid.ny;
-          raw.back[k] = value(has_back, behind);
-          raw.up_back[k] = value(has_back && has_up, behind - grid.nx);
-        }
-        raw.starts |= (place.x % kEdge == 0 ? 1u : 0u) << k;
-        if (++place.x == grid.nx) {
-          place.x = 0;
-          if (++place.y == grid.ny) {
-            place.y = 0;
-            ++place.z;
-          }
-        }
-      }
-    }
-
-    /// The same of a run; returns the bits of its values that are not usable.
-    template <unsigned P>
-    __device__ __forceinline__ unsigned columns(const Raw<P>& raw, Word (&d)[P]) const {
-      const unsigned exact = device::biasedBins<kDim>(raw.own, step, d);
-      this->subtract(raw.up, d);
-      if constexpr (kDim == 3) {
-        if (raw.has_back) {
-          Word behind[P];
-          device::biasedBins<kDim>(raw.back, step, behind);
-          this->subtract(raw.up_back, behind);
-#pragma unroll
-          for (unsigned k = 0; k < P; ++k) {
-            d[k] -= behind[k];
-          }
-        }
-      }
-      return exact;
-    }
     template <bool kWhole, unsigned P>
     __device__ __forceinline__ void lineOf(
         Line& state, std::uint64_t at, unsigned n, const Raw<P>& raw, TCode (&x)[P]) const {
       Word d[P];
-      const unsigned exact = columns(raw, d);
-      codesOf<kWhole>(state, at, n, raw.starts, exact, d, x);
+      const device::BinsKnown<T> known = this->columns(raw, d);
+      codesOf<kWhole>(state, at, n, raw.starts, known, d, x);
     }
 
     /// From differences in y and z to codes. `starts`: bits of the values that begin a tile in x;
@@ -259,7 +221,7 @@ struct LorenzoQuantGridOp {
                                             std::uint64_t at,
                                             unsigned n,
                                             std::uint32_t starts,
-                                            unsigned exact,
+                                            const device::BinsKnown<T>& known,
                                             const Word (&d)[P],
                                             TCode (&x)[P]) const {
       static_assert(!kWhole || kEdge % P == 0);
@@ -271,6 +233,31 @@ struct LorenzoQuantGridOp {
         left = (starts & 1u) != 0 ? Int{0} : left;
         state.left = __shfl_sync(cuda::kAllLanes, last, cuda::kWarp - 1);
       }
+      codesFrom<kWhole>(left, at, n, starts, known, d, x);
+    }
+    /// The same for a line that begins with a tile in x, as all do in rows of whole lines.
+    template <unsigned P>
+    __device__ __forceinline__ void codesOfWhole(std::uint64_t at,
+                                                 const device::BinsKnown<T>& known,
+                                                 const Word (&d)[P],
+                                                 TCode (&x)[P]) const {
+      Int left = 0;
+      if constexpr (kEdge != P) {
+        left = __shfl_up_sync(cuda::kAllLanes, static_cast<Int>(d[P - 1]), 1);
+        left = cuda::laneId() * P % kEdge == 0 ? Int{0} : left;
+      }
+      codesFrom<true>(left, at, P, 1u, known, d, x);
+    }
+    /// `left`: the difference in y and z of the value before.
+    template <bool kWhole, unsigned P>
+    __device__ __forceinline__ void codesFrom(Int left,
+                                              std::uint64_t at,
+                                              unsigned n,
+                                              std::uint32_t starts,
+                                              const device::BinsKnown<T>& known,
+                                              const Word (&d)[P],
+                                              TCode (&x)[P]) const {
+      const bool all_coded = device::surelyCoded<T>(args.encode, known.reach, left);
       Int deltas[P];
 #pragma unroll
       for (unsigned k = 0; k < P; ++k) {
@@ -279,15 +266,16 @@ struct LorenzoQuantGridOp {
         deltas[k] = bits::wrapSub(here, begins ? Int{0} : left);
         left = here;
       }
-      device::codeDeltas(args.encode, deltas, n, exact, x, [&](unsigned range, unsigned entries) {
-        device::noteEntries<T>(args.encode, range, entries, [&](unsigned k) {
-          const auto index = static_cast<std::uint32_t>(at + k);
-          const std::uint32_t row = divide(index, grid.inverse_nx);
-          const std::uint32_t place = index - row * grid.nx;
-          const auto row_segments = static_cast<std::uint32_t>(plan().layout.row_segments);
-          return device::EntryAt{row * row_segments + place / device::kSegment<T>, place};
-        });
-      });
+      device::codeDeltas(
+          args.encode, deltas, n, known.exact, all_coded, x, [&](unsigned range, unsigned entries) {
+            device::noteEntries<T>(args.encode, range, entries, [&](unsigned k) {
+              const auto index = static_cast<std::uint32_t>(at + k);
+              const std::uint32_t row = divide(index, grid.inverse_nx);
+              const std::uint32_t place = index - row * grid.nx;
+              const auto row_segments = static_cast<std::uint32_t>(plan().layout.row_segments);
+              return device::EntryAt{row * row_segments + place / device::kSegment<T>, place};
+            });
+          });
     }
   };
 };

@@ -1,6 +1,9 @@
 // LorenzoQuant's part in fused groups on a device: where it takes part, and with which code.
+#include <atomic>
 #include <fmt/format.h>
 
+#include "fused/lorenzo_quant/lorenzo_quant_chunk_op.h"
+#include "fused/lorenzo_quant/lorenzo_quant_chunk_plan.h"
 #include "fused/lorenzo_quant/lorenzo_quant_cuda_impl.h"
 #include "fused/lorenzo_quant/lorenzo_quant_decode.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_entries.cuh"
@@ -33,11 +36,53 @@ const char* whyEncodedStaged(std::size_t value_bytes, int ndim, std::size_t nx) 
                           "than stage by stage unless rows have 128, 256, 512 or 1024 values";
 }
 
+std::atomic<bool> chunks_for_speed_only = true;
+
+/// Why a grid is not decoded by the chunk (lorenzo_quant_chunk_op.h); null where it is.
+const char* whyNotByChunk(const LorenzoQuantConfig& config, std::size_t value_bytes) {
+  using lorenzo_quant::kChunkCodes;
+  const std::uint64_t nx = config.dim_x;
+  if (nx == 0 || config.dim_y == 0 || config.dim_z == 0) {
+    return "the extents are not known before";
+  }
+  if (config.ndim == 2) {
+    if (nx < lorenzo_quant::kFewestColumns) {
+      return "rows have fewer than 256 values";
+    }
+    if (nx * value_bytes % 16 != 0) {
+      return "rows are no multiple of 16 bytes, for which that takes longer than stage by stage";
+    }
+    if (nx > lorenzo_quant::kMostColumns && nx % kChunkCodes != 0) {
+      return "rows have more than 8192 values and are no whole chunks";
+    }
+  } else {
+    const bool has_whole_tiles =
+        nx >= lorenzo_quant::kFewestColumnsOfTiles && kChunkCodes % (8 * nx) == 0;
+    if (!has_whole_tiles || config.dim_y % (kChunkCodes / nx) != 0) {
+      return "chunks are no whole tiles, for which rows of 128, 256, 512 or 1024 values are "
+             "needed, and planes of whole chunks";
+    }
+  }
+  const lorenzo_quant::Grid grid{nx, config.dim_y, config.dim_z, config.ndim};
+  const std::uint64_t n_units = unitCount(grid, config.ndim);
+  // Floats in rows that are no whole tiles are as quick at best.
+  const unsigned tenths = value_bytes == 4 && config.ndim == 2 && nx % 32 != 0 ? 9 : 8;
+  if (chunks_for_speed_only && !lorenzo_quant::areEnough(n_units, tenths)) {
+    return "the grid has too few rows of tiles to keep a device busy, and is decoded quicker stage "
+           "by stage";
+  }
+  return nullptr;
+}
+
 bool isGrid(const LorenzoQuantConfig& config) {
   return config.dim_y > 1 || config.dim_z > 1;
 }
 
 }  // namespace
+
+void lorenzo_quant::setChunksForSpeedOnly(bool only) {
+  chunks_for_speed_only = only;
+}
 
 template <class TInput, class TCode>
 TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const {
@@ -57,10 +102,13 @@ TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const {
     if (sizeof(TCode) != 2) {
       return {.why = "sums down the rows of tiles, for which it takes codes of 16 bits only"};
     }
+    const char* why = whyNotByChunk(*config_, sizeof(TInput));
     return {.role = TileRole::kRows,
             .has_lines = true,
             .has_runs = true,
-            .variant = static_cast<std::uint64_t>(config_->ndim)};
+            .chunk_bytes = why == nullptr ? lorenzo_quant::kCodeChunkBytes : 0,
+            .variant = static_cast<std::uint64_t>(config_->ndim),
+            .why = why == nullptr ? "" : why};
   }
   if (sizeof(TCode) > 2) {
     return {.why = "a tile of 32-bit codes is more than a warp has at a time"};
@@ -106,7 +154,7 @@ void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun& run,
     const CudaDecoding decoding = cudaDecoding(run);
     own.decode = decoding.run;
     device::launchDecodeSetup<TInput>(own.decode, sizeof(TCode), run.stream);
-    if (decoding.entry_limit != 0) {
+    if (decoding.may_have_range) {
       device::launchRangeEntries<TInput>(own.decode, decoding.entry_limit, run.stream);
     }
   } else {
@@ -123,7 +171,7 @@ template <class TInput, class TCode>
 void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const GroupRun& /*group*/) {
   if (isInverse()) {
     const CudaDecoding decoding = cudaDecoding(run);
-    if (decoding.entry_limit != 0) {
+    if (decoding.may_have_exact) {
       device::launchExactEntries<TInput>(decoding.run, decoding.entry_limit, run.stream);
     }
   } else {

@@ -10,15 +10,18 @@
 /// the small functions are forced inline into code that is.
 namespace fz::lorenzo_quant {
 
-constexpr std::uint32_t kSegmentValues = 256;  // two planes of 8 such rows stay in the first cache
+// In three dimensions two planes of 8 rows stay in the first cache, in two dimensions two rows:
+// those may be longer, and memory likes that.
+constexpr std::uint32_t kSegmentValues3d = 256;
 constexpr std::uint32_t kMaxSegmentValues = 1024;
-constexpr std::uint32_t kRowSlots = 16;
+constexpr std::uint32_t kRowValues = 16 * kSegmentValues3d;
+static_assert(kRowValues >= 4 * kMaxSegmentValues);
 
 /// All ones where a value has its x neighbour in the same tile of the given edge.
 template <class Int, std::uint32_t kEdge>
-constexpr std::array<Int, kSegmentValues> kKeepLeft = [] {
-  std::array<Int, kSegmentValues> keep{};
-  for (std::uint32_t i = 0; i < kSegmentValues; ++i) {
+constexpr std::array<Int, kMaxSegmentValues> kKeepLeft = [] {
+  std::array<Int, kMaxSegmentValues> keep{};
+  for (std::uint32_t i = 0; i < kMaxSegmentValues; ++i) {
     keep[i] = i % kEdge == 0 ? Int{0} : static_cast<Int>(-1);
   }
   return keep;
@@ -73,8 +76,8 @@ inline void withTypes(const Job& job, F f) {
 /// outside the tile is all zeros.
 template <class V>
 struct Rows {
-  alignas(64) V slots[kRowSlots][kSegmentValues];
-  alignas(64) V zeros[kSegmentValues];
+  alignas(64) V values[kRowValues];
+  alignas(64) V zeros[kMaxSegmentValues];
 
   FZ_HD void clearZeros() {
     for (V& v : zeros) {
@@ -82,8 +85,10 @@ struct Rows {
     }
   }
   FZ_HD V* at(std::uint32_t y, std::uint32_t z, int ndim) {
-    return slots[ndim == 3 ? (z % 2) * 8 + y : y % 2];
+    return ndim == 3 ? values + ((z % 2) * 8 + y) * kSegmentValues3d : corner(y % 2);
   }
+  /// One of four rows of any length.
+  FZ_HD V* corner(std::uint32_t i) { return values + i * kMaxSegmentValues; }
 };
 
 /// Neighbours of a row; the first rows of a tile have zeros in their place.

@@ -5,16 +5,31 @@
 
 #include "backends/cuda/device.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_op.h"
+#include "fused/lorenzo_quant/lorenzo_quant_quick_codec.h"
 
 namespace fz::lorenzo_quant::device {
 
-/// Bins of P values plus QuickBins::kBias; returns the bits of those that are not usable.
+/// What is known of the bins of a few values.
+template <class T>
+struct BinsKnown {
+  unsigned exact;  ///< bits of those that are not usable
+  T reach;         ///< no smaller than any of them
+};
+
+/// Bins of P values plus QuickBins::kBias.
 template <int kDim, class T, unsigned P>
-__device__ __forceinline__ unsigned biasedBins(const T (&values)[P],
-                                               const Step<T>& step,
-                                               typename Number<T>::Word (&bins)[P]) {
-  using Quick = QuickBins<T>;
-  Quick quick;
+__device__ __forceinline__ BinsKnown<T> biasedBins(const T (&values)[P],
+                                                   const Step<T>& step,
+                                                   typename Number<T>::Word (&bins)[P]) {
+  NearBins<T> near;
+#pragma unroll
+  for (unsigned k = 0; k < P; ++k) {
+    bins[k] = near.add(values[k], step);
+  }
+  if (near.all(step)) {
+    return {0, near.reach()};
+  }
+  QuickBins<T> quick;
 #pragma unroll
   for (unsigned k = 0; k < P; ++k) {
     bins[k] = quick.add(values[k], step);
@@ -24,11 +39,11 @@ __device__ __forceinline__ unsigned biasedBins(const T (&values)[P],
 #pragma unroll
     for (unsigned k = 0; k < P; ++k) {
       const Bin<T> bin = quantize(values[k], step);
-      bins[k] = static_cast<typename Number<T>::Word>(bin.value) + Quick::kBias;
+      bins[k] = static_cast<typename Number<T>::Word>(bin.value) + QuickBins<T>::kBias;
       exact |= bin.usable != 0 ? 0u : 1u << k;
     }
   }
-  return exact;
+  return {exact, Number<T>::kUnitShift};
 }
 
 /// Two codes of 16 bits at a time.
@@ -46,8 +61,7 @@ __device__ __forceinline__ void codesOf(const Int (&deltas)[P], bool zigzag, TCo
       std::uint32_t pair = __byte_perm(static_cast<std::uint32_t>(deltas[k]),
                                        static_cast<std::uint32_t>(deltas[k + 1]), 0x5410);
       pair = zigzag ? zigzagPair(pair) : pair;
-      codes[k] = static_cast<TCode>(pair);
-      codes[k + 1] = static_cast<TCode>(pair >> 16);
+      memcpy(codes + k, &pair, sizeof(pair));  // halves would be taken apart and joined
     }
   } else {
 #pragma unroll
@@ -77,21 +91,26 @@ __device__ __forceinline__ TCode codeOf(const EncodeRun& run, Int delta) {
   return toCode<TCode>(CodedDeltas<Int>(run.radius).has(delta) ? delta : Int{0}, run.zigzag);
 }
 
+/// Whether |left| and the differences of two numbers below `reach` each, or of one and `left`, have
+/// codes.
+template <class T>
+__device__ __forceinline__ bool surelyCoded(const EncodeRun& run, T reach, IntOf<T> left) {
+  using Word = typename Number<T>::Word;
+  const Word half = run.radius / 2;
+  return (reach < static_cast<T>(run.radius) * T(0.5)) &
+         (static_cast<Word>(left) + half <= 2 * half);
+}
+
 /// Codes of P neighbouring deltas, of which n exist. Where there are list entries among them,
-/// note(range, exact) gets their bits.
+/// note(range, exact) gets their bits. all_coded: the caller knows that all deltas have codes.
 template <class TCode, class Int, unsigned P, class Note>
 __device__ __forceinline__ void codeDeltas(const EncodeRun& run,
                                            Int (&deltas)[P],
                                            unsigned n,
                                            unsigned exact,
+                                           bool all_coded,
                                            TCode (&codes)[P],
                                            Note note) {
-  const CodedDeltas<Int> coded(run.radius);
-  bool all_coded = true;
-#pragma unroll
-  for (unsigned k = 0; k < P; ++k) {
-    all_coded = all_coded & coded.has(deltas[k]);
-  }
   if (n < P) {
 #pragma unroll
     for (unsigned k = 0; k < P; ++k) {
@@ -100,14 +119,20 @@ __device__ __forceinline__ void codeDeltas(const EncodeRun& run,
     exact &= (1u << n) - 1u;
   }
   if (!all_coded || exact != 0) {
-    unsigned range = 0;
+    const CodedDeltas<Int> coded(run.radius);
+    all_coded = true;
 #pragma unroll
     for (unsigned k = 0; k < P; ++k) {
-      const bool has_code = coded.has(deltas[k]);
-      range |= has_code ? 0u : 1u << k;
-      deltas[k] = has_code ? deltas[k] : Int{0};
+      all_coded = all_coded & coded.has(deltas[k]);
     }
-    if ((range | exact) != 0) {
+    if (!all_coded || exact != 0) {
+      unsigned range = 0;
+#pragma unroll
+      for (unsigned k = 0; k < P; ++k) {
+        const bool has_code = coded.has(deltas[k]);
+        range |= has_code ? 0u : 1u << k;
+        deltas[k] = has_code ? deltas[k] : Int{0};
+      }
       note(range, exact);
     }
   }

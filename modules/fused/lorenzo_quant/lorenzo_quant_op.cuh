@@ -23,6 +23,7 @@ struct LorenzoQuantOp {
     static constexpr bool kBlockWide = false;
     static constexpr bool kCanFetch = false;
     static constexpr bool kRollsLines = true;
+    static constexpr bool kManyRegisters = true;
     static constexpr unsigned kLineValues = sizeof(T) == 4 ? 8 : 4;
     static constexpr std::uint32_t kEdge = 1024;
 
@@ -91,7 +92,7 @@ struct LorenzoQuantOp {
     __device__ __forceinline__ void lineOf(
         Line& state, std::uint64_t at, unsigned n, const T (&values)[P], TCode (&x)[P]) const {
       Word bins[P];  // plus kBias
-      const unsigned exact = device::biasedBins<1>(values, step, bins);
+      const device::BinsKnown<T> known = device::biasedBins<1>(values, step, bins);
       Word left = __shfl_up_sync(cuda::kAllLanes, bins[P - 1], 1);
       left = cuda::laneId() == 0 ? state.left : left;
       static_assert(kEdge % P == 0);
@@ -99,18 +100,21 @@ struct LorenzoQuantOp {
         left = QuickBins<T>::kBias;  // the left end of a tile
       }
       state.left = __shfl_sync(cuda::kAllLanes, bins[P - 1], cuda::kWarp - 1);
+      const bool all_coded = device::surelyCoded<T>(args.encode, known.reach,
+                                                    static_cast<Int>(left - QuickBins<T>::kBias));
       Int deltas[P];
 #pragma unroll
       for (unsigned k = 0; k < P; ++k) {
         deltas[k] = static_cast<Int>(bins[k] - left);
         left = bins[k];
       }
-      device::codeDeltas(args.encode, deltas, n, exact, x, [&](unsigned range, unsigned entries) {
-        device::noteEntries<T>(args.encode, range, entries, [&](unsigned k) {
-          const auto index = static_cast<std::uint32_t>(at + k);  // fewer than 2^32 values
-          return device::EntryAt{index / device::kSegment<T>, index};
-        });
-      });
+      device::codeDeltas(
+          args.encode, deltas, n, known.exact, all_coded, x, [&](unsigned range, unsigned entries) {
+            device::noteEntries<T>(args.encode, range, entries, [&](unsigned k) {
+              const auto index = static_cast<std::uint32_t>(at + k);  // fewer than 2^32 values
+              return device::EntryAt{index / device::kSegment<T>, index};
+            });
+          });
     }
 
     /// The code of one value, without a note of list entries.

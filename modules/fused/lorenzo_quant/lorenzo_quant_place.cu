@@ -4,6 +4,7 @@
 
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/unaligned_load.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_decode.cuh"
 
 namespace fz::lorenzo_quant::device {
@@ -19,15 +20,21 @@ struct Strided {
   __device__ __forceinline__ Strided() {}
 };
 
+/// Of list entry i; lists may stand anywhere.
+template <class T>
+__device__ __forceinline__ T valueAt(const DecodeRun& run, std::uint64_t i) {
+  return fp::bitCast<T>(cuda::loadUnaligned<typename Number<T>::Word>(run.values, i));
+}
+
 /// Entries may come in any order; two for one value meet in its mark.
 template <class T>
 __global__ void __launch_bounds__(kThreads) placeRangeEntries(const DecodeRun run) {
   auto& plan = *static_cast<DecodePlan<T>*>(run.plan);
-  const T* values = static_cast<const T*>(run.values);
   constexpr T kIntLimit = sizeof(T) == 4 ? T(0x1p31) : T(0x1p63);
+  constexpr T kShortLimit = T(0x1p20);  // of up to 1024 deltas, with codes of 16 bits
   const Strided all;
   for (std::uint64_t i = all.first; i < plan.n_range; i += all.step) {
-    const std::uint32_t index = run.indices[i];
+    const auto index = cuda::loadUnaligned<std::uint32_t>(run.indices, i);
     if (index >= plan.n_values) {
       cuda::noteError(run.record, DeviceError::kCorrupt, i);
       continue;
@@ -37,10 +44,13 @@ __global__ void __launch_bounds__(kThreads) placeRangeEntries(const DecodeRun ru
     if ((atomicOr(run.marks + place.word, bit) & bit) != 0) {
       cuda::noteError(run.record, DeviceError::kCorrupt, i);
     }
-    const T delta = values[i];
+    const T delta = valueAt<T>(run, i);
     static_cast<T*>(run.out)[index] = delta;
     if (!(fp::abs(delta) < kIntLimit)) {
       plan.is_wide = 1;  // every writer writes the same
+    }
+    if (!(fp::abs(delta) < kShortLimit)) {
+      plan.is_long = 1;
     }
   }
 }
@@ -48,16 +58,16 @@ __global__ void __launch_bounds__(kThreads) placeRangeEntries(const DecodeRun ru
 template <class T>
 __global__ void __launch_bounds__(kThreads) placeExactEntries(const DecodeRun run) {
   const auto& plan = *static_cast<const DecodePlan<T>*>(run.plan);
-  const T* values = static_cast<const T*>(run.values);
   const Strided all;
   for (std::uint64_t i = plan.n_range + all.first; i < plan.n_entries; i += all.step) {
-    const std::uint32_t index = run.indices[i];
-    const bool ascends = i == plan.n_range || run.indices[i - 1] < index;
+    const auto index = cuda::loadUnaligned<std::uint32_t>(run.indices, i);
+    const bool ascends =
+        i == plan.n_range || cuda::loadUnaligned<std::uint32_t>(run.indices, i - 1) < index;
     if (index >= plan.n_values || !ascends) {
       cuda::noteError(run.record, DeviceError::kCorrupt, i);
       continue;
     }
-    static_cast<T*>(run.out)[index] = values[i];
+    static_cast<T*>(run.out)[index] = valueAt<T>(run, i);
   }
 }
 

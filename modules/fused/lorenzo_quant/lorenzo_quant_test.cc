@@ -313,47 +313,6 @@ TEST(LorenzoQuant, FitsIntoGraphsInEveryModeAndDirection) {
   }
 }
 
-/// Random values and all near the edges of cells, over many magnitudes.
-template <class T>
-void expectQuickBinsAreRight(float bound) {
-  const lorenzo_quant::Step<T> step = lorenzo_quant::makeStep<T>(bound, 2);
-  std::mt19937_64 rng(6);
-  int n_quick = 0;
-  for (int i = 0; i < 300'000; ++i) {
-    const auto bits = static_cast<typename lorenzo_quant::Number<T>::Word>(rng());
-    const auto half_cells = static_cast<T>(rng() >> (rng() % 64));
-    T x = i % 2 == 0 ? fp::bitCast<T>(bits) : half_cells * step.bound;
-    x = i % 3 == 0 ? std::nextafter(x, T{0}) : x;
-    x = i % 5 == 0 ? -x : x;
-    lorenzo_quant::QuickBins<T> quick;
-    const auto biased = quick.add(x, step);
-    if (quick.template all<2>()) {
-      const lorenzo_quant::Bin<T> bin = lorenzo_quant::quantize(x, step);
-      ASSERT_EQ(bin.usable, 1u) << x;
-      ASSERT_EQ(bin.value,
-                static_cast<lorenzo_quant::IntOf<T>>(biased - lorenzo_quant::QuickBins<T>::kBias))
-          << x;
-      ++n_quick;
-    }
-    // One value that is not usable is enough, whatever stands beside it.
-    lorenzo_quant::QuickBins<T> together;
-    together.add(i % 7 == 0 ? x : T{0}, step);
-    together.add(x, step);
-    together.add(step.bound / 4, step);
-    if (together.template all<2>()) {
-      ASSERT_EQ(lorenzo_quant::quantize(x, step).usable, 1u) << x;
-    }
-  }
-  EXPECT_GT(n_quick, 10'000);
-}
-
-TEST(LorenzoQuant, QuickBinsAreThoseOfTheFullText) {
-  for (const float bound : {1e-3f, 0.5f, 3.0f, 1e-30f, 1e30f}) {
-    expectQuickBinsAreRight<float>(bound);
-    expectQuickBinsAreRight<double>(bound);
-  }
-}
-
 template <class T, class TCode, class Team>
 void expectCodecBytes(const std::vector<T>& values, const Dims& dims, Team team) {
   LorenzoQuantStage<T, TCode> stage;

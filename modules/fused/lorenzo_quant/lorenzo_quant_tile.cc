@@ -7,6 +7,7 @@
 #include "fused/lorenzo_quant/lorenzo_quant.h"
 #include "fused/lorenzo_quant/lorenzo_quant_config_impl.h"
 #include "fused/lorenzo_quant/lorenzo_quant_cpu.h"
+#include "shared/bits.h"
 
 namespace fz {
 
@@ -16,7 +17,10 @@ using lorenzo_quant::Cut;
 using lorenzo_quant::SegmentEntries;
 
 /// Units larger than this are refused before anybody tries to fit them into a cache.
-constexpr std::uint64_t kMaxUnitValues = 1u << 20;
+constexpr std::uint64_t kMaxUnitValues = 1u << 23;
+/// Threads take a unit each, so long ones must be several.
+constexpr std::uint64_t kLongUnitBytes = 256 * 1024;
+constexpr std::uint64_t kMinLongUnits = 8;
 
 /// The part of a grid that a range of whole tiles is.
 Cut cutOf(const std::array<std::size_t, 3>& extents, int ndim, std::size_t n_values) {
@@ -56,7 +60,13 @@ TileOp LorenzoQuantStage<TInput, TCode>::cpuTileOp() const {
   if (unit > kMaxUnitValues) {
     return {.why = "has tiles whose rows lie far apart"};
   }
-  return {.role = TileRole::kRows, .unit_values = static_cast<std::uint32_t>(unit)};
+  const std::uint64_t n_units =
+      bits::ceilDiv<std::uint64_t>(dims[static_cast<std::size_t>(ndim - 1)], edge);
+  if (ndim > 1 && unit * sizeof(TCode) > kLongUnitBytes && n_units < kMinLongUnits) {
+    return {.why = "has few and long rows of tiles, so threads could not share them"};
+  }
+  return {
+      .role = TileRole::kRows, .unit_values = static_cast<std::uint32_t>(unit), .has_bands = true};
 }
 
 template <class TInput, class TCode>
@@ -79,7 +89,8 @@ lorenzo_quant::EncodeJob LorenzoQuantStage<TInput, TCode>::encodeJob(const Cut& 
           .zigzag = zigzag_codes_,
           .in = nullptr,
           .codes = nullptr,
-          .entries = run_entries_};
+          .entries = run_entries_,
+          .n_wanted = cut.n_values};
 }
 
 template <class TInput, class TCode>
@@ -90,6 +101,22 @@ void LorenzoQuantStage<TInput, TCode>::encodeTile(const TileRange& range,
   job.in = in;
   job.codes = out;
   job.entries += job.cut.segmentOf(range.first);
+  for (std::uint64_t block = 0; block < job.cut.blockCount(); ++block) {
+    lorenzo_quant::encodeBlock(job, block);
+  }
+}
+
+template <class TInput, class TCode>
+void LorenzoQuantStage<TInput, TCode>::encodeAhead(const TileRange& range,
+                                                   const void* in,
+                                                   void* out) {
+  const std::size_t layer = run_extents_[0] * (run_ndim_ == 3 ? run_extents_[1] : 1);
+  const std::size_t whole = bits::roundUp(range.n_values, std::max<std::size_t>(1, layer));
+  lorenzo_quant::EncodeJob job = encodeJob(cutOf(run_extents_, run_ndim_, whole));
+  job.in = in;
+  job.codes = out;
+  job.entries = nullptr;
+  job.n_wanted = range.n_values;
   for (std::uint64_t block = 0; block < job.cut.blockCount(); ++block) {
     lorenzo_quant::encodeBlock(job, block);
   }
@@ -238,6 +265,8 @@ void LorenzoQuantStage<TInput, TCode>::endTiles(const CpuRun& run) {
                                                              void*);                               \
   template void LorenzoQuantStage<TInput, TCode>::decodeTile(const TileRange&, const void*,        \
                                                              void*);                               \
+  template void LorenzoQuantStage<TInput, TCode>::encodeAhead(const TileRange&, const void*,       \
+                                                              void*);                              \
   template void LorenzoQuantStage<TInput, TCode>::endTiles(const CpuRun&)
 // NOLINTEND(bugprone-macro-parentheses)
 FZ_LORENZO_QUANT_TILE(float, std::uint16_t);

@@ -11,6 +11,8 @@
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+#include "backends/cpu/prefix_sum_inl.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -240,9 +242,96 @@ void sumPieces(std::uint32_t edge, std::uint32_t n, U* row, U* work, U* out) {
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+/// Pieces of kEdge values from places `stride` values apart.
+template <std::uint32_t kEdge, class D, class U>
+HWY_INLINE hn::Vec<D> loadPieces(D d, const U* from, std::size_t stride) {
+  constexpr std::size_t kLanes = hn::MaxLanes(D());
+  if constexpr (kLanes <= kEdge) {
+    return hn::LoadU(d, from);
+  } else {
+    const hn::Half<D> half;
+    const auto low = loadPieces<kEdge>(half, from, stride);
+    return hn::Combine(d, loadPieces<kEdge>(half, from + kLanes / 2 / kEdge * stride, stride), low);
+  }
+}
+
+/// Running sums inside pieces of four or eight values of 32 bits.
+template <std::uint32_t kEdge, class D>
+HWY_INLINE hn::Vec<D> sumsOfPieces(D d, hn::Vec<D> v) {
+  if constexpr (kEdge == 8) {
+    return fz::HWY_NAMESPACE::sumsInEights(d, v);
+  } else {
+    v = hn::Add(v, hn::ShiftLeftLanes<1>(d, v));
+    return hn::Add(v, hn::ShiftLeftLanes<2>(d, v));
+  }
+}
+
+/// One row of a strip, straight from its places in the tiles.
+template <std::uint32_t kEdge>
+void decodeRowFromTiles(const Strip& strip,
+                        const std::uint32_t* tiles,
+                        std::size_t tile_values,
+                        const Row<std::uint32_t>& to) {
+  using U = std::uint32_t;
+  const hn::ScalableTag<U> d;
+  constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<U>());
+  static_assert(kLanes >= kEdge);
+  const auto is_first = hn::Eq(hn::And(hn::Iota(d, 0), hn::Set(d, U{kEdge - 1})), hn::Zero(d));
+  std::size_t i = 0;
+  for (; i + kLanes <= strip.n_values; i += kLanes) {
+    auto v = loadPieces<kEdge>(d, tiles + i / kEdge * tile_values, tile_values);
+    if (to.above != nullptr) {
+      v = hn::Add(v, hn::IfThenElseZero(is_first, hn::LoadU(d, to.above + i)));
+    }
+    hn::StoreU(sumsOfPieces<kEdge>(d, v), d, to.row + i);
+  }
+  U sum = 0;
+  for (; i < strip.n_values; ++i) {
+    if (i % kEdge == 0) {
+      sum = to.above == nullptr ? U{0} : to.above[i];
+    }
+    sum += tiles[i / kEdge * tile_values + i % kEdge];
+    to.row[i] = sum;
+  }
+}
+
+template <std::uint32_t kEdge>
+void decodeFromTiles(const Grid& grid,
+                     const Strip& strip,
+                     const std::uint32_t* tiles,
+                     const std::uint32_t* next,
+                     const StripRows& rows) {
+  for (std::uint32_t z = 0; z < grid.tile.z; ++z) {
+    for (std::uint32_t y = 0; y < grid.tile.y; ++y) {
+      if (next != nullptr) {
+        prefetchRow<1>(strip.n_values, next + z * rows.plane_step + y * rows.row_step);
+      }
+      const auto to = rowAt<std::uint32_t>(grid, strip, rows, y, z);
+      if (to.row != nullptr) {
+        decodeRowFromTiles<kEdge>(strip, tiles + (z * grid.tile.y + y) * kEdge, grid.tile.values(),
+                                  to);
+      }
+    }
+  }
+}
+#endif
+
 template <class U>
 void decodeStripOf(
     const Grid& grid, const Strip& strip, const U* tiles, const U* next, const StripRows& rows) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(U) == 4) {
+    if (grid.tile.x == 4) {
+      return decodeFromTiles<4>(grid, strip, tiles, next, rows);
+    }
+    if constexpr (hn::MaxLanes(hn::ScalableTag<U>()) >= 8) {
+      if (grid.tile.x == 8) {
+        return decodeFromTiles<8>(grid, strip, tiles, next, rows);
+      }
+    }
+  }
+#endif
   const std::uint32_t edge = grid.tile.x;
   const std::uint32_t pitch = pitchOf(grid, strip);
   alignas(64) U staged[kFront + kStripValues];

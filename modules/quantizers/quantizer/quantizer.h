@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,7 +14,9 @@
 #include "fz/bound.h"
 #include "fz/data_type.h"
 #include "fz/simple_stage.h"
+#include "fz/unaligned_inputs.h"
 #include "mem/scratch.h"
+#include "mem/zeroed_scratch.h"
 
 namespace fz {
 
@@ -24,11 +27,14 @@ struct DecodeJob;
 }  // namespace device
 const StageDescriptor& descriptor();
 enum class CodeForm : std::uint8_t;
+struct BinRules;
 struct BinSettings;
 
 /// Settings and work of QuantizerStage, whatever its element types.
-class QuantizerBase : public SimpleStage, private CpuTileOp {
+class QuantizerBase : public SimpleStage, public UnalignedInputs, private CpuTileOp {
  public:
+  bool readsUnaligned(std::size_t input) const override { return isInverse() && input > 0; }
+
   /// The settings as one value.
   struct Config {
     double error_bound = 1e-4;
@@ -170,8 +176,11 @@ class QuantizerBase : public SimpleStage, private CpuTileOp {
   void scatterOutliers(const CpuRun& run) const;
   /// What an encode or a decode on a device works with. The first takes working memory and enqueues
   /// what precedes the codes.
-  device::EncodeJob beginEncodeCuda(const CudaRun& run);
-  device::EncodeJob encodeJob(const CudaRun& run);
+  void checkEncodeCuda(const CudaRun& run);
+  enum class EncodeWay { kAlone, kGroupBegins, kGroupEnds };
+  device::EncodeJob encodeJob(const CudaRun& run, EncodeWay way);
+  /// The bound, where only the device can tell it, and start values.
+  void prepareEncodeCuda(const device::EncodeJob& job, cudaStream_t stream);
   device::DecodeJob beginDecodeCuda(const CudaRun& run) const;
   // In a group: linear and in-place codes, and codes with lists of outliers.
   template <class T>
@@ -214,6 +223,7 @@ class QuantizerBase : public SimpleStage, private CpuTileOp {
   std::atomic<std::uint64_t> n_refused_ = 0;
   std::atomic<std::uint64_t> first_refused_ = 0;
   std::atomic<bool> are_refused_finite_ = true;
+  std::shared_ptr<BinRules> rules_;   ///< of the run; shared because the type is hidden here
   std::span<std::uint64_t> refused_;  ///< a bit per value, where outliers are listed
 
   Scratch masks_;
@@ -221,6 +231,7 @@ class QuantizerBase : public SimpleStage, private CpuTileOp {
   Scratch device_work_;
   Scratch group_state_;
   bool has_group_state_ = false;
+  ZeroedScratch group_marks_;
 };
 
 }  // namespace quantizer

@@ -53,7 +53,7 @@ HWY_NOINLINE void secondTry(const float* HWY_RESTRICT in,
 
 /// Codes of n values, all of which have one; false when some have not, the codes are then of no
 /// use. Most data are done with this: nothing is kept per value but the code.
-template <class T, class C, bool kZigzag>
+template <class T, class C, bool kZigzag, QuickCheck kCheck>
 HWY_INLINE bool encodeAll(const T* HWY_RESTRICT in,
                           std::size_t n,
                           const BinRule<T> rule,
@@ -61,7 +61,7 @@ HWY_INLINE bool encodeAll(const T* HWY_RESTRICT in,
   std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t> n_refused = 0;
   for (std::size_t i = 0; i < n; ++i) {
     std::int32_t bin = 0;
-    const bool ok = tryBin(in[i], rule, bin);
+    const bool ok = quickBin<kCheck>(in[i], rule, bin);
     codes[i] = codeOf<C>(bin, kZigzag);
     n_refused += ok ? 0u : 1u;
   }
@@ -83,8 +83,12 @@ HWY_INLINE std::uint64_t encodeBlock(const T* HWY_RESTRICT in,
   return packFlags(refused);
 }
 
-template <class T, class C, bool kZigzag>
+template <class T, class C, bool kZigzag, QuickCheck kCheck>
 std::size_t encodeLoop(const BinRule<T>& rule, const EncodeTileArgs& args) {
+  BinRule<T> quick_rule = rule;
+  if constexpr (kCheck == QuickCheck::kLimit) {
+    quick_rule.reach = quickLimit(rule);
+  }
   const T* in = static_cast<const T*>(args.in);
   C* codes = static_cast<C*>(args.codes);
   std::uint64_t* masks = args.masks;
@@ -92,7 +96,7 @@ std::size_t encodeLoop(const BinRule<T>& rule, const EncodeTileArgs& args) {
   std::size_t at = 0;
   while (at + kMaskValues <= args.n_values) {
     if (at % kRunValues == 0 && at + kRunValues <= args.n_values &&
-        encodeAll<T, C, kZigzag>(in + at, kRunValues, rule, codes + at)) {
+        encodeAll<T, C, kZigzag, kCheck>(in + at, kRunValues, quick_rule, codes + at)) {
       for (std::size_t i = 0; i < kRunValues / kMaskValues; ++i) {
         *masks++ = 0;
       }
@@ -114,19 +118,26 @@ std::size_t encodeLoop(const BinRule<T>& rule, const EncodeTileArgs& args) {
 }
 
 template <class T, class C>
-std::size_t encodeForm(const BinSettings& settings, const EncodeTileArgs& args) {
-  const BinRule<T> rule = makeBinRule<T>(settings);
-  const bool zigzag = settings.form == CodeForm::kZigzag || settings.form == CodeForm::kInplace;
-  return zigzag ? encodeLoop<T, C, true>(rule, args) : encodeLoop<T, C, false>(rule, args);
+std::size_t encodeForm(const BinRule<T>& rule, CodeForm form, const EncodeTileArgs& args) {
+  if (form == CodeForm::kLinear) {
+    constexpr bool kIsWide = sizeof(T) == 4 && sizeof(C) == 4;
+    constexpr QuickCheck kCheck = kIsWide ? QuickCheck::kReach : QuickCheck::kRange;
+    return encodeLoop<T, C, false, kCheck>(rule, args);
+  }
+  const bool zigzag = form == CodeForm::kZigzag || form == CodeForm::kInplace;
+  return zigzag ? encodeLoop<T, C, true, QuickCheck::kLimit>(rule, args)
+                : encodeLoop<T, C, false, QuickCheck::kLimit>(rule, args);
 }
 
-std::size_t encodeAbs(Widths widths, const BinSettings& settings, const EncodeTileArgs& args) {
+std::size_t encodeAbs(Widths widths, const BinRules& rules, const EncodeTileArgs& args) {
   if (widths.value_bytes == 4) {
-    return widths.code_bytes == 2 ? encodeForm<float, std::uint16_t>(settings, args)
-                                  : encodeForm<float, std::uint32_t>(settings, args);
+    return widths.code_bytes == 2
+               ? encodeForm<float, std::uint16_t>(rules.of_float, rules.form, args)
+               : encodeForm<float, std::uint32_t>(rules.of_float, rules.form, args);
   }
-  return widths.code_bytes == 2 ? encodeForm<double, std::uint16_t>(settings, args)
-                                : encodeForm<double, std::uint32_t>(settings, args);
+  return widths.code_bytes == 2
+             ? encodeForm<double, std::uint16_t>(rules.of_double, rules.form, args)
+             : encodeForm<double, std::uint32_t>(rules.of_double, rules.form, args);
 }
 
 template <class T, class C, bool kZigzag>
@@ -179,8 +190,8 @@ namespace fz::quantizer {
 HWY_EXPORT(encodeAbs);
 HWY_EXPORT(decodeAbs);
 
-std::size_t encodeAbsTile(Widths widths, const BinSettings& settings, const EncodeTileArgs& args) {
-  return HWY_DYNAMIC_DISPATCH(encodeAbs)(widths, settings, args);
+std::size_t encodeAbsTile(Widths widths, const BinRules& rules, const EncodeTileArgs& args) {
+  return HWY_DYNAMIC_DISPATCH(encodeAbs)(widths, rules, args);
 }
 void decodeAbsTile(Widths widths, const AbsDecodeSettings& settings, const DecodeTileArgs& args) {
   HWY_DYNAMIC_DISPATCH(decodeAbs)(widths, settings, args);

@@ -28,8 +28,18 @@ struct EncodeTileArgs {
   std::uint64_t* masks;
 };
 
+/// Rules of a run for values of either type, made once: tiles may be short.
+struct BinRules {
+  BinRule<float> of_float;
+  BinRule<double> of_double;
+  CodeForm form;
+};
+inline BinRules makeBinRules(const BinSettings& settings) {
+  return {makeBinRule<float>(settings), makeBinRule<double>(settings), settings.form};
+}
+
 /// Codes of one tile; refused values have code 0. Returns how many were refused.
-std::size_t encodeAbsTile(Widths widths, const BinSettings& settings, const EncodeTileArgs& args);
+std::size_t encodeAbsTile(Widths widths, const BinRules& rules, const EncodeTileArgs& args);
 std::size_t encodeRelTile(Widths widths, const RelSettings& settings, const EncodeTileArgs& args);
 
 struct DecodeTileArgs {

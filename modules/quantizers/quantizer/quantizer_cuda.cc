@@ -33,31 +33,23 @@ class WorkLayout {
   std::size_t n_bytes_ = 0;
 };
 
-/// Lays the job's working memory out and takes it.
-void takeWork(EncodeJob& job, bool lists, Scratch& scratch, MemoryPool* pool) {
-  const std::size_t n_bytes = job.input.size.n_bytes;
-  const std::size_t n_tiles = lists ? bits::ceilDiv(n_bytes, device::kTileBytes) : 0;
-  job.group_tiles = n_tiles > device::kManyTiles ? device::kMaxGroupTiles : device::kMinGroupTiles;
-  job.n_groups =
-      lists ? std::max<std::size_t>(1, bits::ceilDiv<std::size_t>(n_tiles, job.group_tiles)) : 0;
-  WorkLayout layout;
-  const std::size_t state_at = layout.add<std::uint8_t>(device::kStateBytes);
-  const std::size_t parts_at = layout.add<device::RangePart>(device::kMaxRangeBlocks);
-  const std::size_t groups_at = layout.add<std::uint64_t>(job.n_groups);
-  const std::size_t counts_at = layout.add<std::uint16_t>(n_tiles);
-  const std::size_t masks_at =
-      layout.add<std::uint32_t>(n_tiles * (device::kTileBytes / job.value_bytes / 32));
-  std::uint8_t* work = scratch.get<std::uint8_t>(pool, layout.bytes()).data();
-  job.state = work + state_at;
-  job.parts = reinterpret_cast<device::RangePart*>(work + parts_at);
-  job.group_states = reinterpret_cast<std::uint64_t*>(work + groups_at);
-  job.tile_counts = reinterpret_cast<std::uint16_t*>(work + counts_at);
-  job.tile_masks = reinterpret_cast<std::uint32_t*>(work + masks_at);
-}
+/// Which values are outliers, at `counts_at` and `masks_at` of one memory.
+struct MarksLayout {
+  std::size_t counts_at;
+  std::size_t masks_at;
+
+  MarksLayout(std::size_t n_tiles, std::size_t value_bytes, WorkLayout& layout)
+      : counts_at(layout.add<std::uint16_t>(n_tiles)),
+        masks_at(layout.add<std::uint32_t>(n_tiles * (device::kTileBytes / value_bytes / 32))) {}
+  void give(std::uint8_t* memory, EncodeJob& job) const {
+    job.tile_counts = reinterpret_cast<std::uint16_t*>(memory + counts_at);
+    job.tile_masks = reinterpret_cast<std::uint32_t*>(memory + masks_at);
+  }
+};
 
 }  // namespace
 
-EncodeJob QuantizerBase::encodeJob(const CudaRun& run) {
+EncodeJob QuantizerBase::encodeJob(const CudaRun& run, EncodeWay way) {
   const bool lists = hasOutlierPorts();
   EncodeJob job{};
   job.value_bytes = static_cast<std::uint32_t>(getDataTypeSize(value_type_));
@@ -69,11 +61,35 @@ EncodeJob QuantizerBase::encodeJob(const CudaRun& run) {
     job.outlier_indices = run.outputs[2];
   }
   job.record = run.record;
-  takeWork(job, lists, device_work_, run.pool);
+  const std::size_t n_tiles = lists ? bits::ceilDiv(job.input.size.n_bytes, device::kTileBytes) : 0;
+  job.group_tiles = n_tiles > device::kManyTiles ? device::kMaxGroupTiles : device::kMinGroupTiles;
+  job.n_groups =
+      lists ? std::max<std::size_t>(1, bits::ceilDiv<std::size_t>(n_tiles, job.group_tiles)) : 0;
+  WorkLayout layout;
+  const std::size_t state_at = layout.add<std::uint8_t>(device::kStateBytes);
+  const std::size_t parts_at = layout.add<device::RangePart>(device::kMaxRangeBlocks);
+  const std::size_t groups_at = layout.add<std::uint64_t>(job.n_groups);
+  std::uint8_t* work;
+  if (way != EncodeWay::kAlone) {  // ops only set bits and marks, so they must find none
+    work = device_work_.get<std::uint8_t>(run.pool, layout.bytes()).data();
+    WorkLayout zeroed;
+    const MarksLayout marks(n_tiles, job.value_bytes, zeroed);
+    marks.give(way == EncodeWay::kGroupBegins ? group_marks_.get(run, zeroed.bytes())
+                                              : group_marks_.data(),
+               job);
+    job.counts_are_marks = true;
+  } else {
+    const MarksLayout marks(n_tiles, job.value_bytes, layout);
+    work = device_work_.get<std::uint8_t>(run.pool, layout.bytes()).data();
+    marks.give(work, job);
+  }
+  job.state = work + state_at;
+  job.parts = reinterpret_cast<device::RangePart*>(work + parts_at);
+  job.group_states = reinterpret_cast<std::uint64_t*>(work + groups_at);
   return job;
 }
 
-EncodeJob QuantizerBase::beginEncodeCuda(const CudaRun& run) {
+void QuantizerBase::checkEncodeCuda(const CudaRun& run) {
   requireValidCombination();
   const CudaInput& input = run.inputs[0];
   if (input.size.isExact()) {
@@ -81,23 +97,26 @@ EncodeJob QuantizerBase::beginEncodeCuda(const CudaRun& run) {
   }
   beginRun();  // the ladder begins anew, and ends on the device
   stored_version_ = 0;
-  const EncodeJob job = encodeJob(run);
+}
+
+void QuantizerBase::prepareEncodeCuda(const EncodeJob& job, cudaStream_t stream) {
   unsigned n_parts = 0;
   if (mode_ == ErrorBoundMode::NOA && !(value_base_ > 0.0)) {
-    n_parts = device::rangeBlocks(input.size.n_bytes);
-    device::launchRange(job, n_parts, run.stream);
+    n_parts = device::rangeBlocks(job.input.size.n_bytes);
+    device::launchRange(job, n_parts, stream);
   }
   const double threshold = linear_ ? std::numeric_limits<double>::infinity() : threshold_;
   const bool rel = mode_ == ErrorBoundMode::REL;
   const bool noa = mode_ == ErrorBoundMode::NOA;
   device::launchPrepare(
       job, {error_bound_, value_base_, threshold, radius_, codeForm(), rel, noa, isLadder()},
-      n_parts, run.stream);
-  return job;
+      n_parts, stream);
 }
 
 void QuantizerBase::encodeCuda(const CudaRun& run) {
-  const EncodeJob job = beginEncodeCuda(run);
+  checkEncodeCuda(run);
+  const EncodeJob job = encodeJob(run, EncodeWay::kAlone);
+  prepareEncodeCuda(job, run.stream);
   if (hasOutlierPorts()) {
     if (mode_ == ErrorBoundMode::REL) {
       device::launchEncodeRel(job, {error_bound_, threshold_, radius_, codeBits()}, run.stream);

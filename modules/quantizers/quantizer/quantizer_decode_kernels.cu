@@ -1,12 +1,15 @@
 // Codes to values, then the outliers.
 #include "backends/cuda/launch.h"
+#include "backends/cuda/unaligned_load.cuh"
 #include "quantizers/quantizer/quantizer_values.cuh"
 
 namespace fz::quantizer::device {
 
 namespace {
 
-constexpr unsigned kOrderThreads = 1024;
+constexpr unsigned kScatterThreads = 512;
+/// Blocks of the scattering that are done; decoders have no rung.
+constexpr unsigned kSlotBlocksDone = kSlotRung;
 
 /// Narrow codes come in smaller pieces, so more of them are in flight.
 template <class T, class C>
@@ -61,45 +64,30 @@ __global__ void __launch_bounds__(kThreads) decodeKernel(const DecodeJob job) {
   }
 }
 
-/// All outliers at once. That is final when the indices ascend; else it is noted.
+/// The lists, which may stand anywhere.
 template <class U>
-__global__ void __launch_bounds__(kThreads) scatterKernel(const DecodeJob job) {
-  const Head head = readHead(job);
-  const std::uint64_t j = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (!head.ok || !fitsOutput<U>(job, head) || j >= head.n_outliers) {
-    return;
+struct Lists {
+  const DecodeJob& job;
+  __device__ __forceinline__ std::uint32_t index(std::uint64_t j) const {
+    return cuda::loadUnaligned<std::uint32_t>(job.outlier_indices.data, j);
   }
-  const auto* indices = reinterpret_cast<const std::uint32_t*>(job.outlier_indices.data);
-  const std::uint32_t index = indices[j];
-  if (index >= head.n_values) {
-    cuda::noteError(job.record, DeviceError::kCorrupt, j << 32 | index);
-    return;
+  __device__ __forceinline__ U value(std::uint64_t j) const {
+    return cuda::loadUnaligned<U>(job.outlier_values.data, j);
   }
-  if (j > 0 && index <= indices[j - 1]) {
-    job.record->value[kSlotUnordered] = 1;
-  }
-  reinterpret_cast<U*>(job.output.data)[index] =
-      reinterpret_cast<const U*>(job.outlier_values.data)[j];
-}
+};
 
 /// One block. Lists in any order, as archives of the existing system have them: of entries with
 /// the same index the last wins. Groups of entries follow each other; inside a group the output
 /// itself serves to find the last entry for a place.
 template <class U>
-__global__ void __launch_bounds__(kOrderThreads) orderKernel(const DecodeJob job) {
-  const Head head = readHead(job);
-  if (!head.ok || !fitsOutput<U>(job, head) || job.record->value[kSlotUnordered] == 0 ||
-      job.record->error != 0) {
-    return;
-  }
-  const auto* indices = reinterpret_cast<const std::uint32_t*>(job.outlier_indices.data);
-  const auto* values = reinterpret_cast<const U*>(job.outlier_values.data);
+__device__ void placeInOrder(const DecodeJob& job, const Head& head) {
+  const Lists<U> lists{job};
   auto* out = reinterpret_cast<U*>(job.output.data);
   const unsigned ticket = threadIdx.x + 1;
-  for (std::uint64_t begin = 0; begin < head.n_outliers; begin += kOrderThreads) {
+  for (std::uint64_t begin = 0; begin < head.n_outliers; begin += kScatterThreads) {
     const std::uint64_t j = begin + threadIdx.x;
     const bool has_entry = j < head.n_outliers;
-    const std::uint64_t index = has_entry ? indices[j] : 0;
+    const std::uint64_t index = has_entry ? lists.index(j) : 0;
     auto* place = reinterpret_cast<unsigned*>(out + index);
     if (has_entry) {
       __stcg(place, 0u);
@@ -112,9 +100,44 @@ __global__ void __launch_bounds__(kOrderThreads) orderKernel(const DecodeJob job
     const bool is_last = has_entry && __ldcg(place) == ticket;
     __syncthreads();
     if (is_last) {
-      out[index] = values[j];
+      out[index] = lists.value(j);
     }
     __syncthreads();
+  }
+}
+
+/// All outliers at once. That is final when the indices ascend; else the last block goes through
+/// them once more.
+template <class U>
+__global__ void __launch_bounds__(kScatterThreads) scatterKernel(const DecodeJob job) {
+  const Head head = readHead(job);
+  const std::uint64_t j = std::uint64_t{blockIdx.x} * kScatterThreads + threadIdx.x;
+  const bool is_open = head.ok && fitsOutput<U>(job, head);
+  StageRecord& record = *job.record;
+  if (is_open && j < head.n_outliers) {
+    const Lists<U> lists{job};
+    const std::uint32_t index = lists.index(j);
+    if (index >= head.n_values) {
+      cuda::noteError(job.record, DeviceError::kCorrupt, j << 32 | index);
+    } else {
+      if (j > 0 && index <= lists.index(j - 1)) {
+        record.value[kSlotUnordered] = 1;
+      }
+      reinterpret_cast<U*>(job.output.data)[index] = lists.value(j);
+    }
+  }
+  __syncthreads();
+  bool is_last = false;
+  if (threadIdx.x == 0) {
+    __threadfence();
+    auto* counter = reinterpret_cast<unsigned long long*>(&record.value[kSlotBlocksDone]);
+    is_last = atomicAdd(counter, 1ull) == gridDim.x - 1;  // order-free: whoever it is
+    __threadfence();
+  }
+  if (__syncthreads_or(is_last ? 1 : 0) != 0 && is_open &&
+      *const_cast<const volatile std::uint64_t*>(&record.value[kSlotUnordered]) != 0 &&
+      *const_cast<const volatile std::uint64_t*>(&record.error) == 0) {
+    placeInOrder<U>(job, head);
   }
 }
 
@@ -151,10 +174,8 @@ void launchScatterFor(const DecodeJob& job, cudaStream_t stream) {
   if (most == 0) {
     return;
   }
-  scatterKernel<U><<<cuda::gridFor(most, kThreads), kThreads, 0, stream>>>(job);
+  scatterKernel<U><<<cuda::gridFor(most, kScatterThreads), kScatterThreads, 0, stream>>>(job);
   cuda::checkLaunch("quantizer scatterKernel");
-  orderKernel<U><<<1, kOrderThreads, 0, stream>>>(job);
-  cuda::checkLaunch("quantizer orderKernel");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The outlier lists, from the masks of the tiles that have any. The values are read a second time,
-// but only where there are outliers; a tile that waited for its place in the lists while it holds
+// but only where there are outliers (behind a fused group, marks and masks are left at zero, as the
+// group's ops must find them); a tile that waited for its place in the lists while it holds
 // its codes would cost more.
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
@@ -117,6 +118,7 @@ __global__ void __launch_bounds__(kThreads) gatherKernel(const EncodeJob job) {
                        : 0;
   if (job.counts_are_marks && count != 0) {
     count = countMask<T>(job, first_tile + threadIdx.x);
+    job.tile_counts[first_tile + threadIdx.x] = 0;
   }
   unsigned total = 0;
   const unsigned before = cuda::blockExclusiveSum<kThreads>(count, warp_sums, &total);
@@ -154,6 +156,9 @@ __global__ void __launch_bounds__(kThreads) gatherKernel(const EncodeJob job) {
     if (tile_counts[i] != 0) {
       gatherTile<T>(lists, first_tile + i, mask, tile_counts[i], lists_begin + tile_entries[i],
                     places[cuda::warpId()]);
+      if (job.counts_are_marks && cuda::laneId() < TileMask<T>::kWords) {
+        job.tile_masks[(first_tile + i) * TileMask<T>::kWords + cuda::laneId()] = 0;
+      }
     }
     mask = next_mask;
   }

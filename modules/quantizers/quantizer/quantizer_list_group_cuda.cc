@@ -4,6 +4,7 @@
 #include "core/require.h"
 #include "cuda_check.h"
 #include "quantizers/quantizer/quantizer.h"
+#include "quantizers/quantizer/quantizer_bound_codec.h"
 #include "quantizers/quantizer/quantizer_list_op.h"
 #include "shared/bits.h"
 
@@ -67,14 +68,25 @@ void QuantizerBase::beginListGroup(const CudaRun& run, GroupArgs& args) {
   if (isInverse()) {
     list.decode = beginDecodeCuda(run);
   } else {
-    list.encode = beginEncodeCuda(run);
-    // Ops only set bits and marks, so they must find none.
-    const std::size_t n_tiles =
-        bits::ceilDiv(static_cast<std::size_t>(run.inputs[0].size.n_bytes), device::kTileBytes);
-    const std::size_t n_mask_bytes = n_tiles * (device::kTileBytes / list.encode.value_bytes / 8);
-    FZ_CUDA_CHECK(
-        cudaMemsetAsync(list.encode.tile_counts, 0, n_tiles * sizeof(std::uint16_t), run.stream));
-    FZ_CUDA_CHECK(cudaMemsetAsync(list.encode.tile_masks, 0, n_mask_bytes, run.stream));
+    checkEncodeCuda(run);
+    list.encode = encodeJob(run, EncodeWay::kGroupBegins);
+    const bool is_noa = mode_ == ErrorBoundMode::NOA;
+    list.is_known = run.inputs[0].size.isExact() && (!is_noa || value_base_ > 0.0);
+    if (!list.is_known) {
+      prepareEncodeCuda(list.encode, run.stream);
+    } else if (mode_ != ErrorBoundMode::REL) {
+      const bool is_float = value_type_ == DataType::FLOAT32;
+      list.range = is_noa ? value_base_ : 0.0;
+      list.absolute = absoluteBound(error_bound_, list.range, is_float);
+      list.in_use = boundOfRung(list.absolute, false, 0, is_float);
+      const BinSettings settings{list.in_use, list.absolute, threshold_,
+                                 radius_,     codeForm(),    codeBits()};
+      if (is_float) {
+        list.rule_float = makeBinRule<float>(settings);
+      } else {
+        list.rule_double = makeBinRule<double>(settings);
+      }
+    }
     if (mode_ == ErrorBoundMode::REL) {
       const RelSettings settings{error_bound_, threshold_, radius_, codeBits()};
       list.rel = value_type_ == DataType::FLOAT32 ? makeRelRule<float>(settings)
@@ -94,9 +106,8 @@ void QuantizerBase::endGroupCuda(const CudaRun& run, const GroupRun& /*group*/) 
   if (isInverse()) {
     device::launchScatter(beginDecodeCuda(run), run.stream);
   } else {
-    device::EncodeJob job = encodeJob(run);
-    job.counts_are_marks = true;
-    device::launchGather(job, run.stream);
+    device::launchGather(encodeJob(run, EncodeWay::kGroupEnds), run.stream);
+    group_marks_.noteZero();
   }
 }
 

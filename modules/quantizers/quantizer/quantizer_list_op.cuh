@@ -15,6 +15,19 @@ namespace fz::quantizer {
 
 namespace device {
 
+/// Bins: how they are made.
+template <class T>
+__device__ __forceinline__ const BinRule<T>& ruleOf(const ListArgs& args) {
+  if (!args.is_known) {
+    return stateOf<T>(args.encode).rules[0];
+  }
+  if constexpr (sizeof(T) == 4) {
+    return args.rule_float;
+  } else {
+    return args.rule_double;
+  }
+}
+
 template <class T, class C, ListForm kForm>
 struct ListCoding;
 template <class T, class C>
@@ -22,7 +35,7 @@ struct ListCoding<T, C, ListForm::kPlain> {
   static constexpr DecodeForm kDecode = DecodeForm::kTwosComplement;
   using Coder = AbsCoder<T, C, false>;
   static __device__ __forceinline__ Coder coder(const ListArgs& args) {
-    const BinRule<T>& rule = stateOf<T>(args.encode).rules[0];
+    const BinRule<T>& rule = ruleOf<T>(args);
     return {quickRule(rule), &rule};
   }
 };
@@ -31,7 +44,7 @@ struct ListCoding<T, C, ListForm::kZigzag> {
   static constexpr DecodeForm kDecode = DecodeForm::kZigzag;
   using Coder = AbsCoder<T, C, true>;
   static __device__ __forceinline__ Coder coder(const ListArgs& args) {
-    const BinRule<T>& rule = stateOf<T>(args.encode).rules[0];
+    const BinRule<T>& rule = ruleOf<T>(args);
     return {quickRule(rule), &rule};
   }
 };
@@ -108,7 +121,18 @@ struct ListOp {
       return head.ok && n == head.n_values && inner.begin(n);
     }
     __device__ __forceinline__ bool isNeeded() const { return group::isNeeded(inner); }
-    __device__ __forceinline__ void finish() const { inner.finish(); }
+    __device__ __forceinline__ void finish() const {
+      // The gathering that follows begins with none.
+      const device::EncodeJob& job = args.encode;
+      for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < job.n_groups;
+           i += std::uint64_t{gridDim.x} * blockDim.x) {
+        job.group_states[i] = 0;
+      }
+      if (args.is_known && blockIdx.x == 0 && threadIdx.x == 0) {
+        noteBound();
+      }
+      inner.finish();
+    }
 
     __device__ __forceinline__ void prefetch(std::uint64_t at, unsigned n) const {
       group::prefetch(inner, at, n);
@@ -233,6 +257,18 @@ struct ListOp {
 #pragma unroll
       for (unsigned i = 0; i < P; ++i) {
         values[i] = fp::bitCast<T>(bits[i]);
+      }
+    }
+    /// What prepareKernel notes where the host does not know it.
+    __device__ __forceinline__ void noteBound() const {
+      std::uint64_t* slots = args.encode.record->value;
+      slots[device::kSlotValues] = n_values;
+      if constexpr (Coding::kDecode != device::DecodeForm::kRel) {
+        slots[device::kSlotBound] = fp::bits(args.in_use);
+        slots[device::kSlotBoundF32] = fp::bits(nearestFloat(args.in_use));
+        slots[device::kSlotRange] = fp::bits(args.range);
+        slots[device::kSlotRangeF32] = fp::bits(nearestFloat(args.range));
+        slots[device::kSlotAbsBound] = fp::bits(args.absolute);
       }
     }
     /// Any number of times for the same values.

@@ -13,6 +13,13 @@ enum class ListForm : std::uint8_t { kPlain, kZigzag, kRelFloat, kRelDouble, kRe
 struct ListArgs {
   device::EncodeJob encode;
   device::DecodeJob decode;
+  // Encoding, where the host knows the bound; else prepareKernel has noted it.
+  bool is_known;
+  double in_use;
+  double absolute;
+  double range;
+  BinRule<float> rule_float;  ///< bins: that of the values' type
+  BinRule<double> rule_double;
   RelRule rel;
   RelFloatRule rel_float;
 };

@@ -39,12 +39,16 @@ std::vector<T> values(const BinRule<T>& rule) {
 template <QuickCheck kCheck, class T>
 void expectNoOtherBin(const BinSettings& settings) {
   const BinRule<T> rule = makeBinRule<T>(settings);
+  BinRule<T> quick_rule = rule;
+  if (kCheck == QuickCheck::kLimit) {
+    quick_rule.reach = quickLimit(rule);
+  }
   std::size_t n_unsure = 0;
   std::size_t n_kept = 0;
   for (const T x : values(rule)) {
     std::int32_t quick = 0;
     std::int32_t bin = 0;
-    const bool is_sure = quickBin<kCheck>(x, rule, quick);
+    const bool is_sure = quickBin<kCheck>(x, quick_rule, quick);
     const bool has_bin = tryBin(x, rule, bin);
     if (is_sure) {
       ASSERT_TRUE(has_bin) << x;
@@ -74,6 +78,13 @@ TEST(QuantizerQuick, GivesNoBinButThatOfTheExactTry) {
           {single, bound, 1000 * bound, 300, CodeForm::kInplace, 32});
       expectNoOtherBin<QuickCheck::kAll, float>(
           {single, bound, infinity, 1u << 30, CodeForm::kInplace, 32});
+      for (const std::uint32_t radius : {300u, 32768u, 1u << 30}) {
+        for (const double threshold : {1000 * bound, infinity}) {
+          const CodeForm form = CodeForm::kZigzag;
+          expectNoOtherBin<QuickCheck::kLimit, float>({single, bound, threshold, radius, form, 32});
+          expectNoOtherBin<QuickCheck::kLimit, double>({wide, bound, threshold, radius, form, 32});
+        }
+      }
     }
   }
 }

@@ -1,5 +1,6 @@
 // A run on the CPU, tile by tile: alone over all of the data, or as part of a fused group.
 #include <algorithm>
+#include <memory>
 
 #include "backends/cpu/parallel_for.h"
 #include "core/require.h"
@@ -38,6 +39,10 @@ void QuantizerBase::beginEncode(const CpuRun& run) {
   wants_rerun_ = false;
   stored_version_ = 0;
   resolveBound(run);
+  if (rules_ == nullptr) {
+    rules_ = std::make_shared<BinRules>();
+  }
+  *rules_ = makeBinRules(binSettings());
   n_refused_ = 0;
   first_refused_ = FirstIndex::kNone;
   are_refused_finite_ = true;
@@ -68,7 +73,7 @@ void QuantizerBase::encodePiece(const TileRange& range, const void* in, void* co
   if (mode_ == ErrorBoundMode::REL) {
     n_refused = encodeRelTile(widths, {error_bound_, threshold_, radius_, codeBits()}, args);
   } else {
-    n_refused = encodeAbsTile(widths, binSettings(), args);
+    n_refused = encodeAbsTile(widths, *rules_, args);
   }
   if (n_refused == 0) {
     return;

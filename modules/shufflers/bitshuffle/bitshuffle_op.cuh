@@ -8,8 +8,10 @@
 // bytes from byte `begin` of the coder's input on to shared memory, and take<kThreads> is its
 // inverse. All threads of the block call them together; a chunk has 64 bytes for each of them, and
 // bytes behind n_here are undefined. Both have barriers inside and need one before the chunk is
-// used, and before they are called.
+// used, and before they are called. Around a front that takes chunks in an order of its own it does
+// so too (chunks.cuh).
 
+#include "backends/cuda/group/chunks.cuh"
 #include "backends/cuda/group/lines.cuh"
 #include "shufflers/bitshuffle/bitshuffle_op.h"
 #include "shufflers/bitshuffle/bitshuffle_planes.cuh"
@@ -37,6 +39,8 @@ struct BitshuffleOp {
     static constexpr unsigned kStagingPieces = cuda::kWarp * kThreadBytes / 16;  // of a warp
 
     static constexpr bool kFitsRows = group::kFitsOwnStaging<Inner, kElements>;
+    static constexpr bool kTakesChunks = group::takesChunks<Inner>();
+    static constexpr unsigned kChunkSharedBytes = group::chunkSharedBytes<Inner>();
 
     std::uint32_t block_bytes;
     Inner inner;
@@ -96,6 +100,49 @@ struct BitshuffleOp {
                                          std::uint64_t n,
                                          uint4* chunk) const {
       typename Planes::Element e[kElements];
+      takeElements<kThreads>(block_bytes, n_here, chunk, e);
+      __syncthreads();
+      Value v[kElements];
+#pragma unroll
+      for (unsigned k = 0; k < kElements; ++k) {
+        v[k] = static_cast<Value>(e[k]);
+      }
+      group::putRows<kElements>(inner, firstOf(begin), n, chunk + cuda::warpId() * kStagingPieces,
+                                v);
+    }
+
+    /// Chunks as the front inside wants them.
+    template <class Reader>
+    struct ChunkReader {
+      static constexpr unsigned kThreads = Reader::kThreads;
+      static_assert(kThreadBytes == group::kChunkThreadBytes &&
+                    Reader::kThreadBytes == kThreadBytes);
+
+      std::uint32_t block_bytes;
+      Reader reader;
+
+      static __device__ __forceinline__ uint4* staging() { return Reader::staging(); }
+      static __device__ __forceinline__ uint4* memory() { return Reader::memory(); }
+      __device__ __forceinline__ void read(std::uint32_t chunk,
+                                           std::uint32_t next,
+                                           std::uint32_t (&words)[group::kChunkThreadWords]) {
+        const std::uint32_t n_here = reader.open(chunk, next);
+        takeWords<kThreads>(block_bytes, n_here, staging(), words);
+        __syncthreads();
+      }
+    };
+    template <class Reader>
+    __device__ __forceinline__ void decodeChunks(const Reader& reader) const {
+      inner.decodeChunks(ChunkReader<Reader>{block_bytes, reader});
+    }
+
+   private:
+    /// This thread's elements of a chunk.
+    template <unsigned kThreads>
+    static __device__ __forceinline__ void takeElements(std::uint32_t block_bytes,
+                                                        std::uint32_t n_here,
+                                                        const uint4* chunk,
+                                                        typename Planes::Element (&e)[kElements]) {
       if (block_bytes == kThreads * kThreadBytes && n_here == block_bytes) {
         takeWhole<kThreads>(chunk, e);
       } else if (const Spot spot(block_bytes); spot.block_end <= n_here) {
@@ -115,17 +162,28 @@ struct BitshuffleOp {
           }
         }
       }
-      __syncthreads();
-      Value v[kElements];
-#pragma unroll
-      for (unsigned k = 0; k < kElements; ++k) {
-        v[k] = static_cast<Value>(e[k]);
-      }
-      group::putRows<kElements>(inner, firstOf(begin), n, chunk + cuda::warpId() * kStagingPieces,
-                                v);
     }
-
-   private:
+    /// The same as they stand in memory: elements of 16 bits would take a register each.
+    template <unsigned kThreads>
+    static __device__ __forceinline__ void takeWords(
+        std::uint32_t block_bytes,
+        std::uint32_t n_here,
+        const uint4* chunk,
+        std::uint32_t (&words)[group::kChunkThreadWords]) {
+      std::uint32_t a[16];
+      if (block_bytes == kThreads * kThreadBytes && n_here == block_bytes) {
+        const Part* parts = reinterpret_cast<const Part*>(chunk) + Planes::place(threadIdx.x);
+        Planes::gather([=](unsigned plane) { return parts[plane * kThreads]; }, a);
+        Planes::decodeWords(a, words);
+      } else if (const Spot spot(block_bytes); spot.block_end <= n_here) {
+        const Part* parts = spot.parts(chunk);
+        const unsigned plane_parts = spot.planeParts(block_bytes);
+        Planes::gather([&](unsigned plane) { return parts[plane * plane_parts]; }, a);
+        Planes::decodeWords(a, words);
+      } else {
+        group::wordsOf(chunk + threadIdx.x * (kThreadBytes / 16), words);
+      }
+    }
     /// A chunk that is one whole block.
     template <unsigned kThreads>
     static __device__ __forceinline__ void fillWhole(const typename Planes::Element (&e)[kElements],
@@ -201,6 +259,11 @@ struct BitshuffleOp {
       }
       __device__ __forceinline__ Part* parts(uint4* chunk) const {
         return reinterpret_cast<Part*>(reinterpret_cast<std::uint8_t*>(chunk) + block_begin) +
+               Planes::place(index);
+      }
+      __device__ __forceinline__ const Part* parts(const uint4* chunk) const {
+        return reinterpret_cast<const Part*>(reinterpret_cast<const std::uint8_t*>(chunk) +
+                                             block_begin) +
                Planes::place(index);
       }
     };

@@ -7,7 +7,8 @@
 
 namespace fz::bitshuffle {
 
-/// The 64 bytes of a thread as parts of planes, the highest bit first.
+/// The 64 bytes of a thread as parts of planes, the highest bit first. decodeWords leaves elements
+/// as they stand in memory.
 template <unsigned kBytes>
 struct ThreadPlanes;
 
@@ -52,6 +53,10 @@ struct ThreadPlanes<4> {
     for (unsigned k = 0; k < 16; ++k) {
       v[15 - k] = a[k];
     }
+  }
+  static __device__ __forceinline__ void decodeWords(std::uint32_t (&a)[16],
+                                                     std::uint32_t (&words)[16]) {
+    decode(a, words);
   }
 
   // Elements below 2^16, half the work: the first 16 planes are zero.
@@ -129,9 +134,13 @@ struct ThreadPlanes<2> {
       a[k] = load(15 - k);
     }
   }
+  static __device__ __forceinline__ void decodeWords(std::uint32_t (&a)[16],
+                                                     std::uint32_t (&words)[16]) {
+    elementsOf16(a, words);
+  }
   static __device__ __forceinline__ void decode(std::uint32_t (&a)[16], Element (&v)[32]) {
     std::uint32_t words[16];
-    elementsOf16(a, words);
+    decodeWords(a, words);
 #pragma unroll
     for (unsigned k = 0; k < 16; ++k) {
       v[2 * k] = static_cast<Element>(words[k]);
@@ -185,20 +194,29 @@ struct ThreadPlanes<1> {
       a[8 + k] = static_cast<std::uint32_t>(part >> 32);
     }
   }
-  static __device__ __forceinline__ void decode(std::uint32_t (&a)[16], Element (&v)[64]) {
+  static __device__ __forceinline__ void decodeWords(std::uint32_t (&a)[16],
+                                                     std::uint32_t (&words)[16]) {
 #pragma unroll
     for (unsigned half = 0; half < 2; ++half) {
       std::uint32_t planes[8];
-      std::uint32_t words[8];
+      std::uint32_t part[8];
 #pragma unroll
       for (unsigned k = 0; k < 8; ++k) {
         planes[k] = a[8 * half + k];
       }
-      elementsOf8(planes, words);
+      elementsOf8(planes, part);
 #pragma unroll
-      for (unsigned k = 0; k < 32; ++k) {
-        v[32 * half + k] = static_cast<Element>(words[k / 4] >> (8 * (k % 4)));
+      for (unsigned k = 0; k < 8; ++k) {
+        words[8 * half + k] = part[k];
       }
+    }
+  }
+  static __device__ __forceinline__ void decode(std::uint32_t (&a)[16], Element (&v)[64]) {
+    std::uint32_t words[16];
+    decodeWords(a, words);
+#pragma unroll
+    for (unsigned k = 0; k < 64; ++k) {
+      v[k] = static_cast<Element>(words[k / 4] >> (8 * (k % 4)));
     }
   }
 };
@@ -248,6 +266,15 @@ struct ThreadPlanes<8> {
 #pragma unroll
     for (unsigned k = 0; k < 8; ++k) {
       v[7 - k] = a[k] | Element{a[8 + k]} << 32;
+    }
+  }
+  static __device__ __forceinline__ void decodeWords(std::uint32_t (&a)[16],
+                                                     std::uint32_t (&words)[16]) {
+    transposeBytes(a);
+#pragma unroll
+    for (unsigned k = 0; k < 8; ++k) {
+      words[14 - 2 * k] = a[k];
+      words[15 - 2 * k] = a[8 + k];
     }
   }
 };

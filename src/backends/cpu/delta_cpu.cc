@@ -79,6 +79,20 @@ HWY_INLINE U decodeRun(const U* in, std::size_t n_values, U before, U* out) {
 
 template <class U, Code kCode>
 U decode(const U* in, std::size_t n_values, std::size_t block, U before, U* out) {
+#ifdef FZ_HAVE_WIDE_SUMS
+  if constexpr (sizeof(U) == 4) {
+    constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<U>());
+    constexpr std::size_t kLongestShortBlock = 256;
+    const std::size_t n_whole = n_values / block * block;
+    if (block % kLanes == 0 && block <= kLongestShortBlock && before == 0 && n_whole != 0) {
+      fz::HWY_NAMESPACE::sumsInBlocks(
+          in, n_whole, block, out, [](auto codes) HWY_ATTR { return differences<kCode>(codes); });
+      return n_whole == n_values
+                 ? out[n_values - 1]
+                 : decodeRun<U, kCode>(in + n_whole, n_values - n_whole, U{0}, out + n_whole);
+    }
+  }
+#endif
   for (std::size_t begin = 0; begin < n_values; begin += block) {
     before = decodeRun<U, kCode>(in + begin, std::min(block, n_values - begin),
                                  begin == 0 ? before : U{0}, out + begin);

@@ -5,6 +5,7 @@
 #else
 #define FZ_PREFIX_SUM_INL
 #endif
+#undef FZ_HAVE_WIDE_SUMS
 
 #include <cstddef>
 #include <hwy/highway.h>
@@ -80,6 +81,56 @@ class RunningSum {
 
   V carry_;
 };
+
+#if HWY_TARGET != HWY_SCALAR && HWY_MAX_BYTES >= 32
+#define FZ_HAVE_WIDE_SUMS 1
+
+/// Running sums of values of 32 bits inside each eight of them.
+template <class D>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> sumsInEights(D d, hwy::HWY_NAMESPACE::Vec<D> v) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  v = hn::Add(v, hn::ShiftLeftLanes<1>(d, v));
+  v = hn::Add(v, hn::ShiftLeftLanes<2>(d, v));
+  // The last sum of each even part of 128 bits goes to the part behind it.
+  const auto last_of_four = hn::SwapAdjacentBlocks(hn::Broadcast<3>(v));
+  return hn::Add(v, hn::OddEvenBlocks(last_of_four, hn::Zero(d)));
+}
+
+/// Running sums of values of 32 bits over a whole vector.
+template <class D>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> sumsInVector(D d, hwy::HWY_NAMESPACE::Vec<D> v) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  v = sumsInEights(d, v);
+#if HWY_MAX_BYTES >= 64
+  const hn::Half<D> half;
+  v = hn::Add(v, hn::Combine(d, hn::Set(half, hn::ExtractLane(v, 7)), hn::Zero(half)));
+#endif
+  return v;
+}
+
+/// Running sums inside blocks of whole vectors: wide ones pay here, since a block's end breaks the
+/// chain of carries. `change` is applied to the values first. n_values are whole blocks, and `out`
+/// may be `in`.
+template <class Change>
+HWY_INLINE void sumsInBlocks(const std::uint32_t* in,
+                             std::size_t n_values,
+                             std::size_t block,
+                             std::uint32_t* out,
+                             Change change) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<std::uint32_t> d;
+  constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<std::uint32_t>());
+  for (std::size_t begin = 0; begin < n_values; begin += block) {
+    auto carry = hn::Zero(d);
+    for (std::size_t i = begin; i < begin + block; i += kLanes) {
+      const auto sums = sumsInVector(d, change(hn::LoadU(d, in + i)));
+      hn::StoreU(hn::Add(sums, carry), d, out + i);
+      // Not from what is stored: keeps the chain at one addition.
+      carry = hn::Add(carry, hn::Set(d, hn::ExtractLane(sums, kLanes - 1)));
+    }
+  }
+}
+#endif
 
 }  // namespace fz::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "backends/cpu/parallel_for.h"
+#include "backends/cpu/stream_copy.h"
 #include "fz/progress.h"
 #include "shared/bits.h"
 
@@ -15,8 +16,10 @@ namespace {
 
 constexpr std::size_t kLineBytes = 64;
 /// Tiles that a thread takes at a time: enough work for the handover that follows.
-constexpr std::size_t kMaxSlabTiles = 16;
+constexpr std::size_t kMaxSlabTiles = 32;
 constexpr std::size_t kSlabBytes = 128 * 1024;
+constexpr std::size_t kMaxStreamedTileBytes = 64 * 1024;
+constexpr std::size_t kMaxExpectedTileBytes = 16 * 1024;
 
 /// How many tiles make up the work that threads take in order.
 std::size_t slabTiles(const TileWalk& walk) {
@@ -26,8 +29,8 @@ std::size_t slabTiles(const TileWalk& walk) {
   return std::clamp<std::size_t>(std::min(fair, kSlabBytes / tile_bytes), 1, kMaxSlabTiles);
 }
 
-/// What one thread needs: two buffers that steps pass a tile between, two for the maps before an
-/// order, and room for the payload of a slab.
+/// What one thread needs: up to two buffers that steps pass a tile between, two for the maps before
+/// an order, and room for the payload of a slab or for a tile of the field that is streamed.
 struct Desk {
   std::uint8_t* tiles[2];
   std::uint8_t* pieces[2];
@@ -37,21 +40,31 @@ struct Desk {
 class Desks {
  public:
   Desks(const TileWalk& walk, std::size_t n_desks, std::size_t slot_bytes)
-      : tile_bytes_(bits::roundUp(walk.cut.tile_values * walk.chain.widest_bytes, kLineBytes)),
-        slot_bytes_(bits::roundUp(slot_bytes, kLineBytes)),
-        desk_bytes_(4 * tile_bytes_ + slot_bytes_),
+      // A band's codes may begin within a line so that the coder's part of them does not.
+      : tile_bytes_(bits::roundUp(walk.cut.maxTileValues() * walk.chain.between_bytes + kLineBytes,
+                                  kLineBytes)),
+        n_tiles_(buffersBetween(walk.chain)),
+        n_pieces_(walk.chain.order == nullptr ? 0 : 2),
+        desk_bytes_((n_tiles_ + n_pieces_) * tile_bytes_ + bits::roundUp(slot_bytes, kLineBytes)),
         memory_(walk.work.buffers.get<std::uint8_t>(walk.pool, n_desks * desk_bytes_).data()) {}
 
   Desk at(std::size_t i) const {
     std::uint8_t* base = memory_ + i * desk_bytes_;
-    return {{base, base + tile_bytes_},
-            {base + 2 * tile_bytes_, base + 3 * tile_bytes_},
-            base + 4 * tile_bytes_};
+    std::uint8_t* pieces = base + n_tiles_ * tile_bytes_;
+    return {{base, base + (n_tiles_ == 2 ? tile_bytes_ : 0)},
+            {pieces, pieces + (n_pieces_ == 2 ? tile_bytes_ : 0)},
+            pieces + n_pieces_ * tile_bytes_};
   }
 
  private:
+  static std::size_t buffersBetween(const TileChain& chain) {
+    const std::size_t n_parts = chain.steps.size() + (chain.order == nullptr ? 0 : 1);
+    return std::min<std::size_t>(2, chain.coder == nullptr ? n_parts - 1 : n_parts);
+  }
+
   std::size_t tile_bytes_;
-  std::size_t slot_bytes_;
+  std::size_t n_tiles_;
+  std::size_t n_pieces_;
   std::size_t desk_bytes_;
   std::uint8_t* memory_;
 };
@@ -59,11 +72,13 @@ class Desks {
 /// Values of the field through the maps before an order.
 class MappedField final : public TileFeed {
  public:
+  /// `streamed`: memory for as much as is put at a time, when `out` is written past the caches.
   MappedField(const TileChain& chain,
               const std::uint8_t* in,
               std::uint8_t* out,
-              std::uint8_t* const (&pieces)[2])
-      : chain_(chain), in_(in), out_(out), pieces_{pieces[0], pieces[1]} {}
+              std::uint8_t* const (&pieces)[2],
+              std::uint8_t* streamed)
+      : chain_(chain), in_(in), out_(out), pieces_{pieces[0], pieces[1]}, streamed_(streamed) {}
 
   void fetch(std::uint64_t first, std::size_t n_values, void* out) override {
     const void* at = in_ + first * chain_.field_bytes;
@@ -84,13 +99,20 @@ class MappedField final : public TileFeed {
       std::memcpy(end, in, n_values * chain_.field_bytes);
     }
     for (std::size_t k = chain_.maps.size(); k-- > 0;) {
-      void* to = k == 0 ? end : pieces_[k % 2];
+      std::uint8_t* last = streamed_ != nullptr ? streamed_ : end;
+      void* to = k == 0 ? last : pieces_[k % 2];
       chain_.maps[k].op->decodeTile({first, n_values}, in, to);
       in = to;
+    }
+    if (streamed_ != nullptr && !chain_.maps.empty()) {
+      streamCopy(end, streamed_, n_values * chain_.field_bytes);
     }
   }
 
   void expect(std::uint64_t first, std::size_t n_values) override {
+    if (streamed_ != nullptr) {
+      return;
+    }
     const std::size_t begin = first * chain_.field_bytes;
     const std::size_t end = begin + n_values * chain_.field_bytes;
     for (std::size_t at = begin; at < end; at += kLineBytes) {
@@ -107,46 +129,88 @@ class MappedField final : public TileFeed {
   const std::uint8_t* in_;
   std::uint8_t* out_;
   std::uint8_t* pieces_[2];
+  std::uint8_t* streamed_;
 };
+
+/// A tile through the first step of a chain without order. Returns what the next one encodes: in a
+/// band that is what begins with the coder's first unit, and ends behind the tile.
+const void* encodeFirst(const TileChain& chain,
+                        const TileRange& range,
+                        const TileRange& coded,
+                        const std::uint8_t* field,
+                        std::uint8_t* to) {
+  const TileStep& step = chain.steps.front();
+  const std::size_t skipped_bytes = (coded.first - range.first) * step.coded_bytes;
+  to += bits::roundUp(skipped_bytes, kLineBytes) - skipped_bytes;
+  step.op->encodeTile(range, field + range.first * step.field_bytes, to);
+  const std::uint64_t end = range.first + range.n_values;
+  if (coded.first + coded.n_values > end) {
+    step.op->encodeAhead({end, static_cast<std::size_t>(coded.first + coded.n_values - end)},
+                         field + end * step.field_bytes, to + range.n_values * step.coded_bytes);
+  }
+  return to + skipped_bytes;
+}
 
 /// A tile of the field through order and steps; returns where its values are. `last` is where the
 /// last of them puts its values, or null: at the desk.
-const void* encodeFront(const TileChain& chain,
-                        const TileRange& range,
+const void* encodeFront(const TileWalk& walk,
+                        std::size_t tile,
                         const std::uint8_t* field,
                         const Desk& desk,
                         std::uint8_t* last) {
+  const TileChain& chain = walk.chain;
+  const TileRange range = walk.cut.at(tile);
+  const TileRange coded = walk.cut.encodedAt(tile);
   const std::size_t n_left = chain.steps.size();
   std::size_t flip = 0;
   const void* at = field + range.first * chain.field_bytes;
   if (chain.order != nullptr) {
-    MappedField feed(chain, field, nullptr, desk.pieces);
+    MappedField feed(chain, field, nullptr, desk.pieces, nullptr);
     void* to = n_left == 0 && last != nullptr ? last : desk.tiles[flip++];
     chain.order->gatherTile(range, feed, to);
     at = to;
   }
   for (std::size_t k = 0; k < n_left; ++k) {
-    void* to = k + 1 == n_left && last != nullptr ? last : desk.tiles[flip++ % 2];
-    chain.steps[k].op->encodeTile(range, at, to);
+    const bool to_output = k + 1 == n_left && last != nullptr;
+    std::uint8_t* to = to_output ? last : desk.tiles[flip++ % 2];
+    if (k == 0 && chain.order == nullptr && !to_output) {
+      at = encodeFirst(chain, range, coded, field, to);
+      continue;
+    }
+    chain.steps[k].op->encodeTile(coded, at, to);
     at = to;
   }
   return at;
 }
 
-void decodeFront(const TileChain& chain,
-                 const TileRange& range,
+/// `at` are the values of decodedAt(tile).
+void decodeFront(const TileWalk& walk,
+                 std::size_t tile,
                  const void* at,
                  std::size_t flip,
                  const Desk& desk,
-                 std::uint8_t* field) {
+                 std::uint8_t* field,
+                 bool streams) {
+  const TileChain& chain = walk.chain;
+  const TileRange range = walk.cut.at(tile);
+  const TileRange coded = walk.cut.decodedAt(tile);
   for (std::size_t k = chain.steps.size(); k-- > 0;) {
-    void* to = k == 0 && chain.order == nullptr ? field + range.first * chain.field_bytes
-                                                : desk.tiles[flip++ % 2];
-    chain.steps[k].op->decodeTile(range, at, to);
+    const TileStep& step = chain.steps[k];
+    if (k == 0 && chain.order == nullptr) {
+      at = static_cast<const std::uint8_t*>(at) + (range.first - coded.first) * step.coded_bytes;
+      std::uint8_t* to = field + range.first * chain.field_bytes;
+      step.op->decodeTile(range, at, streams ? desk.slot : to);
+      if (streams) {
+        streamCopy(to, desk.slot, range.n_values * chain.field_bytes);
+      }
+      return;
+    }
+    void* to = desk.tiles[flip++ % 2];
+    step.op->decodeTile(coded, at, to);
     at = to;
   }
   if (chain.order != nullptr) {
-    MappedField feed(chain, nullptr, field, desk.pieces);
+    MappedField feed(chain, nullptr, field, desk.pieces, streams ? desk.slot : nullptr);
     chain.order->scatterTile(range, at, feed);
   }
 }
@@ -177,6 +241,22 @@ void forSlabs(const TileWalk& walk, std::size_t n_slabs, std::size_t slot_bytes,
   });
 }
 
+/// Asks for the field's part of a tile while the one before is being coded: stages that read and
+/// stages that compute take turns, and left alone memory would rest during the latter.
+void expectTile(const TileWalk& walk, std::size_t tile, const std::uint8_t* field) {
+  const std::size_t tile_bytes = walk.cut.tile_values * walk.chain.field_bytes;
+  if (walk.chain.order != nullptr || tile >= walk.cut.tileCount() ||
+      tile_bytes > kMaxExpectedTileBytes) {
+    return;
+  }
+  const TileRange range = walk.cut.at(tile);
+  const std::uint8_t* begin = field + range.first * walk.chain.field_bytes;
+  const std::uint8_t* end = begin + range.n_values * walk.chain.field_bytes;
+  for (const std::uint8_t* at = begin; at < end; at += kLineBytes) {
+    __builtin_prefetch(at, 0, 2);
+  }
+}
+
 /// One thread knows where a tile goes, and needs a slot only where the end of the output is near.
 std::uint64_t encodeInPlace(const TileWalk& walk, ByteView field, MutableByteView payload) {
   const TileChain& chain = walk.chain;
@@ -184,8 +264,9 @@ std::uint64_t encodeInPlace(const TileWalk& walk, ByteView field, MutableByteVie
   const Desk desk = Desks(walk, 1, slot_bytes).at(0);
   std::uint64_t end = 0;
   for (std::size_t tile = 0; tile < walk.cut.tileCount(); ++tile) {
-    const TileRange range = walk.cut.at(tile);
-    const void* values = encodeFront(chain, range, field.data(), desk, nullptr);
+    const TileRange range = walk.cut.encodedAt(tile);
+    const void* values = encodeFront(walk, tile, field.data(), desk, nullptr);
+    expectTile(walk, tile + 1, field.data());
     noteTiles(walk, 1);
     const std::size_t room = end < payload.size() ? payload.size() - end : 0;
     if (room >= slot_bytes) {
@@ -230,8 +311,11 @@ std::uint64_t encodeInSlots(const TileWalk& walk, ByteView field, MutableByteVie
              const std::size_t n_here = std::min(slab_tiles, n_tiles - first);
              std::array<std::size_t, kMaxSlabTiles + 1> at = {};
              for (std::size_t i = 0; i < n_here; ++i) {
-               const TileRange range = walk.cut.at(first + i);
-               const void* values = encodeFront(chain, range, field.data(), desk, nullptr);
+               const TileRange range = walk.cut.encodedAt(first + i);
+               const void* values = encodeFront(walk, first + i, field.data(), desk, nullptr);
+               if (i + 1 < n_here) {
+                 expectTile(walk, first + i + 1, field.data());
+               }
                at[i + 1] = at[i] + chain.coder->encodeTile(range, values, desk.slot + at[i]);
              }
              const std::size_t n_bytes = at[n_here];
@@ -243,7 +327,7 @@ std::uint64_t encodeInSlots(const TileWalk& walk, ByteView field, MutableByteVie
                std::memcpy(payload.data() + begin, desk.slot, n_bytes);
              }
              for (std::size_t i = 0; i < n_here; ++i) {
-               chain.coder->placeTile(walk.cut.at(first + i), begin + at[i]);
+               chain.coder->placeTile(walk.cut.encodedAt(first + i), begin + at[i]);
              }
            });
   return end;
@@ -266,8 +350,8 @@ void encodeTiles(const TileWalk& walk, ByteView field, MutableByteView out) {
   forSlabs(walk, bits::ceilDiv(n_tiles, slab_tiles), 0, [&](std::size_t slab, const Desk& desk) {
     const std::size_t end = std::min(n_tiles, (slab + 1) * slab_tiles);
     for (std::size_t tile = slab * slab_tiles; tile < end; ++tile) {
-      const TileRange range = walk.cut.at(tile);
-      encodeFront(chain, range, field.data(), desk, out.data() + range.first * chain.coded_bytes);
+      encodeFront(walk, tile, field.data(), desk,
+                  out.data() + walk.cut.at(tile).first * chain.coded_bytes);
     }
   });
 }
@@ -276,21 +360,31 @@ void decodeTiles(const TileWalk& walk, ByteView in, MutableByteView field) {
   const TileChain& chain = walk.chain;
   const std::size_t n_tiles = walk.cut.tileCount();
   const std::size_t slab_tiles = slabTiles(walk);
-  forSlabs(walk, bits::ceilDiv(n_tiles, slab_tiles), 0, [&](std::size_t slab, const Desk& desk) {
-    const std::size_t end = std::min(n_tiles, (slab + 1) * slab_tiles);
-    for (std::size_t tile = slab * slab_tiles; tile < end; ++tile) {
-      const TileRange range = walk.cut.at(tile);
-      if (chain.coder == nullptr) {
-        decodeFront(chain, range, in.data() + range.first * chain.coded_bytes, 0, desk,
-                    field.data());
-        continue;
-      }
-      const bool is_alone = chain.steps.empty() && chain.order == nullptr;
-      std::uint8_t* to = is_alone ? field.data() + range.first * chain.field_bytes : desk.tiles[1];
-      chain.coder->decodeTile(range, to);
-      decodeFront(chain, range, to, 0, desk, field.data());
-    }
-  });
+  // Bands are too long to stay in the first cache until they are copied.
+  const std::size_t tile_bytes = walk.cut.tile_values * chain.field_bytes;
+  const bool streams = field.size() >= kStreamedBytes && tile_bytes <= kMaxStreamedTileBytes &&
+                       (chain.order != nullptr || !chain.steps.empty());
+  const std::size_t slot_bytes = streams ? tile_bytes : 0;
+  forSlabs(walk, bits::ceilDiv(n_tiles, slab_tiles), slot_bytes,
+           [&](std::size_t slab, const Desk& desk) {
+             const std::size_t end = std::min(n_tiles, (slab + 1) * slab_tiles);
+             for (std::size_t tile = slab * slab_tiles; tile < end; ++tile) {
+               const TileRange range = walk.cut.decodedAt(tile);
+               if (chain.coder == nullptr) {
+                 decodeFront(walk, tile, in.data() + range.first * chain.coded_bytes, 0, desk,
+                             field.data(), streams);
+                 continue;
+               }
+               const bool is_alone = chain.steps.empty() && chain.order == nullptr;
+               std::uint8_t* to =
+                   is_alone ? field.data() + range.first * chain.field_bytes : desk.tiles[1];
+               chain.coder->decodeTile(range, to);
+               decodeFront(walk, tile, to, 0, desk, field.data(), streams);
+             }
+             if (streams) {
+               streamFence();
+             }
+           });
 }
 
 }  // namespace fz

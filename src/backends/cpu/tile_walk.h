@@ -28,9 +28,10 @@ struct TileChain {
   CpuOrder* order = nullptr;
   std::vector<TileStep> steps;
   CpuCoder* coder = nullptr;
-  std::size_t field_bytes = 1;   ///< of a value of the field
-  std::size_t coded_bytes = 1;   ///< of a value that leaves the last step
-  std::size_t widest_bytes = 1;  ///< of any value between two stages
+  std::size_t field_bytes = 1;    ///< of a value of the field
+  std::size_t coded_bytes = 1;    ///< of a value that leaves the last step
+  std::size_t widest_bytes = 1;   ///< of any value
+  std::size_t between_bytes = 1;  ///< of any value between two stages
 };
 
 /// Working memory of a chain, kept from run to run.

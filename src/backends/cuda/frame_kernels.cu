@@ -20,40 +20,50 @@ __device__ __forceinline__ std::uint64_t segmentOffset(const SegmentList& segmen
   return at;
 }
 
-/// To any byte offset: whole words of the target, each made of two words of the source. Segment 0
-/// stands in place already; blockIdx.y counts the others.
-__global__ void placeSegmentsKernel(const __grid_constant__ SegmentList segments,
-                                    std::uint8_t* payload) {
-  const std::uint32_t index = blockIdx.y + 1;
-  const std::uint8_t* from = segments.segment[index].data;
-  const std::uint64_t n = *segments.segment[index].n_bytes;
-  std::uint8_t* to = payload + segmentOffset(segments, index);
-  const std::uint64_t thread = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  const std::uint64_t n_threads = std::uint64_t{gridDim.x} * blockDim.x;
-  const unsigned head = static_cast<unsigned>((4 - (reinterpret_cast<std::uintptr_t>(to) & 3)) & 3);
-  if (n < 16) {
-    for (std::uint64_t i = thread; i < n; i += n_threads) {
-      to[i] = from[i];
+/// 16 bytes from any address, of which all exist. Reads whole words, none without one of them.
+__device__ __forceinline__ uint4 loadPiece(const std::uint8_t* from) {
+  const auto shift = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(from) & 3);
+  const auto* words = reinterpret_cast<const std::uint32_t*>(from - shift);
+  const std::uint32_t w[5] = {words[0], words[1], words[2], words[3], shift != 0 ? words[4] : 0u};
+  return make_uint4(__funnelshift_r(w[0], w[1], 8 * shift), __funnelshift_r(w[1], w[2], 8 * shift),
+                    __funnelshift_r(w[2], w[3], 8 * shift), __funnelshift_r(w[3], w[4], 8 * shift));
+}
+
+/// All threads of a block: n bytes from anywhere to anywhere, in pieces of 16 bytes of the target.
+__device__ __forceinline__ void copyBytes(const std::uint8_t* from,
+                                          std::uint8_t* to,
+                                          std::uint64_t n) {
+  const std::uint64_t to_piece = (16 - (reinterpret_cast<std::uintptr_t>(to) & 15)) & 15;
+  const std::uint64_t head = to_piece < n ? to_piece : n;
+  const std::uint64_t n_pieces = (n - head) / 16;
+#pragma unroll 2
+  for (std::uint64_t i = threadIdx.x; i < n_pieces; i += kThreads) {
+    reinterpret_cast<uint4*>(to + head)[i] = loadPiece(from + head + 16 * i);
+  }
+  const std::uint64_t tail = head + 16 * n_pieces;
+  if (threadIdx.x < head) {
+    to[threadIdx.x] = from[threadIdx.x];
+  } else if (threadIdx.x >= 16 && threadIdx.x - 16 < n - tail) {
+    to[tail + threadIdx.x - 16] = from[tail + threadIdx.x - 16];
+  }
+}
+
+/// One block: brings the bytes of its part of the payload there, and ends with a barrier. Segment 0
+/// stands in place already.
+__device__ __forceinline__ void placeSegments(const FrameJob& job, const PayloadPart& part) {
+  std::uint64_t segment_begin = *job.segments.segment[0].n_bytes;
+  for (std::uint32_t i = 1; i < job.segments.n_segments; ++i) {
+    const Segment& segment = job.segments.segment[i];
+    const std::uint64_t segment_end = segment_begin + *segment.n_bytes;
+    const std::uint64_t begin = segment_begin > part.begin ? segment_begin : part.begin;
+    const std::uint64_t end = segment_end < part.place_end ? segment_end : part.place_end;
+    if (begin < end) {
+      copyBytes(segment.data + (begin - segment_begin), job.frame + job.header_bytes + begin,
+                end - begin);
     }
-    return;
+    segment_begin = segment_end;
   }
-  const std::uint64_t n_words = (n - head) / 4;
-  const auto* source = reinterpret_cast<const std::uint32_t*>(from);
-  auto* target = reinterpret_cast<std::uint32_t*>(to + head);
-  for (std::uint64_t w = thread; w < n_words; w += n_threads) {
-    std::uint32_t value = source[w];
-    if (head != 0) {
-      // The second word holds at least one byte of this one, so it is inside the source.
-      value = __funnelshift_r(value, source[w + 1], 8 * head);
-    }
-    target[w] = value;
-  }
-  const std::uint64_t tail = head + 4 * n_words;
-  if (thread < head) {
-    to[thread] = from[thread];
-  } else if (thread >= 4 && thread - 4 < n - tail) {
-    to[tail + thread - 4] = from[tail + thread - 4];
-  }
+  __syncthreads();
 }
 
 /// One block: sizes and places of the segments into the state; ends with a barrier.
@@ -127,8 +137,8 @@ __device__ __forceinline__ void resetRecords(const HandOver& hand_over) {
   }
 }
 
-/// The checksum over the payload, and beside it the header and the records for the host; the last
-/// block brings them together and ends the run.
+/// Segments to their places and the checksum over the payload, and beside it the header and the
+/// records for the host; the last block brings them together and ends the run.
 __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
     finishFrameKernel(const __grid_constant__ FrameJob job) {
   __shared__ std::uint32_t parts[kCrcWarps];
@@ -141,7 +151,11 @@ __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
     writeHeader(job, desk);
     __threadfence_system();  // what went to the host is there before the flag
   } else {
-    addPartOfCrc(payload, desk, &job.state->crc_remainder);
+    const PayloadPart part = partOfPayload(payload);
+    placeSegments(job, part);
+    // Not through the cache of what nobody writes: this block just did.
+    addPartOfCrc(payload, part, desk, &job.state->crc_remainder,
+                 [](const uint4* p) { return __ldcg(p); });
   }
   std::uint32_t crc = 0;
   if (!endPayload(payload, job.state, &crc)) {
@@ -169,17 +183,8 @@ __global__ void __launch_bounds__(kThreads)
 
 void enqueueFrame(const FrameJob& job, cudaStream_t stream) {
   std::uint64_t max_payload = 0;
-  std::uint64_t max_moved = 0;
   for (std::uint32_t i = 0; i < job.segments.n_segments; ++i) {
     max_payload += job.segments.segment[i].max_bytes;
-    max_moved = std::max(max_moved, i == 0 ? 0 : job.segments.segment[i].max_bytes);
-  }
-  if (max_moved > 0) {
-    const unsigned blocks =
-        std::min(gridFor(max_moved, 4 * kThreads * 4), 16 * multiprocessorCount());
-    const dim3 grid(blocks, job.segments.n_segments - 1);
-    placeSegmentsKernel<<<grid, kThreads, 0, stream>>>(job.segments, job.frame + job.header_bytes);
-    checkLaunch("placeSegmentsKernel");
   }
   finishFrameKernel<<<crcBlocks(max_payload), kThreads, job.header_bytes, stream>>>(job);
   checkLaunch("finishFrameKernel");

@@ -19,24 +19,42 @@ namespace {
 
 constexpr unsigned kCrcBlocksPerProcessor = 3;
 
-/// The blocks but the first: the remainder of their parts of the whole pieces, moved to their
-/// places, into *remainder. The start value is in the first four bytes.
-__device__ __forceinline__ void addPartOfCrc(PayloadPlace payload,
-                                             const CrcDesk& desk,
-                                             std::uint32_t* remainder) {
-  // The rest is left to the last block.
+/// What one of the blocks but the first has to do with a payload.
+struct PayloadPart {
+  std::uint64_t begin;
+  std::uint64_t end;        ///< of the whole pieces to sum up
+  std::uint64_t place_end;  ///< with the rest behind the last whole piece
+};
+__device__ __forceinline__ PayloadPart partOfPayload(PayloadPlace payload) {
   const std::uint64_t n_main = payload.n_bytes / kCrcPieceBytes * kCrcPieceBytes;
   const std::uint64_t n_parts = gridDim.x - 1;
   const std::uint64_t n_rounds = (n_main + kCrcRoundBytes - 1) / kCrcRoundBytes;
   const std::uint64_t part_bytes = (n_rounds + n_parts - 1) / n_parts * kCrcRoundBytes;
   const std::uint64_t begin = (blockIdx.x - 1) * part_bytes;
   if (begin >= n_main) {
-    return;
+    const bool is_all_rest = n_main == 0 && blockIdx.x == 1;
+    return {0, 0, is_all_rest ? payload.n_bytes : 0};
   }
   const std::uint64_t end = begin + part_bytes < n_main ? begin + part_bytes : n_main;
-  const CrcDistance distance(threadIdx.x < kWarp ? n_main - end : 0);
-  const std::uint32_t sum = desk.sum(begin, end, [&](std::uint64_t at) {
-    uint4 v = __ldg(reinterpret_cast<const uint4*>(payload.data + at));
+  return {begin, end, end == n_main ? payload.n_bytes : end};
+}
+
+/// The blocks but the first: the remainder of their parts of the whole pieces, moved to their
+/// places, into *remainder; the rest is left to the last block. The start value is in the first
+/// four bytes. load(p) reads a piece.
+template <class Load>
+__device__ __forceinline__ void addPartOfCrc(PayloadPlace payload,
+                                             const PayloadPart& part,
+                                             const CrcDesk& desk,
+                                             std::uint32_t* remainder,
+                                             Load load) {
+  if (part.begin >= part.end) {
+    return;
+  }
+  const std::uint64_t n_main = payload.n_bytes / kCrcPieceBytes * kCrcPieceBytes;
+  const CrcDistance distance(threadIdx.x < kWarp ? n_main - part.end : 0);
+  const std::uint32_t sum = desk.sum(part.begin, part.end, [&](std::uint64_t at) {
+    uint4 v = load(reinterpret_cast<const uint4*>(payload.data + at));
     v.x ^= at == 0 ? ~0u : 0u;
     return v;
   });
@@ -46,6 +64,14 @@ __device__ __forceinline__ void addPartOfCrc(PayloadPlace payload,
       atomicXor(remainder, moved);  // order-free: a sum over GF(2)
     }
   }
+}
+
+/// The same of a payload that nobody writes meanwhile.
+__device__ __forceinline__ void addPartOfCrc(PayloadPlace payload,
+                                             const CrcDesk& desk,
+                                             std::uint32_t* remainder) {
+  addPartOfCrc(payload, partOfPayload(payload), desk, remainder,
+               [](const uint4* p) { return __ldg(p); });
 }
 
 /// The checksum as stored, of a payload whose parts have been summed up. By a full warp.

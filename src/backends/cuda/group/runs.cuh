@@ -25,22 +25,20 @@ inline constexpr bool kTakesRuns = requires {
   Front::kTakesRuns;
 };
 
-/// One value, or two neighbours from an even index on, which exist.
+/// One value, or two or four neighbours from a multiple of that on, which exist.
 template <class T, unsigned P>
 __device__ __forceinline__ void putFew(const Field<T>& field, std::uint64_t at, const T (&x)[P]) {
   T* out = reinterpret_cast<T*>(field.args.out) + at;
   if constexpr (P == 1) {
     __stcs(out, x[0]);
+  } else if constexpr (P == Vec16<T>::kCount) {
+    field.putWhole(at, x);
   } else {
-    static_assert(P == 2 && (sizeof(T) == 4 || sizeof(T) == 8));
+    static_assert(P == 2 && sizeof(T) == 4);
     Vec16<T> pair;
     pair.v[0] = x[0];
     pair.v[1] = x[1];
-    if constexpr (sizeof(T) == 8) {
-      cuda::storeStream(out, pair.raw);
-    } else {
-      __stcs(reinterpret_cast<uint2*>(out), make_uint2(pair.raw.x, pair.raw.y));
-    }
+    __stcs(reinterpret_cast<uint2*>(out), make_uint2(pair.raw.x, pair.raw.y));
   }
 }
 template <class Front, unsigned P>

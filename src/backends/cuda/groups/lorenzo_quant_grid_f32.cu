@@ -29,6 +29,12 @@ std::span<const BuiltinGroup> lorenzoQuantGridF32Groups() {
       FZ_DECODING_GROUP(fz::group::Field<float>,
                         fz::lorenzo_quant::LorenzoQuantGridDecodeOp<float, std::uint16_t, 3>,
                         fz::bitplane_rze::BitplaneRzeOp),
+      FZ_DECODING_GROUP(fz::group::Field<float>,
+                        fz::lorenzo_quant::LorenzoQuantGridDecodeOp<float, std::uint16_t, 2>,
+                        fz::bitshuffle::BitshuffleOp<2>, fz::rze::RzeOp<16384>),
+      FZ_DECODING_GROUP(fz::group::Field<float>,
+                        fz::lorenzo_quant::LorenzoQuantGridDecodeOp<float, std::uint16_t, 3>,
+                        fz::bitshuffle::BitshuffleOp<2>, fz::rze::RzeOp<16384>),
   };
   return kGroups;
 }

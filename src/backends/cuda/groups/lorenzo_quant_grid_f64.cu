@@ -29,6 +29,12 @@ std::span<const BuiltinGroup> lorenzoQuantGridF64Groups() {
       FZ_DECODING_GROUP(fz::group::Field<double>,
                         fz::lorenzo_quant::LorenzoQuantGridDecodeOp<double, std::uint16_t, 3>,
                         fz::bitplane_rze::BitplaneRzeOp),
+      FZ_DECODING_GROUP(fz::group::Field<double>,
+                        fz::lorenzo_quant::LorenzoQuantGridDecodeOp<double, std::uint16_t, 2>,
+                        fz::bitshuffle::BitshuffleOp<2>, fz::rze::RzeOp<16384>),
+      FZ_DECODING_GROUP(fz::group::Field<double>,
+                        fz::lorenzo_quant::LorenzoQuantGridDecodeOp<double, std::uint16_t, 3>,
+                        fz::bitshuffle::BitshuffleOp<2>, fz::rze::RzeOp<16384>),
   };
   return kGroups;
 }

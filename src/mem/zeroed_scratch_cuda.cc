@@ -1,0 +1,37 @@
+#include <algorithm>
+#include <utility>
+
+#include <cuda_runtime_api.h>
+
+#include "cuda_check.h"
+#include "mem/zeroed_scratch.h"
+
+namespace fz {
+
+std::uint8_t* ZeroedScratch::get(const CudaRun& run, std::size_t n_bytes) {
+  // Nothing is known of the memory while it may change, or if there is none to be had.
+  std::size_t n_known_bytes = std::exchange(n_zero_bytes_, 0);
+  std::uint8_t* memory = memory_.get<std::uint8_t>(run.pool, n_bytes).data();
+  if (memory != data_ || run.pool != pool_ || is_in_use_ || n_bytes > n_known_bytes) {
+    const bool is_new = memory != data_ || run.pool != pool_;
+    n_known_bytes = is_new ? n_bytes : std::max(n_bytes, n_known_bytes);
+    data_ = memory;
+    pool_ = run.pool;
+    is_in_use_ = true;
+    FZ_CUDA_CHECK(cudaMemsetAsync(data_, 0, n_known_bytes, run.stream));
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    FZ_CUDA_CHECK(cudaStreamIsCapturing(run.stream, &status));
+    is_uncertain_ = status != cudaStreamCaptureStatusNone;
+  }
+  n_zero_bytes_ = n_known_bytes;
+  n_bytes_ = n_bytes;
+  is_in_use_ = true;
+  return data_;
+}
+
+void ZeroedScratch::clear(cudaStream_t stream) {
+  FZ_CUDA_CHECK(cudaMemsetAsync(data_, 0, n_bytes_, stream));
+  noteZero();
+}
+
+}  // namespace fz
