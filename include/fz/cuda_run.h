@@ -61,7 +61,7 @@ struct DeviceSize {
 };
 
 struct CudaInput {
-  const std::uint8_t* data = nullptr;  ///< 16-byte aligned; null when no byte can come
+  const std::uint8_t* data = nullptr;  ///< 16-byte aligned but for UnalignedInputs; null: none
   DeviceSize size = {};
 };
 

@@ -340,6 +340,8 @@ void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t s
 
 void CudaRunner::abandon(cudaStream_t stream) noexcept {
   abandonRun(*p_.dag, stream);
+  // It may point to memory that was given up meanwhile, or expect it as the run should have left it.
+  dropGraph();
   pending_ = Pending::kNone;
 }
 

@@ -8,6 +8,7 @@
 #include "backends/cuda/group_kernels.h"
 #include "backends/cuda/launch.h"
 #include "core/require.h"
+#include "fz/early_output.h"
 #include "fz/simple_stage.h"
 #include "pipeline/dag_cuda.h"
 #include "shared/bits.h"
@@ -88,7 +89,8 @@ bool hasWholeField(const CompressionDAG& dag, const FusedGroup& group) {
 }
 
 /// Enqueues one pass: what the stages need before the kernel, the kernel, what they need after it.
-/// A kernel with a gate looks by itself whether it may write, so nobody need wait to enqueue it.
+/// A kernel with a gate looks by itself whether it may write, so nobody need wait to enqueue it,
+/// unless a stage writes before it.
 void enqueuePass(const FusedGroup& group,
                  const std::vector<GroupPart>& parts,
                  const GroupRun& run,
@@ -99,6 +101,13 @@ void enqueuePass(const FusedGroup& group,
   const auto runOf = [&](const GroupPart& part) {
     return CudaRun{part.inputs, part.outputs, part.record, stream, pool};
   };
+  const bool has_early_output = std::any_of(parts.begin(), parts.end(), [&](const GroupPart& part) {
+    const auto* early = dynamic_cast<const EarlyOutput*>(part.stage);
+    return early != nullptr && early->writesEarly(runOf(part));
+  });
+  if (gate == nullptr || has_early_output) {
+    before_output();
+  }
   GroupArgs args;
   args.add(fieldOf(parts.front(), gate));
   for (const GroupPart& part : parts) {
@@ -111,14 +120,11 @@ void enqueuePass(const FusedGroup& group,
   FZ_REQUIRE(args.fits() && args.size() == run.shape.args_bytes, ErrorCode::kInternal,
              "{}: the kernel takes {} bytes of arguments, {} came", group.name,
              run.shape.args_bytes, args.size());
-  if (gate == nullptr) {
-    before_output();
-  }
   void* parameter = args.data();
   FZ_CUDA_CHECK(cudaLaunchKernel(group.kernel->function, dim3(run.n_blocks),
                                  dim3(run.shape.n_threads), &parameter, run.shape.shared_bytes,
                                  stream));
-  if (gate != nullptr) {
+  if (gate != nullptr && !has_early_output) {
     before_output();
   }
   for (const GroupPart& part : parts) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <sstream>
 
+#include "format/frame_header.h"
 #include "gpu/device_pipeline.h"
 #include "support/test_stages.h"
 
@@ -167,6 +168,39 @@ TEST_F(DevicePipeline, SizesAndPointersMayChangeFromCallToCall) {
         cudaMemcpy(input.data() + 4, values.data(), n * sizeof(float), cudaMemcpyDefault));
     const CompressedView view = gpu.compress(input.data() + 4, n * sizeof(float));
     EXPECT_TRUE(fromDevice(view.data, view.n_bytes) == frameOf(cpu, values)) << n << " values";
+  }
+}
+
+/// Entries of these lists are put into the output before the codes are decoded.
+TEST_F(DevicePipeline, ADamagedFrameWithListsLeavesTheCallersBufferAlone) {
+  for (const std::array<std::size_t, 3>& dims :
+       {std::array<std::size_t, 3>{30'000, 1, 1}, {320, 90, 1}, {64, 30, 20}}) {
+    Field field = smoothField(DataType::FLOAT32, dims);
+    auto* values = reinterpret_cast<float*>(field.bytes.data());
+    for (std::size_t i = 100; i < field.bytes.size() / sizeof(float); i += 501) {
+      values[i] += 5000.0f;
+    }
+    const FrameBytes frame = cpuFrame("fzgpu", field, "1e-6");
+    const FrameHeader header = readHeader(frame, frame.size());
+    ASSERT_GT(header.buffers.size(), 1u);
+    ASSERT_GT(header.buffers[1].data_size, 0u);
+    Pipeline pipeline;
+    pipeline.setBackend(Backend::CUDA);
+    loadPreset(pipeline, "fzgpu", field, "1e-6");
+    pipeline.finalize();
+    FrameBytes damaged = frame;
+    damaged[header.core.header_size + 40] ^= 1;
+    const DeviceBytesBuffer on_device{ByteView(damaged)};
+    const DeviceBytesBuffer out(field.bytes.size());
+    FZ_CUDA_CHECK(cudaMemset(out.data(), 0xEE, out.size()));
+    std::size_t n_bytes = 0;
+    const auto decode = [&] {
+      pipeline.decompress(on_device.data(), frame.size(), out.data(), out.size(), &n_bytes);
+    };
+    EXPECT_EQ(codeOf(decode), ErrorCode::kCorrupt);
+    EXPECT_TRUE(out.get(out.size()) == FrameBytes(out.size(), 0xEE)) << dims[1] << ", " << dims[2];
+    on_device.put(frame);
+    EXPECT_NO_THROW(decode());
   }
 }
 

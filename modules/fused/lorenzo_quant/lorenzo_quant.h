@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fz/bound.h"
+#include "fz/early_output.h"
 #include "fz/simple_stage.h"
 #include "fz/stage_dims.h"
 #include "fz/unaligned_inputs.h"
@@ -53,7 +54,10 @@ static_assert(sizeof(LorenzoQuantConfig) == 44);
 /// |x - x'| <= bound holds for every finite value, on the real numbers; what the grid cannot keep
 /// (NaN and infinities included) is stored bit for bit. Outlier lists grow as needed.
 template <class TInput = float, class TCode = std::uint16_t>
-class LorenzoQuantStage final : public SimpleStage, public UnalignedInputs, private CpuTileOp {
+class LorenzoQuantStage final : public SimpleStage,
+                                public UnalignedInputs,
+                                public EarlyOutput,
+                                private CpuTileOp {
  public:
   bool readsUnaligned(std::size_t input) const override { return isInverse() && input > 0; }
 
@@ -126,6 +130,7 @@ class LorenzoQuantStage final : public SimpleStage, public UnalignedInputs, priv
   std::string tileOpHeader() const override;
   void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
   void endGroupCuda(const CudaRun& run, const GroupRun& group) override;
+  bool writesEarly(const CudaRun& run) const override;
 #endif
 
  protected:

@@ -167,6 +167,16 @@ void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun& run,
   args.add(own);
 }
 
+/// Range entries are put where their values come to be, for the sums to find them.
+template <class TInput, class TCode>
+bool LorenzoQuantStage<TInput, TCode>::writesEarly(const CudaRun& run) const {
+  if (!isInverse() || run.inputs.size() < 3 || !config_.has_value()) {
+    return false;
+  }
+  const DeviceSize& values = run.inputs[1].size;
+  return values.n_bytes != 0 && (config_->outlier_count != 0 || !values.isExact());
+}
+
 template <class TInput, class TCode>
 void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const GroupRun& /*group*/) {
   if (isInverse()) {
@@ -186,6 +196,7 @@ void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const Gr
   template std::string LorenzoQuantStage<TInput, TCode>::tileOpHeader() const;                    \
   template void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun&, const GroupRun&, \
                                                                  GroupArgs&);                     \
+  template bool LorenzoQuantStage<TInput, TCode>::writesEarly(const CudaRun&) const;              \
   template void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun&, const GroupRun&)
 FZ_LORENZO_QUANT_GROUP(float, std::uint16_t);
 FZ_LORENZO_QUANT_GROUP(float, std::uint8_t);

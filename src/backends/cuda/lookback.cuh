@@ -12,7 +12,7 @@
 
 namespace fz::cuda {
 
-/// One word per tile, zero before the kernel starts (cudaMemsetAsync on the same stream).
+/// One word per tile, zero before the kernel starts (cleared on the same stream, or ZeroedScratch).
 /// Values use 62 bits.
 struct LookBack {
   static constexpr std::uint64_t kSumKnown = std::uint64_t{1} << 62;
