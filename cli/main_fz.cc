@@ -13,6 +13,7 @@
 #include "hdf5_io.h"
 #include "input_bytes.h"
 #include "report/hook.h"
+#include "standard_streams.h"
 #include "suggest.h"
 
 namespace {
@@ -28,7 +29,7 @@ constexpr const char* kFooter =
     "  fz decompress -o temperature.npy temperature.f32.fzm\n"
     "\n"
     "Exit codes: 0 ok, 1 usage, 2 files, 3 damaged input, 4 bound or verify failure,\n"
-    "5 out of memory, 6 no device. 'fz COMMAND --help' has more.";
+    "5 out of memory or over a limit, 6 no device. 'fz COMMAND --help' has more.";
 
 std::string versionText() {
   return fmt::format("fz {} (reads FZM 3.0 to {}.{}; backends: cpu{}; {} HDF5)", FZ_CLI_VERSION,
@@ -152,7 +153,7 @@ ExitCode run(const std::vector<std::string>& words) {
       fz::cli::addGenerate(app),
   };
   if (words.empty()) {
-    fmt::print(stderr, "{}", app.help());
+    fz::cli::sayText(app.help());
     return ExitCode::kUsage;
   }
   try {
@@ -171,6 +172,7 @@ ExitCode run(const std::vector<std::string>& words) {
 }  // namespace
 
 int fz::cli::runTool(const std::vector<std::string>& words) {
+  occupyClosedStreams();
   catchVanishingFiles();
   ignoreFileSizeSignal();
   ExitCode code = ExitCode::kUsage;
