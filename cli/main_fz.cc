@@ -72,6 +72,17 @@ std::vector<std::string> optionNames(const CLI::App& app) {
   return names;
 }
 
+/// The parser's message, with its terse ones about the number of values written out.
+std::string messageOf(const CLI::ParseError& error) {
+  const std::string what = error.what();
+  const std::string option = what.substr(0, what.find(':'));
+  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) {
+    return what;
+  }
+  return fmt::format("{} {}", option,
+                     what.ends_with(" missing") ? "needs a value" : "is given more than once");
+}
+
 /// What the parser did not understand, in words of ours.
 Failure parseFailure(const CLI::App& root, const CLI::ParseError& error) {
   const auto parsed = root.get_subcommands();
@@ -82,7 +93,7 @@ Failure parseFailure(const CLI::App& root, const CLI::ParseError& error) {
   const std::vector<std::string> left_over = root.remaining();
   left.insert(left.end(), left_over.begin(), left_over.end());
   if (left.empty()) {
-    return {ExitCode::kUsage, fmt::format("{}; {}", error.what(), help)};
+    return {ExitCode::kUsage, fmt::format("{}; {}", messageOf(error), help)};
   }
   const auto option = std::find_if(left.begin(), left.end(),
                                    [](const std::string& s) { return s.starts_with('-'); });

@@ -161,6 +161,8 @@ class MistakeTest(CliCase):
         self.fails(USAGE, "compres", "a", says="did you mean 'compress'")
         self.fails(USAGE, "verfiy", says="did you mean 'verify'")
         self.fails(USAGE, "frobnicate", says=["no command 'frobnicate'", "fz --help"])
+        self.fails(USAGE, "compress", "a.f32", "-b", says="--bound needs a value; 'fz compress --help'")
+        self.fails(USAGE, "compress", "-b", "abs:1", "-b", "rel:1", "a.f32", says="--bound is given more than once")
 
     def test_a_file_in_place_of_a_command(self):
         self.put("a.f32", wave(3))
