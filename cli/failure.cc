@@ -92,6 +92,9 @@ std::optional<Special> specialCase(std::string_view what) {
   if (what.starts_with("Huffman: symbol")) {
     return Special{ExitCode::kUsage, "give a larger --set bklen=N, above every symbol"};
   }
+  if (says("FZ_BACKEND is") || says("FZ_FUSION is")) {
+    return Special{ExitCode::kUsage, "set the variable to one of these or unset it"};
+  }
   if (says("needs error bound mode ABS or NOA")) {
     return Special{ExitCode::kUsage, "use -b abs:E or -b range:E, or -p pfpl, which keeps rel:E"};
   }
