@@ -36,6 +36,9 @@ class HelpTest(CliCase):
         for command in COMMANDS:
             self.assertIn(command, text)
         self.assertIn("Exit codes: 0 ok, 1 usage", text)
+        codes = re.search("0 ok, .* 6 no device", " ".join(text.split())).group()
+        manual = " ".join(self.fz("generate", "man").stdout.decode().split())
+        self.assertIn(codes, manual)
         self.assertEqual(self.fz("help").stdout.decode(), text)
         self.assertEqual(self.fz("-h").stdout.decode(), text)
 
