@@ -74,7 +74,7 @@ std::vector<std::string> optionNames(const CLI::App& app) {
 
 /// The parser's message, with its terse ones about the number of values written out.
 std::string messageOf(const CLI::ParseError& error) {
-  const std::string what = error.what();
+  std::string what = error.what();
   const std::string option = what.substr(0, what.find(':'));
   if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) {
     return what;

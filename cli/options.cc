@@ -62,7 +62,7 @@ std::optional<T> parseNumber(std::string_view text) {
 /// no sign, no number beyond 64 bits.
 std::string toBytes(std::string& text) {
   constexpr std::string_view kUnits = "kmgtpe";
-  const std::string wrong = fmt::format("'{}': write a number of bytes, as in 500M or 4G", text);
+  std::string wrong = fmt::format("'{}': write a number of bytes, as in 500M or 4G", text);
   const std::size_t n_digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const auto count = parseNumber<std::uint64_t>(std::string_view(text).substr(0, n_digits));
   std::string unit = CLI::detail::to_lower(text.substr(n_digits));
