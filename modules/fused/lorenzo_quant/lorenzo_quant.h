@@ -11,10 +11,12 @@
 
 #include "fz/bound.h"
 #include "fz/early_output.h"
+#include "fz/run_end.h"
 #include "fz/simple_stage.h"
 #include "fz/stage_dims.h"
 #include "fz/unaligned_inputs.h"
 #include "mem/scratch.h"
+#include "mem/zeroed_scratch.h"
 
 namespace fz {
 
@@ -57,6 +59,7 @@ template <class TInput = float, class TCode = std::uint16_t>
 class LorenzoQuantStage final : public SimpleStage,
                                 public UnalignedInputs,
                                 public EarlyOutput,
+                                public RunEnd,
                                 private CpuTileOp {
  public:
   bool readsUnaligned(std::size_t input) const override { return isInverse() && input > 0; }
@@ -130,7 +133,12 @@ class LorenzoQuantStage final : public SimpleStage,
   std::string tileOpHeader() const override;
   void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
   void endGroupCuda(const CudaRun& run, const GroupRun& group) override;
-  bool writesEarly(const CudaRun& run) const override;
+  bool endGroupAndRun(const CudaRun& run,
+                      const GroupRun& group,
+                      const cuda::HandOver& hand_over) override;
+  void setOutputGate(const std::uint64_t* gate) override {
+    output_gate_ = gate;
+  }
 #endif
 
  protected:
@@ -186,7 +194,9 @@ class LorenzoQuantStage final : public SimpleStage,
   struct CudaEncoding;
   struct CudaDecoding;
   CudaEncoding cudaEncoding(const CudaRun& run);
-  CudaDecoding cudaDecoding(const CudaRun& run);
+  /// In a group marks are found at 0 and left so, and the plan's flags with them.
+  enum class DecodeWay { kAlone, kGroupBegins, kGroupEnds };
+  CudaDecoding cudaDecoding(const CudaRun& run, DecodeWay way);
 #endif
   LorenzoQuantConfig configFromSettings() const;
   /// Throws Error(kBadSize) for inputs that are no whole values, or too many.
@@ -221,6 +231,8 @@ class LorenzoQuantStage final : public SimpleStage,
   Scratch sorted_indices_;
   Scratch device_plan_;
   Scratch device_flags_;
+  ZeroedScratch group_memory_;  // of a decode in a group: counter, plan and marks
+  const std::uint64_t* output_gate_ = nullptr;
 };
 
 extern template class LorenzoQuantStage<float, std::uint16_t>;

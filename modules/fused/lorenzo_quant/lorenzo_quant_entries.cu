@@ -6,6 +6,7 @@
 
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/quick_launch.h"
 #include "fused/lorenzo_quant/lorenzo_quant_entries.cuh"
 
 namespace fz::lorenzo_quant::device {
@@ -247,20 +248,12 @@ void launchEntries(const EncodeRun& run, const Layout& limit, cudaStream_t strea
   const unsigned grid = cuda::gridFor(limit.n_segments, kChunkSegments);
   const bool adds_up = grid <= kFewChunks;
   if (!adds_up) {
-    placeChunks<T><<<1, kScanThreads, 0, stream>>>(run);
-    cuda::checkLaunch("lorenzo_quant chunks");
+    cuda::launchKernel("lorenzo_quant chunks", placeChunks<T>, 1, kScanThreads, 0, stream, run);
   }
-  switch (limit.grid.ndim) {
-    case 1:
-      writeEntries<T, 1><<<grid, kWriteThreads, 0, stream>>>(run, adds_up);
-      break;
-    case 2:
-      writeEntries<T, 2><<<grid, kWriteThreads, 0, stream>>>(run, adds_up);
-      break;
-    default:
-      writeEntries<T, 3><<<grid, kWriteThreads, 0, stream>>>(run, adds_up);
-  }
-  cuda::checkLaunch("lorenzo_quant entries");
+  const auto kernel = limit.grid.ndim == 1   ? writeEntries<T, 1>
+                      : limit.grid.ndim == 2 ? writeEntries<T, 2>
+                                             : writeEntries<T, 3>;
+  cuda::launchKernel("lorenzo_quant entries", kernel, grid, kWriteThreads, 0, stream, run, adds_up);
 }
 
 template void launchEntries<float>(const EncodeRun&, const Layout&, cudaStream_t);

@@ -7,6 +7,7 @@
 #include "fused/lorenzo_quant/lorenzo_quant_cuda_impl.h"
 #include "fused/lorenzo_quant/lorenzo_quant_decode.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_entries.cuh"
+#include "fused/lorenzo_quant/lorenzo_quant_group_decode.h"
 #include "fused/lorenzo_quant/lorenzo_quant_op.h"
 
 namespace fz {
@@ -151,12 +152,10 @@ void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun& run,
                                                       GroupArgs& args) {
   lorenzo_quant::LorenzoQuantArgs own{};
   if (isInverse()) {
-    const CudaDecoding decoding = cudaDecoding(run);
+    const CudaDecoding decoding = cudaDecoding(run, DecodeWay::kGroupBegins);
     own.decode = decoding.run;
-    device::launchDecodeSetup<TInput>(own.decode, sizeof(TCode), run.stream);
-    if (decoding.may_have_range) {
-      device::launchRangeEntries<TInput>(own.decode, decoding.entry_limit, run.stream);
-    }
+    device::launchGroupBegin<TInput>(own.decode, sizeof(TCode), decoding.entry_limit, output_gate_,
+                                     run.stream);
   } else {
     const CudaEncoding encoding = cudaEncoding(run);
     own.encode = encoding.run;
@@ -167,27 +166,31 @@ void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun& run,
   args.add(own);
 }
 
-/// Range entries are put where their values come to be, for the sums to find them.
 template <class TInput, class TCode>
-bool LorenzoQuantStage<TInput, TCode>::writesEarly(const CudaRun& run) const {
-  if (!isInverse() || run.inputs.size() < 3 || !config_.has_value()) {
-    return false;
-  }
-  const DeviceSize& values = run.inputs[1].size;
-  return values.n_bytes != 0 && (config_->outlier_count != 0 || !values.isExact());
-}
-
-template <class TInput, class TCode>
-void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const GroupRun& /*group*/) {
+void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const GroupRun& group) {
   if (isInverse()) {
-    const CudaDecoding decoding = cudaDecoding(run);
-    if (decoding.may_have_exact) {
-      device::launchExactEntries<TInput>(decoding.run, decoding.entry_limit, run.stream);
-    }
+    endGroupAndRun(run, group, {});
   } else {
     const CudaEncoding encoding = cudaEncoding(run);
     device::launchEntries<TInput>(encoding.run, encoding.limit, run.stream);
   }
+}
+
+template <class TInput, class TCode>
+bool LorenzoQuantStage<TInput, TCode>::endGroupAndRun(const CudaRun& run,
+                                                      const GroupRun& group,
+                                                      const cuda::HandOver& hand_over) {
+  if (!isInverse()) {
+    endGroupCuda(run, group);
+    return false;
+  }
+  const CudaDecoding decoding = cudaDecoding(run, DecodeWay::kGroupEnds);
+  if (decoding.entry_limit != 0) {
+    device::launchGroupEnd<TInput>(decoding.run, decoding.entry_limit, decoding.n_blocks_done,
+                                   hand_over, run.stream);
+  }
+  group_memory_.noteZero();
+  return decoding.entry_limit != 0;
 }
 
 #define FZ_LORENZO_QUANT_GROUP(TInput, TCode)                                                     \
@@ -196,7 +199,8 @@ void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const Gr
   template std::string LorenzoQuantStage<TInput, TCode>::tileOpHeader() const;                    \
   template void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun&, const GroupRun&, \
                                                                  GroupArgs&);                     \
-  template bool LorenzoQuantStage<TInput, TCode>::writesEarly(const CudaRun&) const;              \
+  template bool LorenzoQuantStage<TInput, TCode>::endGroupAndRun(const CudaRun&, const GroupRun&, \
+                                                                 const cuda::HandOver&);          \
   template void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun&, const GroupRun&)
 FZ_LORENZO_QUANT_GROUP(float, std::uint16_t);
 FZ_LORENZO_QUANT_GROUP(float, std::uint8_t);

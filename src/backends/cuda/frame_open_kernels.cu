@@ -2,6 +2,7 @@
 #include "backends/cuda/frame_kernels.h"
 #include "backends/cuda/host_flag.cuh"
 #include "backends/cuda/payload_crc.cuh"
+#include "backends/cuda/quick_launch.h"
 
 namespace fz::cuda {
 
@@ -185,8 +186,8 @@ void enqueueFrontRead(const std::uint8_t* frame,
                       FrameState* state,
                       const FrameFront& front,
                       cudaStream_t stream) {
-  frontKernel<<<crcBlocks(n_bytes), kThreads, 0, stream>>>(frame, n_bytes, state, front);
-  checkLaunch("frontKernel");
+  launchKernel("frontKernel", frontKernel, crcBlocks(n_bytes), kThreads, 0, stream, frame, n_bytes,
+               state, front);
 }
 
 void enqueuePayloadCheck(const std::uint8_t* payload,
