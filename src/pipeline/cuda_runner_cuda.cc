@@ -38,7 +38,7 @@ constexpr std::size_t kMaxHeaderBytes =
     kCoreBytes + kRecordBytes * (FZM_MAX_STAGES + FZM_MAX_BUFFERS);
 
 struct CudaRunner::Front {
-  std::uint8_t header[kMaxHeaderBytes];
+  alignas(16) std::uint8_t header[kMaxHeaderBytes];
   std::uint32_t payload_crc;
   std::uint32_t has_header;
   std::uint32_t has_crc;

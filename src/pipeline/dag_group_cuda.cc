@@ -235,6 +235,9 @@ void CompressionDAG::enqueueGroupCuda(FusedGroup& group, cudaStream_t stream) {
   run.all_passes = capture_mode_ || !caller_waits_;
   const unsigned first_pass = run.all_passes ? 0 : group.pass;
   const unsigned end_pass = run.all_passes ? n_passes : first_pass + 1;
+  if (state.timed) {  // when the host has made up its mind: the device would wait for it meanwhile
+    state.begin_events[static_cast<std::size_t>(group.runs_at->id)].record(stream);
+  }
   const ScratchScope scope(*this);
   for (run.pass = first_pass; run.pass < end_pass; ++run.pass) {
     const bool ends_run =
