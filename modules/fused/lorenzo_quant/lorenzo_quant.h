@@ -194,6 +194,19 @@ class LorenzoQuantStage final : public SimpleStage,
   struct CudaEncoding;
   struct CudaDecoding;
   CudaEncoding cudaEncoding(const CudaRun& run);
+  /// What the plan of an encode follows from, and where it stands.
+  struct PlanKey {
+    const void* plan = nullptr;
+    const void* flags = nullptr;
+    std::uint64_t n_bytes = 0;
+    std::array<std::size_t, 3> dims = {};
+    int ndim = 1;
+    float bound = 0.0f;
+    float base = 0.0f;
+    bool operator==(const PlanKey&) const = default;
+  };
+  /// Where the host knows all of it.
+  std::optional<PlanKey> planKey(const CudaEncoding& encoding) const;
   /// In a group marks are found at 0 and left so, and the plan's flags with them.
   enum class DecodeWay { kAlone, kGroupBegins, kGroupEnds };
   CudaDecoding cudaDecoding(const CudaRun& run, DecodeWay way);
@@ -233,6 +246,11 @@ class LorenzoQuantStage final : public SimpleStage,
   Scratch device_flags_;
   ZeroedScratch group_memory_;  // of a decode in a group: counter, plan and marks
   const std::uint64_t* output_gate_ = nullptr;
+#if FZ_HAVE_CUDA
+  /// What the last run in a group has left on the device, flags and counts at 0 with it.
+  std::optional<PlanKey> left_plan_;
+  bool was_captured_ = false;  // a graph may leave another one at any time
+#endif
 };
 
 extern template class LorenzoQuantStage<float, std::uint16_t>;

@@ -58,7 +58,8 @@ auto LorenzoQuantStage<TInput, TCode>::cudaEncoding(const CudaRun& run) -> CudaE
   }
   const device::Layout limit = device::makeLayout<TInput>(grid);
   const std::size_t n_chunks = bits::ceilDiv<std::size_t>(limit.n_segments, device::kChunkSegments);
-  const std::size_t plan_bytes = roundUp(sizeof(device::EncodePlan<TInput>));
+  const std::size_t plan_bytes =
+      roundUp(sizeof(device::EncodePlan<TInput>) + sizeof(std::uint64_t));  // and blocksDone()
   const std::size_t counts_bytes = roundUp(n_chunks * sizeof(std::uint32_t));
   const auto plan = device_plan_.get<std::uint8_t>(
       run.pool, plan_bytes + counts_bytes + n_chunks * sizeof(device::EntryPlace));
@@ -98,6 +99,7 @@ auto LorenzoQuantStage<TInput, TCode>::cudaEncoding(const CudaRun& run) -> CudaE
 
 template <class TInput, class TCode>
 void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun& run) {
+  left_plan_.reset();
   const CudaEncoding encoding = cudaEncoding(run);
   device::clearPlan<TInput>(encoding.run, run.stream);
   device::launchEncode<TInput, TCode>(encoding.run, encoding.limit, run.stream);

@@ -1,6 +1,7 @@
 // LorenzoQuant's part in fused groups on a device: where it takes part, and with which code.
 #include <atomic>
 #include <fmt/format.h>
+#include <utility>
 
 #include "fused/lorenzo_quant/lorenzo_quant_chunk_op.h"
 #include "fused/lorenzo_quant/lorenzo_quant_chunk_plan.h"
@@ -160,8 +161,15 @@ void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun& run,
     const CudaEncoding encoding = cudaEncoding(run);
     own.encode = encoding.run;
     own.encode.n_clear = encoding.limit.n_segments;
-    device::clearPlan<TInput>(own.encode, run.stream);
-    device::launchEncodeSetup<TInput>(own.encode, sizeof(TCode), run.stream);
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    FZ_CUDA_CHECK(cudaStreamIsCapturing(run.stream, &capture));
+    was_captured_ = was_captured_ || capture != cudaStreamCaptureStatusNone;
+    // Taken away meanwhile: a run that breaks off leaves nobody knows what.
+    const std::optional<PlanKey> left = std::exchange(left_plan_, std::nullopt);
+    if (!left.has_value() || left != planKey(encoding)) {
+      device::clearPlan<TInput>(own.encode, run.stream);
+      device::launchEncodeSetup<TInput>(own.encode, sizeof(TCode), run.stream);
+    }
   }
   args.add(own);
 }
@@ -171,9 +179,26 @@ void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const Gr
   if (isInverse()) {
     endGroupAndRun(run, group, {});
   } else {
-    const CudaEncoding encoding = cudaEncoding(run);
+    CudaEncoding encoding = cudaEncoding(run);
+    const std::optional<PlanKey> key = planKey(encoding);
+    encoding.run.n_clear = key.has_value() ? encoding.limit.n_segments : 0;
     device::launchEntries<TInput>(encoding.run, encoding.limit, run.stream);
+    left_plan_ = key;
   }
+}
+
+template <class TInput, class TCode>
+auto LorenzoQuantStage<TInput, TCode>::planKey(const CudaEncoding& encoding) const
+    -> std::optional<PlanKey> {
+  const device::EncodeRun& run = encoding.run;
+  // Blocks that leave zeros count themselves, which takes many of them as long as the setup.
+  const bool is_kept =
+      !was_captured_ && run.n_chunks != 0 && run.n_chunks <= device::kMostKeptChunks;
+  if (!is_kept || run.scans_range || run.publishes_codes || !run.size.isExact()) {
+    return std::nullopt;
+  }
+  return PlanKey{run.plan,      run.flags, run.size.n_bytes, {run.dims.x, run.dims.y, run.dims.z},
+                 run.dims.ndim, run.bound, run.base};
 }
 
 template <class TInput, class TCode>
@@ -199,6 +224,8 @@ bool LorenzoQuantStage<TInput, TCode>::endGroupAndRun(const CudaRun& run,
   template std::string LorenzoQuantStage<TInput, TCode>::tileOpHeader() const;                    \
   template void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun&, const GroupRun&, \
                                                                  GroupArgs&);                     \
+  template std::optional<LorenzoQuantStage<TInput, TCode>::PlanKey>                               \
+  LorenzoQuantStage<TInput, TCode>::planKey(const CudaEncoding&) const;                           \
   template bool LorenzoQuantStage<TInput, TCode>::endGroupAndRun(const CudaRun&, const GroupRun&, \
                                                                  const cuda::HandOver&);          \
   template void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun&, const GroupRun&)

@@ -174,6 +174,7 @@ __global__ void __launch_bounds__(kSetupThreads)
     run.flags[i] = 0;
   }
   if (thread == 0) {
+    *blocksDone(run) = 0;
     planEncode<T>(run, code_bytes);
   }
 }
