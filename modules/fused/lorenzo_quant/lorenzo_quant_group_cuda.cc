@@ -8,7 +8,7 @@
 #include "fused/lorenzo_quant/lorenzo_quant_cuda_impl.h"
 #include "fused/lorenzo_quant/lorenzo_quant_decode.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_entries.cuh"
-#include "fused/lorenzo_quant/lorenzo_quant_group_decode.h"
+#include "fused/lorenzo_quant/lorenzo_quant_group_decode_cuda.h"
 #include "fused/lorenzo_quant/lorenzo_quant_op.h"
 
 namespace fz {

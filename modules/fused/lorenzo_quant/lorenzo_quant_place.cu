@@ -8,7 +8,7 @@
 #include "backends/cuda/quick_launch.h"
 #include "backends/cuda/unaligned_load.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_decode_plan.cuh"
-#include "fused/lorenzo_quant/lorenzo_quant_group_decode.h"
+#include "fused/lorenzo_quant/lorenzo_quant_group_decode_cuda.h"
 
 namespace fz::lorenzo_quant::device {
 

@@ -3,7 +3,7 @@
 #include "backends/cuda/launch.h"
 #include "backends/cuda/quick_launch.h"
 #include "backends/cuda/unaligned_load.cuh"
-#include "quantizers/quantizer/quantizer_scatter.h"
+#include "quantizers/quantizer/quantizer_scatter_cuda.h"
 #include "quantizers/quantizer/quantizer_values.cuh"
 
 namespace fz::quantizer::device {

@@ -6,7 +6,7 @@
 #include "quantizers/quantizer/quantizer.h"
 #include "quantizers/quantizer/quantizer_bound_codec.h"
 #include "quantizers/quantizer/quantizer_list_op.h"
-#include "quantizers/quantizer/quantizer_scatter.h"
+#include "quantizers/quantizer/quantizer_scatter_cuda.h"
 #include "shared/bits.h"
 
 namespace fz::quantizer {
