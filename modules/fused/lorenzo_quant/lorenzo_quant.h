@@ -196,6 +196,7 @@ class LorenzoQuantStage final : public SimpleStage,
   CudaEncoding cudaEncoding(const CudaRun& run);
   /// What the plan of an encode follows from, and where it stands.
   struct PlanKey {
+    const MemoryPool* pool = nullptr;
     const void* plan = nullptr;
     const void* flags = nullptr;
     std::uint64_t n_bytes = 0;
@@ -206,7 +207,7 @@ class LorenzoQuantStage final : public SimpleStage,
     bool operator==(const PlanKey&) const = default;
   };
   /// Where the host knows all of it.
-  std::optional<PlanKey> planKey(const CudaEncoding& encoding) const;
+  std::optional<PlanKey> planKey(const CudaEncoding& encoding, const MemoryPool* pool) const;
   /// In a group marks are found at 0 and left so, and the plan's flags with them.
   enum class DecodeWay { kAlone, kGroupBegins, kGroupEnds };
   CudaDecoding cudaDecoding(const CudaRun& run, DecodeWay way);

@@ -182,6 +182,7 @@ auto LorenzoQuantStage<TInput, TCode>::cudaDecoding(const CudaRun& run, DecodeWa
 
 template <class TInput, class TCode>
 void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun& run) {
+  left_plan_.reset();  // where the plan of a decode goes
   const CudaDecoding decoding = cudaDecoding(run, DecodeWay::kAlone);
   device::launchDecode<TInput, TCode>(decoding.run, decoding.limit, decoding.entry_limit,
                                       run.stream);

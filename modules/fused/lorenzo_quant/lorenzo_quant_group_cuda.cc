@@ -166,7 +166,7 @@ void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun& run,
     was_captured_ = was_captured_ || capture != cudaStreamCaptureStatusNone;
     // Taken away meanwhile: a run that breaks off leaves nobody knows what.
     const std::optional<PlanKey> left = std::exchange(left_plan_, std::nullopt);
-    if (!left.has_value() || left != planKey(encoding)) {
+    if (!left.has_value() || left != planKey(encoding, run.pool)) {
       device::clearPlan<TInput>(own.encode, run.stream);
       device::launchEncodeSetup<TInput>(own.encode, sizeof(TCode), run.stream);
     }
@@ -180,7 +180,7 @@ void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const Gr
     endGroupAndRun(run, group, {});
   } else {
     CudaEncoding encoding = cudaEncoding(run);
-    const std::optional<PlanKey> key = planKey(encoding);
+    const std::optional<PlanKey> key = planKey(encoding, run.pool);
     encoding.run.n_clear = key.has_value() ? encoding.limit.n_segments : 0;
     device::launchEntries<TInput>(encoding.run, encoding.limit, run.stream);
     left_plan_ = key;
@@ -188,7 +188,8 @@ void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const Gr
 }
 
 template <class TInput, class TCode>
-auto LorenzoQuantStage<TInput, TCode>::planKey(const CudaEncoding& encoding) const
+auto LorenzoQuantStage<TInput, TCode>::planKey(const CudaEncoding& encoding,
+                                               const MemoryPool* pool) const
     -> std::optional<PlanKey> {
   const device::EncodeRun& run = encoding.run;
   // Blocks that leave zeros count themselves, which takes many of them as long as the setup.
@@ -197,8 +198,9 @@ auto LorenzoQuantStage<TInput, TCode>::planKey(const CudaEncoding& encoding) con
   if (!is_kept || run.scans_range || run.publishes_codes || !run.size.isExact()) {
     return std::nullopt;
   }
-  return PlanKey{run.plan,      run.flags, run.size.n_bytes, {run.dims.x, run.dims.y, run.dims.z},
-                 run.dims.ndim, run.bound, run.base};
+  return PlanKey{
+      pool,          run.plan,  run.flags, run.size.n_bytes, {run.dims.x, run.dims.y, run.dims.z},
+      run.dims.ndim, run.bound, run.base};
 }
 
 template <class TInput, class TCode>
@@ -225,7 +227,7 @@ bool LorenzoQuantStage<TInput, TCode>::endGroupAndRun(const CudaRun& run,
   template void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun&, const GroupRun&, \
                                                                  GroupArgs&);                     \
   template std::optional<LorenzoQuantStage<TInput, TCode>::PlanKey>                               \
-  LorenzoQuantStage<TInput, TCode>::planKey(const CudaEncoding&) const;                           \
+  LorenzoQuantStage<TInput, TCode>::planKey(const CudaEncoding&, const MemoryPool*) const;        \
   template bool LorenzoQuantStage<TInput, TCode>::endGroupAndRun(const CudaRun&, const GroupRun&, \
                                                                  const cuda::HandOver&);          \
   template void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun&, const GroupRun&)
