@@ -1,16 +1,15 @@
 #pragma once
 
+#include <cstdint>
+
 namespace fz {
 
-struct CudaRun;
-
-/// A stage of a fused group that may write to its output before the group's kernel does, which
-/// looks by itself whether it may. Whoever decodes waits for the payload's checksum first, so that
-/// damage leaves the caller's memory alone.
+/// A stage of a fused group that may write to its output before the group's kernel does. Its kernel
+/// looks whether it may, as the group's does, so that damage leaves the caller's memory alone.
 class EarlyOutput {
  public:
-  /// Whether beginGroupCuda enqueues such a write for this run.
-  virtual bool writesEarly(const CudaRun& /*run*/) const { return false; }
+  /// Of the run that begins next: on the device, not 0 when it may write; null: it may.
+  virtual void setOutputGate(const std::uint64_t* /*gate*/) {}
 
  protected:
   EarlyOutput() = default;

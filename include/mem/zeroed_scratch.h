@@ -19,8 +19,8 @@ class ZeroedScratch {
   std::uint8_t* data() const { return data_; }
   /// All of that is enqueued. A run that breaks off before leaves nobody knows what.
   void noteZero() { is_in_use_ = is_uncertain_; }
-  /// Or this instead, behind kernels that leave something else: a launch too, but one that the host
-  /// comes to while they run.
+  /// Or this instead, behind kernels that leave something else: the kernel that ends a compression
+  /// clears it, or a memset where there is none.
   void clear(cudaStream_t stream);
 
  private:

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "backends/cuda/deferred_clears.h"
 #include "cuda_check.h"
 #include "mem/zeroed_scratch.h"
 
@@ -12,7 +13,9 @@ std::uint8_t* ZeroedScratch::get(const CudaRun& run, std::size_t n_bytes) {
   // Nothing is known of the memory while it may change, or if there is none to be had.
   std::size_t n_known_bytes = std::exchange(n_zero_bytes_, 0);
   std::uint8_t* memory = memory_.get<std::uint8_t>(run.pool, n_bytes).data();
-  if (memory != data_ || run.pool != pool_ || is_in_use_ || n_bytes > n_known_bytes) {
+  const bool is_used_again = cuda::DeferredClears::withdraw(memory);
+  if (memory != data_ || run.pool != pool_ || is_in_use_ || is_used_again ||
+      n_bytes > n_known_bytes) {
     const bool is_new = memory != data_ || run.pool != pool_;
     n_known_bytes = is_new ? n_bytes : std::max(n_bytes, n_known_bytes);
     data_ = memory;
@@ -30,7 +33,9 @@ std::uint8_t* ZeroedScratch::get(const CudaRun& run, std::size_t n_bytes) {
 }
 
 void ZeroedScratch::clear(cudaStream_t stream) {
-  FZ_CUDA_CHECK(cudaMemsetAsync(data_, 0, n_bytes_, stream));
+  if (!cuda::DeferredClears::add(data_, n_bytes_, stream)) {
+    FZ_CUDA_CHECK(cudaMemsetAsync(data_, 0, n_bytes_, stream));
+  }
   noteZero();
 }
 

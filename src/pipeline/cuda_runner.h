@@ -8,6 +8,7 @@
 #include "backends/cuda/device_guard.h"
 #include "backends/cuda/device_image.h"
 #include "backends/cuda/frame_kernels.h"
+#include "backends/cuda/quick_launch.h"
 #include "backends/cuda/timing_event.h"
 #include "pipeline/pipeline_impl.h"
 
@@ -73,6 +74,8 @@ class CudaRunner {
       void* to, const void* from, std::size_t n_bytes, cudaStream_t stream, bool ends_call = false);
   /// From the first to the last work that the current call gave its stream.
   cuda::CallTimer& callTimer() { return call_timer_; }
+  /// For calls that the host waits for.
+  cuda::QuickLauncher& launcher() { return launcher_; }
   /// Throws Error(kInvalidArgument) when a kernel cannot read the memory at `data`.
   void requireDevicePointer(const void* data, const char* what) const;
   /// Host memory, and device memory that is not aligned, is copied into the pipeline's own buffer;
@@ -101,7 +104,7 @@ class CudaRunner {
   FrameRoom frameRoom(std::size_t padded_bytes);
   void bind(const Attempt& attempt);
   void updateTemplate(const Attempt& attempt, cudaStream_t stream);
-  void enqueueFrame(const Attempt& attempt, cudaStream_t stream);
+  void enqueueFrame(const Attempt& attempt, cuda::DeferredClears& clears, cudaStream_t stream);
   void enqueueAttempt(const Attempt& attempt, cudaStream_t stream);
   void launch(const Attempt& attempt, cudaStream_t stream);
   /// After a run of this pipeline that broke off; see abandonRun().
@@ -125,6 +128,7 @@ class CudaRunner {
   bool has_open_front_ = false;  // the checksum is on its way
 
   cuda::CallTimer call_timer_;
+  cuda::QuickLauncher launcher_;
   cudaEvent_t last_work_ = nullptr;
   cudaStream_t last_stream_ = nullptr;
 

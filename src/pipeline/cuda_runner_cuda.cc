@@ -38,7 +38,7 @@ constexpr std::size_t kMaxHeaderBytes =
     kCoreBytes + kRecordBytes * (FZM_MAX_STAGES + FZM_MAX_BUFFERS);
 
 struct CudaRunner::Front {
-  std::uint8_t header[kMaxHeaderBytes];
+  alignas(16) std::uint8_t header[kMaxHeaderBytes];
   std::uint32_t payload_crc;
   std::uint32_t has_header;
   std::uint32_t has_crc;
@@ -242,7 +242,9 @@ void CudaRunner::updateTemplate(const Attempt& attempt, cudaStream_t stream) {
   n_fields_ = static_cast<std::uint32_t>(fields.size());
 }
 
-void CudaRunner::enqueueFrame(const Attempt& attempt, cudaStream_t stream) {
+void CudaRunner::enqueueFrame(const Attempt& attempt,
+                              cuda::DeferredClears& clears,
+                              cudaStream_t stream) {
   cuda::RunBlock& block = p_.dag->runBlock();
   cuda::FrameJob job = {};
   job.segments.n_segments = static_cast<std::uint32_t>(p_.sinks.size());
@@ -259,21 +261,25 @@ void CudaRunner::enqueueFrame(const Attempt& attempt, cudaStream_t stream) {
   job.n_fields = n_fields_;
   job.state = block.frameOnDevice();
   job.hand_over = block.handOver();
+  job.n_clears = static_cast<std::uint32_t>(clears.ranges().size());
+  std::copy(clears.ranges().begin(), clears.ranges().end(), job.clears);
   if (!p_.dag->isCaptureMode()) {
     block.noteHandOver();
   }
   cuda::enqueueFrame(job, stream);
+  clears.release();
 }
 
 /// Everything of one attempt, ending with the readback. Enqueues only, unless a stage has no
 /// kernels.
 void CudaRunner::enqueueAttempt(const Attempt& attempt, cudaStream_t stream) {
   bind(attempt);
+  cuda::DeferredClears clears(stream);
   p_.dag->enqueueCuda(stream);
   if (!p_.dag->isCaptureMode()) {
     updateTemplate(attempt, stream);
   }
-  enqueueFrame(attempt, stream);
+  enqueueFrame(attempt, clears, stream);
 }
 
 void CudaRunner::launch(const Attempt& attempt, cudaStream_t stream) {
@@ -304,6 +310,7 @@ void CudaRunner::waitForRun(cudaStream_t stream) {
 
 void CudaRunner::runToEnd(const void* data, std::size_t n_bytes, cudaStream_t stream) {
   const std::size_t padded_bytes = bits::roundUp(n_bytes, p_.alignment);
+  const cuda::QuickLauncher::Scope scope(launcher_);
   for (int tries = 0;; ++tries) {
     FZ_REQUIRE(tries < kMaxAttempts, ErrorCode::kInternal, "Pipeline: not done after {} attempts",
                tries);
@@ -340,7 +347,8 @@ void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t s
 
 void CudaRunner::abandon(cudaStream_t stream) noexcept {
   abandonRun(*p_.dag, stream);
-  // It may point to memory that was given up meanwhile, or expect it as the run should have left it.
+  // It may point to memory that was given up meanwhile, or expect it as the run should have left
+  // it.
   dropGraph();
   pending_ = Pending::kNone;
 }
@@ -358,6 +366,7 @@ void CudaRunner::openFrame(ByteView frame, FrameHeader& header, cudaStream_t str
   }
   cuda::lowerFlag(&front_->has_header);
   cuda::lowerFlag(&front_->has_crc);
+  const cuda::QuickLauncher::Scope scope(launcher_);
   cuda::enqueueFrontRead(frame.data(), frame.size(),
                          reinterpret_cast<cuda::FrameState*>(opened_state_.data()),
                          {&front_->payload_crc, front_->header, static_cast<std::uint32_t>(n_front),

@@ -128,12 +128,12 @@ void CompressionDAG::enqueueCuda(cudaStream_t stream) {
     }
     const cuda::NvtxRange range(group != nullptr ? group->name.c_str() : node->name.c_str());
     const auto i = static_cast<std::size_t>(node->id);
-    if (state.timed) {
-      state.begin_events[i].record(stream);
-    }
     if (group != nullptr) {
       enqueueGroupCuda(*group, stream);
     } else {
+      if (state.timed) {
+        state.begin_events[i].record(stream);
+      }
       announceOutput();
       enqueueNodeCuda(*node, stream);
     }

@@ -7,8 +7,11 @@
 #include "backends/cuda/group/plain_op.h"
 #include "backends/cuda/group_kernels.h"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/quick_launch.h"
+#include "backends/cuda/run_block.h"
 #include "core/require.h"
 #include "fz/early_output.h"
+#include "fz/run_end.h"
 #include "fz/simple_stage.h"
 #include "pipeline/dag_cuda.h"
 #include "shared/bits.h"
@@ -88,29 +91,57 @@ bool hasWholeField(const CompressionDAG& dag, const FusedGroup& group) {
   return (isKnown(type) ? getDataTypeSize(type) : 1) % group.value_bytes == 0;
 }
 
+/// What the stages need after the kernel. With `block`, nothing comes behind it, so that the last
+/// stage that can ends the run.
+void endPass(const std::vector<GroupPart>& parts,
+             const GroupRun& run,
+             FunctionRef<CudaRun(const GroupPart&)> run_of,
+             cuda::RunBlock* block) {
+  RunEnd* last = nullptr;
+  const GroupPart* last_part = nullptr;
+  if (block != nullptr) {
+    for (const GroupPart& part : parts) {
+      if (auto* end = dynamic_cast<RunEnd*>(part.stage)) {
+        last = end;
+        last_part = &part;
+      }
+    }
+  }
+  for (const GroupPart& part : parts) {
+    if (&part != last_part) {
+      part.stage->endGroupCuda(run_of(part), run);
+    }
+  }
+  if (last != nullptr) {
+    block->noteHandOver();
+    if (last->endGroupAndRun(run_of(*last_part), run, block->handOver())) {
+      block->acceptOffer();
+    }
+  }
+}
+
 /// Enqueues one pass: what the stages need before the kernel, the kernel, what they need after it.
-/// A kernel with a gate looks by itself whether it may write, so nobody need wait to enqueue it,
-/// unless a stage writes before it.
+/// A kernel with a gate looks by itself whether it may write, so nobody need wait to enqueue it.
 void enqueuePass(const FusedGroup& group,
                  const std::vector<GroupPart>& parts,
                  const GroupRun& run,
                  cudaStream_t stream,
                  MemoryPool* pool,
                  const std::uint64_t* gate,
-                 FunctionRef<void()> before_output) {
+                 FunctionRef<void()> before_output,
+                 cuda::RunBlock* block_to_end) {
   const auto runOf = [&](const GroupPart& part) {
     return CudaRun{part.inputs, part.outputs, part.record, stream, pool};
   };
-  const bool has_early_output = std::any_of(parts.begin(), parts.end(), [&](const GroupPart& part) {
-    const auto* early = dynamic_cast<const EarlyOutput*>(part.stage);
-    return early != nullptr && early->writesEarly(runOf(part));
-  });
-  if (gate == nullptr || has_early_output) {
+  if (gate == nullptr) {
     before_output();
   }
   GroupArgs args;
   args.add(fieldOf(parts.front(), gate));
   for (const GroupPart& part : parts) {
+    if (auto* early = dynamic_cast<EarlyOutput*>(part.stage)) {
+      early->setOutputGate(gate);
+    }
     part.stage->beginGroupCuda(runOf(part), run, args);
   }
   if (!hasCoder(group)) {
@@ -120,16 +151,18 @@ void enqueuePass(const FusedGroup& group,
   FZ_REQUIRE(args.fits() && args.size() == run.shape.args_bytes, ErrorCode::kInternal,
              "{}: the kernel takes {} bytes of arguments, {} came", group.name,
              run.shape.args_bytes, args.size());
-  void* parameter = args.data();
-  FZ_CUDA_CHECK(cudaLaunchKernel(group.kernel->function, dim3(run.n_blocks),
-                                 dim3(run.shape.n_threads), &parameter, run.shape.shared_bytes,
-                                 stream));
-  if (gate != nullptr && !has_early_output) {
+  const cuda::KernelLaunch::Parameter parameter = {args.data(), args.size()};
+  cuda::launchKernel({group.kernel->function,
+                      group.name.c_str(),
+                      run.n_blocks,
+                      run.shape.n_threads,
+                      run.shape.shared_bytes,
+                      {&parameter, 1}},
+                     stream);
+  if (gate != nullptr) {
     before_output();
   }
-  for (const GroupPart& part : parts) {
-    part.stage->endGroupCuda(runOf(part), run);
-  }
+  endPass(parts, run, runOf, block_to_end);
 }
 
 }  // namespace
@@ -202,9 +235,16 @@ void CompressionDAG::enqueueGroupCuda(FusedGroup& group, cudaStream_t stream) {
   run.all_passes = capture_mode_ || !caller_waits_;
   const unsigned first_pass = run.all_passes ? 0 : group.pass;
   const unsigned end_pass = run.all_passes ? n_passes : first_pass + 1;
+  if (state.timed) {  // when the host has made up its mind: the device would wait for it meanwhile
+    state.begin_events[static_cast<std::size_t>(group.runs_at->id)].record(stream);
+  }
   const ScratchScope scope(*this);
   for (run.pass = first_pass; run.pass < end_pass; ++run.pass) {
-    enqueuePass(group, parts, run, stream, pool_, output_gate_, [this] { announceOutput(); });
+    const bool ends_run =
+        state.block.hasOffer() && run.pass + 1 == end_pass && group.runs_at == order_.back();
+    enqueuePass(
+        group, parts, run, stream, pool_, output_gate_, [this] { announceOutput(); },
+        ends_run ? &state.block : nullptr);
   }
   for (DAGNode* node : group.chain) {
     node->is_executed = true;

@@ -212,9 +212,12 @@ void FrameDecoder::runCuda(const FrameHeader& header, cudaStream_t stream) {
   for (int attempt = 0;; ++attempt) {
     FZ_REQUIRE(attempt < kMaxAttempts, ErrorCode::kInternal, "frame: not decoded after {} attempts",
                attempt);
+    block.offerHandOver();
     dag.enqueueCuda(stream);
     FZ_ASSERT(is_verified);
-    block.enqueueHandOver(stream);
+    if (!block.takeOffer()) {
+      block.enqueueHandOver(stream);
+    }
     if (call_timer_ != nullptr) {
       call_timer_->end(stream);
     }

@@ -123,8 +123,10 @@ std::size_t Pipeline::Impl::runDecompress(ByteView bytes,
   const FrameHeader& header = read_header;
 #if FZ_HAVE_CUDA
   std::optional<cuda::DeviceGuard> guard;
+  std::optional<cuda::QuickLauncher::Scope> scope;
   if (cuda != nullptr) {
     guard.emplace(device);
+    scope.emplace(cuda->launcher());
   }
 #endif
   if (executor == nullptr) {

@@ -8,6 +8,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "backends/cuda/deferred_clears.h"
 #include "fz/error.h"
 #include "gpu/device_fixture.h"
 #include "gpu/device_pipeline.h"
@@ -53,6 +54,26 @@ TEST_F(DeviceZeroedScratch, IsZeroHoweverTheRunBeforeEnded) {
     if (n_bytes == 1000) {
       scratch_.clear(*stream_);  // else: it broke off, which nobody has to say
     }
+  }
+}
+
+TEST_F(DeviceZeroedScratch, IsZeroWhenItIsNeededAgainBeforeTheEndOfTheRunThatClearsIt) {
+  cuda::DeferredClears clears(*stream_);
+  for (int i = 0; i < 3; ++i) {
+    expectZerosAndUse(4096);
+    ASSERT_FALSE(HasFatalFailure());
+    EXPECT_EQ(clears.ranges().size(), 0u);
+    scratch_.clear(*stream_);
+    EXPECT_EQ(clears.ranges().size(), 1u);
+  }
+}
+
+TEST_F(DeviceZeroedScratch, IsZeroAfterARunThatBrokeOffBeforeAKernelClearedIt) {
+  for (int i = 0; i < 3; ++i) {
+    const cuda::DeferredClears clears(*stream_);
+    expectZerosAndUse(4096);
+    ASSERT_FALSE(HasFatalFailure());
+    scratch_.clear(*stream_);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
+#include "backends/cuda/quick_launch.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_device.cuh"
 
 namespace fz::adaptive_bitpack {
@@ -152,12 +153,10 @@ __global__ void __launch_bounds__(kCudaThreads) measureBlocks(const CudaDecode a
 template <class T>
 void launchMeasure(const CudaDecode& args, std::size_t n_measure_tiles, cudaStream_t stream) {
   const unsigned n_thread_blocks = cuda::gridFor(n_measure_tiles, 1);
-  if (args.layout.outlier_selection) {
-    measureBlocks<T, true><<<n_thread_blocks, kCudaThreads, 0, stream>>>(args);
-  } else {
-    measureBlocks<T, false><<<n_thread_blocks, kCudaThreads, 0, stream>>>(args);
-  }
-  cuda::checkLaunch("AdaptiveBitpack measureBlocks");
+  cuda::launchKernel(
+      "AdaptiveBitpack measureBlocks",
+      args.layout.outlier_selection ? measureBlocks<T, true> : measureBlocks<T, false>,
+      n_thread_blocks, kCudaThreads, 0, stream, args);
 }
 
 template void launchMeasure<std::int16_t>(const CudaDecode&, std::size_t, cudaStream_t);

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/group/kernel.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/quick_launch.h"
 #include "coders/rze/rze_op.cuh"
 
 namespace fz::rze {
@@ -51,8 +52,8 @@ void launchPlaces(const CudaArgs& args, std::uint32_t chunk_bytes, cudaStream_t 
   if (args.states == nullptr) {
     return;
   }
-  placeKernel<<<placeBlocks(args.n_chunks), kPlaceThreads, 0, stream>>>(args, chunk_bytes);
-  cuda::checkLaunch("rze places");
+  cuda::launchKernel("rze places", placeKernel, placeBlocks(args.n_chunks), kPlaceThreads, 0,
+                     stream, args, chunk_bytes);
 }
 
 void launchEncode(const CudaArgs& args, std::uint32_t chunk_bytes, cudaStream_t stream) {

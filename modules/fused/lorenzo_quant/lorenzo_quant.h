@@ -11,10 +11,12 @@
 
 #include "fz/bound.h"
 #include "fz/early_output.h"
+#include "fz/run_end.h"
 #include "fz/simple_stage.h"
 #include "fz/stage_dims.h"
 #include "fz/unaligned_inputs.h"
 #include "mem/scratch.h"
+#include "mem/zeroed_scratch.h"
 
 namespace fz {
 
@@ -57,6 +59,7 @@ template <class TInput = float, class TCode = std::uint16_t>
 class LorenzoQuantStage final : public SimpleStage,
                                 public UnalignedInputs,
                                 public EarlyOutput,
+                                public RunEnd,
                                 private CpuTileOp {
  public:
   bool readsUnaligned(std::size_t input) const override { return isInverse() && input > 0; }
@@ -130,7 +133,12 @@ class LorenzoQuantStage final : public SimpleStage,
   std::string tileOpHeader() const override;
   void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
   void endGroupCuda(const CudaRun& run, const GroupRun& group) override;
-  bool writesEarly(const CudaRun& run) const override;
+  bool endGroupAndRun(const CudaRun& run,
+                      const GroupRun& group,
+                      const cuda::HandOver& hand_over) override;
+  void setOutputGate(const std::uint64_t* gate) override {
+    output_gate_ = gate;
+  }
 #endif
 
  protected:
@@ -186,7 +194,23 @@ class LorenzoQuantStage final : public SimpleStage,
   struct CudaEncoding;
   struct CudaDecoding;
   CudaEncoding cudaEncoding(const CudaRun& run);
-  CudaDecoding cudaDecoding(const CudaRun& run);
+  /// What the plan of an encode follows from, and where it stands.
+  struct PlanKey {
+    const MemoryPool* pool = nullptr;
+    const void* plan = nullptr;
+    const void* flags = nullptr;
+    std::uint64_t n_bytes = 0;
+    std::array<std::size_t, 3> dims = {};
+    int ndim = 1;
+    float bound = 0.0f;
+    float base = 0.0f;
+    bool operator==(const PlanKey&) const = default;
+  };
+  /// Where the host knows all of it.
+  std::optional<PlanKey> planKey(const CudaEncoding& encoding, const MemoryPool* pool) const;
+  /// In a group marks are found at 0 and left so, and the plan's flags with them.
+  enum class DecodeWay { kAlone, kGroupBegins, kGroupEnds };
+  CudaDecoding cudaDecoding(const CudaRun& run, DecodeWay way);
 #endif
   LorenzoQuantConfig configFromSettings() const;
   /// Throws Error(kBadSize) for inputs that are no whole values, or too many.
@@ -221,6 +245,13 @@ class LorenzoQuantStage final : public SimpleStage,
   Scratch sorted_indices_;
   Scratch device_plan_;
   Scratch device_flags_;
+  ZeroedScratch group_memory_;  // of a decode in a group: counter, plan and marks
+  const std::uint64_t* output_gate_ = nullptr;
+#if FZ_HAVE_CUDA
+  /// What the last run in a group has left on the device, flags and counts at 0 with it.
+  std::optional<PlanKey> left_plan_;
+  bool was_captured_ = false;  // a graph may leave another one at any time
+#endif
 };
 
 extern template class LorenzoQuantStage<float, std::uint16_t>;

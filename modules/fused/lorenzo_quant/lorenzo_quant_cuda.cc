@@ -58,7 +58,8 @@ auto LorenzoQuantStage<TInput, TCode>::cudaEncoding(const CudaRun& run) -> CudaE
   }
   const device::Layout limit = device::makeLayout<TInput>(grid);
   const std::size_t n_chunks = bits::ceilDiv<std::size_t>(limit.n_segments, device::kChunkSegments);
-  const std::size_t plan_bytes = roundUp(sizeof(device::EncodePlan<TInput>));
+  const std::size_t plan_bytes =
+      roundUp(sizeof(device::EncodePlan<TInput>) + sizeof(std::uint64_t));  // and blocksDone()
   const std::size_t counts_bytes = roundUp(n_chunks * sizeof(std::uint32_t));
   const auto plan = device_plan_.get<std::uint8_t>(
       run.pool, plan_bytes + counts_bytes + n_chunks * sizeof(device::EntryPlace));
@@ -98,6 +99,7 @@ auto LorenzoQuantStage<TInput, TCode>::cudaEncoding(const CudaRun& run) -> CudaE
 
 template <class TInput, class TCode>
 void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun& run) {
+  left_plan_.reset();
   const CudaEncoding encoding = cudaEncoding(run);
   device::clearPlan<TInput>(encoding.run, run.stream);
   device::launchEncode<TInput, TCode>(encoding.run, encoding.limit, run.stream);
@@ -116,7 +118,8 @@ void LorenzoQuantStage<TInput, TCode>::finishEncodeCuda(const StageRecord& recor
 }
 
 template <class TInput, class TCode>
-auto LorenzoQuantStage<TInput, TCode>::cudaDecoding(const CudaRun& run) -> CudaDecoding {
+auto LorenzoQuantStage<TInput, TCode>::cudaDecoding(const CudaRun& run, DecodeWay way)
+    -> CudaDecoding {
   FZ_REQUIRE(run.inputs.size() >= 3, ErrorCode::kCorrupt, "{}: 3 or 4 parts needed, {} came", kName,
              run.inputs.size());
   FZ_REQUIRE(config_.has_value(), ErrorCode::kInvalidState, "{}: nothing to decode: no config",
@@ -139,13 +142,23 @@ auto LorenzoQuantStage<TInput, TCode>::cudaDecoding(const CudaRun& run) -> CudaD
   const device::Layout limit = device::makeLayout<TInput>(lorenzo_quant::gridOfStream(largest));
   const std::size_t entry_limit =
       std::min(sizes[1] / sizeof(TInput), sizes[2] / sizeof(std::uint32_t));
-  const auto plan = device_plan_.get<std::uint8_t>(run.pool, sizeof(device::DecodePlan<TInput>));
-  std::span<std::uint32_t> marks;
-  if (entry_limit != 0) {
-    // Segments, and values beyond the layout: any share of them may be.
-    const std::size_t n_words =
-        limit.n_segments * device::kLaneValues<TInput> + largest.num_elements / 32 + 1;
-    marks = device_flags_.get<std::uint32_t>(run.pool, bits::roundUp<std::size_t>(n_words, 4));
+  // Segments, and values beyond the layout: any share of them may be.
+  const std::size_t n_words =
+      limit.n_segments * device::kLaneValues<TInput> + largest.num_elements / 32 + 1;
+  const std::size_t n_mark_words = entry_limit == 0 ? 0 : bits::roundUp<std::size_t>(n_words, 4);
+  constexpr std::size_t kPlanBytes = 256;
+  constexpr std::size_t kCounterPlace = kPlanBytes - sizeof(std::uint64_t);
+  static_assert(sizeof(device::DecodePlan<TInput>) <= kCounterPlace);
+  std::uint8_t* plan = nullptr;
+  std::uint32_t* marks = nullptr;
+  if (way == DecodeWay::kAlone) {
+    plan = device_plan_.get<std::uint8_t>(run.pool, kPlanBytes).data();
+    marks = n_mark_words == 0 ? nullptr
+                              : device_flags_.get<std::uint32_t>(run.pool, n_mark_words).data();
+  } else {
+    const std::size_t n_bytes = kPlanBytes + n_mark_words * sizeof(std::uint32_t);
+    plan = way == DecodeWay::kGroupBegins ? group_memory_.get(run, n_bytes) : group_memory_.data();
+    marks = n_mark_words == 0 ? nullptr : reinterpret_cast<std::uint32_t*>(plan + kPlanBytes);
   }
   return {{.codes = run.inputs[0].data,
            .codes_size = run.inputs[0].size,
@@ -159,18 +172,18 @@ auto LorenzoQuantStage<TInput, TCode>::cudaDecoding(const CudaRun& run) -> CudaD
            .out_capacity = run.outputs[0].capacity_bytes,
            .publishes_out = !run.outputs[0].size_known,
            .record = run.record,
-           .plan = plan.data(),
-           .marks = marks.data(),
-           .n_mark_words = marks.size()},
+           .plan = plan,
+           .marks = marks,
+           .n_mark_words = n_mark_words},
           limit,
           entry_limit,
-          all_exact ? config_->outlier_count != 0 : entry_limit != 0,
-          all_exact ? entry_limit > config_->outlier_count : entry_limit != 0};
+          reinterpret_cast<std::uint64_t*>(plan + kCounterPlace)};
 }
 
 template <class TInput, class TCode>
 void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun& run) {
-  const CudaDecoding decoding = cudaDecoding(run);
+  left_plan_.reset();  // where the plan of a decode goes
+  const CudaDecoding decoding = cudaDecoding(run, DecodeWay::kAlone);
   device::launchDecode<TInput, TCode>(decoding.run, decoding.limit, decoding.entry_limit,
                                       run.stream);
 }
@@ -196,7 +209,7 @@ void LorenzoQuantStage<TInput, TCode>::throwDeviceError(const StageRecord& recor
   template LorenzoQuantStage<TInput, TCode>::CudaEncoding                               \
   LorenzoQuantStage<TInput, TCode>::cudaEncoding(const CudaRun&);                       \
   template LorenzoQuantStage<TInput, TCode>::CudaDecoding                               \
-  LorenzoQuantStage<TInput, TCode>::cudaDecoding(const CudaRun&);                       \
+  LorenzoQuantStage<TInput, TCode>::cudaDecoding(const CudaRun&, DecodeWay);            \
   template void LorenzoQuantStage<TInput, TCode>::encodeCuda(const CudaRun&);           \
   template void LorenzoQuantStage<TInput, TCode>::decodeCuda(const CudaRun&);           \
   template void LorenzoQuantStage<TInput, TCode>::finishEncodeCuda(const StageRecord&); \

@@ -19,8 +19,7 @@ struct LorenzoQuantStage<TInput, TCode>::CudaDecoding {
   lorenzo_quant::device::DecodeRun run;
   lorenzo_quant::device::Layout limit;
   std::size_t entry_limit;
-  bool may_have_range;  ///< entries that are added before the sums
-  bool may_have_exact;  ///< entries that are put in place after them
+  std::uint64_t* n_blocks_done;  ///< in a group
 };
 
 namespace lorenzo_quant::device {

@@ -5,7 +5,9 @@
 #include <cstdint>
 
 #include "backends/cuda/device.cuh"
+#include "backends/cuda/hand_over.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/quick_launch.h"
 #include "fused/lorenzo_quant/lorenzo_quant_entries.cuh"
 
 namespace fz::lorenzo_quant::device {
@@ -32,6 +34,12 @@ __device__ __forceinline__ bool listsFit(const EncodeRun& run, std::uint64_t cou
 }
 template <class T>
 __device__ __forceinline__ void publishLists(const EncodeRun& run, std::uint64_t counts) {
+  if (run.n_clear != 0 && !run.scans_range && run.size.on_device == nullptr) {
+    run.record->value[kBoundSlot] = fp::bits(run.bound);
+    run.record->value[kBaseSlot] = fp::bits(run.base);
+    run.record->value[kAbsoluteSlot] = fp::bits(static_cast<double>(run.bound));
+    run.record->value[kCountSlot] = run.size.n_bytes / sizeof(T);
+  }
   const std::uint64_t n_entries = (counts & 0xffffffffu) + (counts >> 32);
   cuda::publishSize(run.record, 1, n_entries * sizeof(T), run.values_capacity);
   cuda::publishSize(run.record, 2, n_entries * sizeof(std::uint32_t), run.indices_capacity);
@@ -201,6 +209,29 @@ __device__ __forceinline__ bool addedPlace(const EncodeRun& run, ChunkPlace& pla
   return has_entries && listsFit<T>(run, all);
 }
 
+/// All threads of a block that is done: its flags back to 0, if that is wanted, and in the last
+/// block the counts of all, which others add up.
+__device__ __forceinline__ void leaveZeros(const EncodeRun& run, std::uint64_t n_segments) {
+  static_assert(kMostKeptChunks <= kFewChunks);
+  if (run.n_clear == 0) {
+    return;
+  }
+  const std::uint64_t n_chunks = bits::ceilDiv<std::uint64_t>(n_segments, kChunkSegments);
+  const bool has_entries = blockIdx.x < n_chunks && run.counts[blockIdx.x] != 0;
+  const std::uint64_t segment = std::uint64_t{blockIdx.x} * kChunkSegments + threadIdx.x;
+  if (has_entries && segment < n_segments) {
+    run.flags[segment] = 0;
+  }
+  if (cuda::isLastBlock(blocksDone(run))) {
+    for (std::uint64_t i = threadIdx.x; i < n_chunks; i += kWriteThreads) {
+      run.counts[i] = 0;
+    }
+    if (threadIdx.x == 0) {
+      *blocksDone(run) = 0;
+    }
+  }
+}
+
 /// A block for each chunk. Flagged lanes are listed first, so that the threads share them evenly.
 template <class T, int kDim>
 __global__ void __launch_bounds__(kWriteThreads) writeEntries(const EncodeRun run, bool adds_up) {
@@ -209,6 +240,7 @@ __global__ void __launch_bounds__(kWriteThreads) writeEntries(const EncodeRun ru
   const std::uint64_t first_segment = std::uint64_t{blockIdx.x} * kChunkSegments;
   ChunkPlace base{};
   if (adds_up ? !addedPlace<T>(run, base) : !knownPlace<T>(run, base)) {
+    leaveZeros(run, n_segments);
     return;
   }
   __shared__ std::uint16_t flagged[kChunkSegments * kLanes];
@@ -238,6 +270,7 @@ __global__ void __launch_bounds__(kWriteThreads) writeEntries(const EncodeRun ru
     base.exact += totals >> 16;
     __syncthreads();
   }
+  leaveZeros(run, n_segments);
 }
 
 }  // namespace
@@ -247,20 +280,12 @@ void launchEntries(const EncodeRun& run, const Layout& limit, cudaStream_t strea
   const unsigned grid = cuda::gridFor(limit.n_segments, kChunkSegments);
   const bool adds_up = grid <= kFewChunks;
   if (!adds_up) {
-    placeChunks<T><<<1, kScanThreads, 0, stream>>>(run);
-    cuda::checkLaunch("lorenzo_quant chunks");
+    cuda::launchKernel("lorenzo_quant chunks", placeChunks<T>, 1, kScanThreads, 0, stream, run);
   }
-  switch (limit.grid.ndim) {
-    case 1:
-      writeEntries<T, 1><<<grid, kWriteThreads, 0, stream>>>(run, adds_up);
-      break;
-    case 2:
-      writeEntries<T, 2><<<grid, kWriteThreads, 0, stream>>>(run, adds_up);
-      break;
-    default:
-      writeEntries<T, 3><<<grid, kWriteThreads, 0, stream>>>(run, adds_up);
-  }
-  cuda::checkLaunch("lorenzo_quant entries");
+  const auto kernel = limit.grid.ndim == 1   ? writeEntries<T, 1>
+                      : limit.grid.ndim == 2 ? writeEntries<T, 2>
+                                             : writeEntries<T, 3>;
+  cuda::launchKernel("lorenzo_quant entries", kernel, grid, kWriteThreads, 0, stream, run, adds_up);
 }
 
 template void launchEntries<float>(const EncodeRun&, const Layout&, cudaStream_t);

@@ -1,12 +1,14 @@
 // LorenzoQuant's part in fused groups on a device: where it takes part, and with which code.
 #include <atomic>
 #include <fmt/format.h>
+#include <utility>
 
 #include "fused/lorenzo_quant/lorenzo_quant_chunk_op.h"
 #include "fused/lorenzo_quant/lorenzo_quant_chunk_plan.h"
 #include "fused/lorenzo_quant/lorenzo_quant_cuda_impl.h"
 #include "fused/lorenzo_quant/lorenzo_quant_decode.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_entries.cuh"
+#include "fused/lorenzo_quant/lorenzo_quant_group_decode_cuda.h"
 #include "fused/lorenzo_quant/lorenzo_quant_op.h"
 
 namespace fz {
@@ -151,43 +153,71 @@ void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun& run,
                                                       GroupArgs& args) {
   lorenzo_quant::LorenzoQuantArgs own{};
   if (isInverse()) {
-    const CudaDecoding decoding = cudaDecoding(run);
+    const CudaDecoding decoding = cudaDecoding(run, DecodeWay::kGroupBegins);
     own.decode = decoding.run;
-    device::launchDecodeSetup<TInput>(own.decode, sizeof(TCode), run.stream);
-    if (decoding.may_have_range) {
-      device::launchRangeEntries<TInput>(own.decode, decoding.entry_limit, run.stream);
-    }
+    device::launchGroupBegin<TInput>(own.decode, sizeof(TCode), decoding.entry_limit, output_gate_,
+                                     run.stream);
   } else {
     const CudaEncoding encoding = cudaEncoding(run);
     own.encode = encoding.run;
     own.encode.n_clear = encoding.limit.n_segments;
-    device::clearPlan<TInput>(own.encode, run.stream);
-    device::launchEncodeSetup<TInput>(own.encode, sizeof(TCode), run.stream);
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    FZ_CUDA_CHECK(cudaStreamIsCapturing(run.stream, &capture));
+    was_captured_ = was_captured_ || capture != cudaStreamCaptureStatusNone;
+    // Taken away meanwhile: a run that breaks off leaves nobody knows what.
+    const std::optional<PlanKey> left = std::exchange(left_plan_, std::nullopt);
+    if (!left.has_value() || left != planKey(encoding, run.pool)) {
+      device::clearPlan<TInput>(own.encode, run.stream);
+      device::launchEncodeSetup<TInput>(own.encode, sizeof(TCode), run.stream);
+    }
   }
   args.add(own);
 }
 
-/// Range entries are put where their values come to be, for the sums to find them.
 template <class TInput, class TCode>
-bool LorenzoQuantStage<TInput, TCode>::writesEarly(const CudaRun& run) const {
-  if (!isInverse() || run.inputs.size() < 3 || !config_.has_value()) {
-    return false;
+void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const GroupRun& group) {
+  if (isInverse()) {
+    endGroupAndRun(run, group, {});
+  } else {
+    CudaEncoding encoding = cudaEncoding(run);
+    const std::optional<PlanKey> key = planKey(encoding, run.pool);
+    encoding.run.n_clear = key.has_value() ? encoding.limit.n_segments : 0;
+    device::launchEntries<TInput>(encoding.run, encoding.limit, run.stream);
+    left_plan_ = key;
   }
-  const DeviceSize& values = run.inputs[1].size;
-  return values.n_bytes != 0 && (config_->outlier_count != 0 || !values.isExact());
 }
 
 template <class TInput, class TCode>
-void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const GroupRun& /*group*/) {
-  if (isInverse()) {
-    const CudaDecoding decoding = cudaDecoding(run);
-    if (decoding.may_have_exact) {
-      device::launchExactEntries<TInput>(decoding.run, decoding.entry_limit, run.stream);
-    }
-  } else {
-    const CudaEncoding encoding = cudaEncoding(run);
-    device::launchEntries<TInput>(encoding.run, encoding.limit, run.stream);
+auto LorenzoQuantStage<TInput, TCode>::planKey(const CudaEncoding& encoding,
+                                               const MemoryPool* pool) const
+    -> std::optional<PlanKey> {
+  const device::EncodeRun& run = encoding.run;
+  // Blocks that leave zeros count themselves, which takes many of them as long as the setup.
+  const bool is_kept =
+      !was_captured_ && run.n_chunks != 0 && run.n_chunks <= device::kMostKeptChunks;
+  if (!is_kept || run.scans_range || run.publishes_codes || !run.size.isExact()) {
+    return std::nullopt;
   }
+  return PlanKey{
+      pool,          run.plan,  run.flags, run.size.n_bytes, {run.dims.x, run.dims.y, run.dims.z},
+      run.dims.ndim, run.bound, run.base};
+}
+
+template <class TInput, class TCode>
+bool LorenzoQuantStage<TInput, TCode>::endGroupAndRun(const CudaRun& run,
+                                                      const GroupRun& group,
+                                                      const cuda::HandOver& hand_over) {
+  if (!isInverse()) {
+    endGroupCuda(run, group);
+    return false;
+  }
+  const CudaDecoding decoding = cudaDecoding(run, DecodeWay::kGroupEnds);
+  if (decoding.entry_limit != 0) {
+    device::launchGroupEnd<TInput>(decoding.run, decoding.entry_limit, decoding.n_blocks_done,
+                                   hand_over, run.stream);
+  }
+  group_memory_.noteZero();
+  return decoding.entry_limit != 0;
 }
 
 #define FZ_LORENZO_QUANT_GROUP(TInput, TCode)                                                     \
@@ -196,7 +226,10 @@ void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const Gr
   template std::string LorenzoQuantStage<TInput, TCode>::tileOpHeader() const;                    \
   template void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun&, const GroupRun&, \
                                                                  GroupArgs&);                     \
-  template bool LorenzoQuantStage<TInput, TCode>::writesEarly(const CudaRun&) const;              \
+  template std::optional<LorenzoQuantStage<TInput, TCode>::PlanKey>                               \
+  LorenzoQuantStage<TInput, TCode>::planKey(const CudaEncoding&, const MemoryPool*) const;        \
+  template bool LorenzoQuantStage<TInput, TCode>::endGroupAndRun(const CudaRun&, const GroupRun&, \
+                                                                 const cuda::HandOver&);          \
   template void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun&, const GroupRun&)
 FZ_LORENZO_QUANT_GROUP(float, std::uint16_t);
 FZ_LORENZO_QUANT_GROUP(float, std::uint8_t);

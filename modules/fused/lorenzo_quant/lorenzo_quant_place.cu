@@ -3,9 +3,12 @@
 #include <cstdint>
 
 #include "backends/cuda/device.cuh"
+#include "backends/cuda/hand_over.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/quick_launch.h"
 #include "backends/cuda/unaligned_load.cuh"
-#include "fused/lorenzo_quant/lorenzo_quant_decode.cuh"
+#include "fused/lorenzo_quant/lorenzo_quant_decode_plan.cuh"
+#include "fused/lorenzo_quant/lorenzo_quant_group_decode_cuda.h"
 
 namespace fz::lorenzo_quant::device {
 
@@ -26,10 +29,12 @@ __device__ __forceinline__ T valueAt(const DecodeRun& run, std::uint64_t i) {
   return fp::bitCast<T>(cuda::loadUnaligned<typename Number<T>::Word>(run.values, i));
 }
 
-/// Entries may come in any order; two for one value meet in its mark.
+/// All threads: entries of the plan. They may come in any order; two for one value meet in its
+/// mark. `found` is the plan that gets what they are.
 template <class T>
-__global__ void __launch_bounds__(kThreads) placeRangeEntries(const DecodeRun run) {
-  auto& plan = *static_cast<DecodePlan<T>*>(run.plan);
+__device__ __forceinline__ void placeRange(const DecodeRun& run,
+                                           const DecodePlan<T>& plan,
+                                           DecodePlan<T>& found) {
   constexpr T kIntLimit = sizeof(T) == 4 ? T(0x1p31) : T(0x1p63);
   constexpr T kShortLimit = T(0x1p20);  // of up to 1024 deltas, with codes of 16 bits
   const Strided all;
@@ -47,17 +52,16 @@ __global__ void __launch_bounds__(kThreads) placeRangeEntries(const DecodeRun ru
     const T delta = valueAt<T>(run, i);
     static_cast<T*>(run.out)[index] = delta;
     if (!(fp::abs(delta) < kIntLimit)) {
-      plan.is_wide = 1;  // every writer writes the same
+      found.is_wide = 1;  // every writer writes the same
     }
     if (!(fp::abs(delta) < kShortLimit)) {
-      plan.is_long = 1;
+      found.is_long = 1;
     }
   }
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) placeExactEntries(const DecodeRun run) {
-  const auto& plan = *static_cast<const DecodePlan<T>*>(run.plan);
+__device__ __forceinline__ void placeExact(const DecodeRun& run, const DecodePlan<T>& plan) {
   const Strided all;
   for (std::uint64_t i = plan.n_range + all.first; i < plan.n_entries; i += all.step) {
     const auto index = cuda::loadUnaligned<std::uint32_t>(run.indices, i);
@@ -71,6 +75,77 @@ __global__ void __launch_bounds__(kThreads) placeExactEntries(const DecodeRun ru
   }
 }
 
+/// The marks that placeRange() has set, one by one where they are few.
+template <class T>
+__device__ __forceinline__ void clearMarks(const DecodeRun& run, const DecodePlan<T>& plan) {
+  const Strided all;
+  if (plan.n_range > run.n_mark_words / 16) {
+    for (std::uint64_t i = all.first; i < run.n_mark_words / 4; i += all.step) {
+      reinterpret_cast<uint4*>(run.marks)[i] = make_uint4(0, 0, 0, 0);
+    }
+    return;
+  }
+  for (std::uint64_t i = all.first; i < plan.n_range; i += all.step) {
+    const auto index = cuda::loadUnaligned<std::uint32_t>(run.indices, i);
+    if (index < plan.n_values) {
+      run.marks[markPlace<T>(plan.layout, index).word] = 0;
+    }
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) placeRangeEntries(const DecodeRun run) {
+  auto& plan = *static_cast<DecodePlan<T>*>(run.plan);
+  placeRange<T>(run, plan, plan);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) placeExactEntries(const DecodeRun run) {
+  placeExact<T>(run, *static_cast<const DecodePlan<T>*>(run.plan));
+}
+
+/// Every block makes the plan for itself: one that waited for the plan of another would be a launch
+/// of its own.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    beginGroup(const DecodeRun run, unsigned code_bytes, const std::uint64_t* gate) {
+  __shared__ DecodePlan<T> plan;
+  auto& shared_by_all = *static_cast<DecodePlan<T>*>(run.plan);
+  if (threadIdx.x == 0) {
+    planDecode<T>(run, code_bytes, blockIdx.x == 0, plan);
+    if (blockIdx.x == 0) {  // all but what other blocks may have found by now
+      shared_by_all.layout = plan.layout;
+      shared_by_all.n_values = plan.n_values;
+      shared_by_all.n_range = plan.n_range;
+      shared_by_all.n_entries = plan.n_entries;
+      shared_by_all.step = plan.step;
+    }
+  }
+  __syncthreads();
+  if (gate == nullptr || *gate != 0) {
+    placeRange<T>(run, plan, shared_by_all);
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    endGroup(const DecodeRun run, std::uint64_t* n_blocks_done, const cuda::HandOver hand_over) {
+  auto& plan = *static_cast<DecodePlan<T>*>(run.plan);
+  placeExact<T>(run, plan);
+  clearMarks<T>(run, plan);
+  if (!cuda::isLastBlock(n_blocks_done)) {
+    return;
+  }
+  if (threadIdx.x == 0) {
+    plan.is_wide = 0;
+    plan.is_long = 0;
+    *n_blocks_done = 0;
+  }
+  if (hand_over.is_done != nullptr) {
+    cuda::handOver(hand_over);
+  }
+}
+
 unsigned stridedGrid(std::uint64_t n_entries) {
   return std::min(16 * cuda::multiprocessorCount(), cuda::gridFor(n_entries, kThreads));
 }
@@ -79,19 +154,45 @@ unsigned stridedGrid(std::uint64_t n_entries) {
 
 template <class T>
 void launchRangeEntries(const DecodeRun& run, std::uint64_t entry_limit, cudaStream_t stream) {
-  placeRangeEntries<T><<<stridedGrid(entry_limit), kThreads, 0, stream>>>(run);
-  cuda::checkLaunch("lorenzo_quant range entries");
+  cuda::launchKernel("lorenzo_quant range entries", placeRangeEntries<T>, stridedGrid(entry_limit),
+                     kThreads, 0, stream, run);
 }
 
 template <class T>
 void launchExactEntries(const DecodeRun& run, std::uint64_t entry_limit, cudaStream_t stream) {
-  placeExactEntries<T><<<stridedGrid(entry_limit), kThreads, 0, stream>>>(run);
-  cuda::checkLaunch("lorenzo_quant exact entries");
+  cuda::launchKernel("lorenzo_quant exact entries", placeExactEntries<T>, stridedGrid(entry_limit),
+                     kThreads, 0, stream, run);
 }
 
-template void launchRangeEntries<float>(const DecodeRun&, std::uint64_t, cudaStream_t);
-template void launchRangeEntries<double>(const DecodeRun&, std::uint64_t, cudaStream_t);
-template void launchExactEntries<float>(const DecodeRun&, std::uint64_t, cudaStream_t);
-template void launchExactEntries<double>(const DecodeRun&, std::uint64_t, cudaStream_t);
+template <class T>
+void launchGroupBegin(const DecodeRun& run,
+                      std::size_t code_bytes,
+                      std::uint64_t entry_limit,
+                      const std::uint64_t* gate,
+                      cudaStream_t stream) {
+  cuda::launchKernel("lorenzo_quant group begin", beginGroup<T>, stridedGrid(entry_limit), kThreads,
+                     0, stream, run, static_cast<unsigned>(code_bytes), gate);
+}
+
+template <class T>
+void launchGroupEnd(const DecodeRun& run,
+                    std::uint64_t entry_limit,
+                    std::uint64_t* n_blocks_done,
+                    const cuda::HandOver& hand_over,
+                    cudaStream_t stream) {
+  cuda::launchKernel("lorenzo_quant group end", endGroup<T>, stridedGrid(entry_limit), kThreads, 0,
+                     stream, run, n_blocks_done, hand_over);
+}
+
+#define FZ_LORENZO_QUANT_PLACE(T)                                                     \
+  template void launchRangeEntries<T>(const DecodeRun&, std::uint64_t, cudaStream_t); \
+  template void launchExactEntries<T>(const DecodeRun&, std::uint64_t, cudaStream_t); \
+  template void launchGroupBegin<T>(const DecodeRun&, std::size_t, std::uint64_t,     \
+                                    const std::uint64_t*, cudaStream_t);              \
+  template void launchGroupEnd<T>(const DecodeRun&, std::uint64_t, std::uint64_t*,    \
+                                  const cuda::HandOver&, cudaStream_t)
+FZ_LORENZO_QUANT_PLACE(float);
+FZ_LORENZO_QUANT_PLACE(double);
+#undef FZ_LORENZO_QUANT_PLACE
 
 }  // namespace fz::lorenzo_quant::device

@@ -5,7 +5,8 @@
 
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/launch.h"
-#include "fused/lorenzo_quant/lorenzo_quant_decode.cuh"
+#include "backends/cuda/quick_launch.h"
+#include "fused/lorenzo_quant/lorenzo_quant_decode_plan.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_entries.cuh"
 
 namespace fz::lorenzo_quant::device {
@@ -14,8 +15,7 @@ namespace {
 
 constexpr unsigned kSetupThreads = 256;
 constexpr unsigned kRangeThreads = 256;
-constexpr unsigned kRangeLoads = 4;                // in flight per thread
-constexpr std::uint64_t kMaxValues = 0xffffffffu;  // u32 in the config
+constexpr unsigned kRangeLoads = 4;  // in flight per thread
 
 template <class T>
 using WordOf = typename Number<T>::Word;
@@ -174,58 +174,9 @@ __global__ void __launch_bounds__(kSetupThreads)
     run.flags[i] = 0;
   }
   if (thread == 0) {
+    *blocksDone(run) = 0;
     planEncode<T>(run, code_bytes);
   }
-}
-
-/// The stored config and the sizes of the parts, all untrusted; false: they contradict each other.
-template <class T>
-__device__ bool planOf(const DecodeRun& run, unsigned code_bytes, DecodePlan<T>& plan) {
-  const std::uint64_t n = run.record->value[kCountSlot] & kMaxValues;
-  const std::uint64_t n_range = run.record->value[kRangeSlot] & kMaxValues;
-  const std::uint64_t version = run.record->value[kVersionSlot];
-  const bool has_exact_values = version >= kVersionWithExactValues;
-  const auto bound = fp::bitCast<float>(static_cast<std::uint32_t>(run.record->value[kBoundSlot]));
-  const std::uint64_t values_bytes = cuda::load(run.values_size);
-  const std::uint64_t indices_bytes = cuda::load(run.indices_size);
-  const std::uint64_t n_listed = values_bytes / sizeof(T);
-  const std::uint64_t n_indices = indices_bytes / sizeof(std::uint32_t);
-  bool holds = version <= kVersionWithExactValues && cuda::load(run.codes_size) == n * code_bytes &&
-               n_range <= n_listed && n_range <= n_indices && bound >= 0.0f &&
-               static_cast<double>(bound) <= kLargestBound;
-  if (has_exact_values) {
-    holds = holds && n_listed == n_indices && values_bytes % sizeof(T) == 0 &&
-            indices_bytes % sizeof(std::uint32_t) == 0;
-  }
-  Grid grid{n, 1, 1, 1};
-  if (run.dims.ndim > 1) {
-    const std::uint64_t row_limit = n / (run.dims.y * run.dims.z);  // both below 2^32
-    const std::uint64_t nx = run.dims.x == 0 ? row_limit : run.dims.x;
-    holds = holds && nx <= row_limit;
-    grid = {nx, run.dims.y, run.dims.z, run.dims.ndim};
-  }
-  if (!holds) {
-    return false;
-  }
-  plan.layout = makeLayout<T>(grid);
-  plan.n_values = n;
-  plan.n_range = n_range;
-  plan.n_entries = has_exact_values ? n_indices : n_range;
-  plan.step = makeStep<T>(bound, run.dims.ndim).step;
-  return true;
-}
-
-template <class T>
-__device__ void planDecode(const DecodeRun& run, unsigned code_bytes) {
-  DecodePlan<T> plan{};
-  if (!planOf(run, code_bytes, plan)) {
-    cuda::noteError(run.record, DeviceError::kCorrupt, ~std::uint64_t{0});
-  }
-  const std::uint64_t n_bytes = plan.n_values * sizeof(T);
-  if (run.publishes_out) {
-    cuda::publishSize(run.record, 0, n_bytes, run.out_capacity);
-  }
-  *static_cast<DecodePlan<T>*>(run.plan) = n_bytes <= run.out_capacity ? plan : DecodePlan<T>{};
 }
 
 template <class T>
@@ -239,7 +190,9 @@ __global__ void __launch_bounds__(kSetupThreads)
     }
   }
   if (thread == 0) {
-    planDecode<T>(run, code_bytes);
+    DecodePlan<T> plan;
+    planDecode<T>(run, code_bytes, true, plan);
+    *static_cast<DecodePlan<T>*>(run.plan) = plan;
   }
 }
 
@@ -255,20 +208,18 @@ void launchEncodeSetup(const EncodeRun& run, std::size_t code_bytes, cudaStream_
     constexpr unsigned kBlockBytes = kRangeThreads * kRangeLoads * 16;
     const unsigned most = 8 * cuda::multiprocessorCount();
     const unsigned grid = std::min(most, cuda::gridFor(run.size.n_bytes, kBlockBytes));
-    scanRange<T><<<grid, kRangeThreads, 0, stream>>>(run);
-    cuda::checkLaunch("lorenzo_quant range");
+    cuda::launchKernel("lorenzo_quant range", scanRange<T>, grid, kRangeThreads, 0, stream, run);
   }
-  setUpEncode<T><<<setupGrid(std::max(run.n_chunks, run.n_clear)), kSetupThreads, 0, stream>>>(
-      run, static_cast<unsigned>(code_bytes));
-  cuda::checkLaunch("lorenzo_quant encode setup");
+  cuda::launchKernel("lorenzo_quant encode setup", setUpEncode<T>,
+                     setupGrid(std::max(run.n_chunks, run.n_clear)), kSetupThreads, 0, stream, run,
+                     static_cast<unsigned>(code_bytes));
 }
 
 template <class T>
 void launchDecodeSetup(const DecodeRun& run, std::size_t code_bytes, cudaStream_t stream) {
   const std::uint64_t n_pieces = run.marks != nullptr ? run.n_mark_words / 4 : 0;
-  setUpDecode<T>
-      <<<setupGrid(n_pieces), kSetupThreads, 0, stream>>>(run, static_cast<unsigned>(code_bytes));
-  cuda::checkLaunch("lorenzo_quant decode setup");
+  cuda::launchKernel("lorenzo_quant decode setup", setUpDecode<T>, setupGrid(n_pieces),
+                     kSetupThreads, 0, stream, run, static_cast<unsigned>(code_bytes));
 }
 
 template void launchEncodeSetup<float>(const EncodeRun&, std::size_t, cudaStream_t);

@@ -1,5 +1,6 @@
 // Before the codes: the range of the data (NOA) and the bound in use.
 #include "backends/cuda/launch.h"
+#include "backends/cuda/quick_launch.h"
 #include "quantizers/quantizer/quantizer_tile.cuh"
 
 namespace fz::quantizer::device {
@@ -164,12 +165,9 @@ unsigned rangeBlocks(std::size_t n_bytes) {
 }
 
 void launchRange(const EncodeJob& job, unsigned n_blocks, cudaStream_t stream) {
-  if (job.value_bytes == 4) {
-    rangeKernel<float><<<n_blocks, kThreads, 0, stream>>>(job);
-  } else {
-    rangeKernel<double><<<n_blocks, kThreads, 0, stream>>>(job);
-  }
-  cuda::checkLaunch("quantizer rangeKernel");
+  cuda::launchKernel("quantizer rangeKernel",
+                     job.value_bytes == 4 ? rangeKernel<float> : rangeKernel<double>, n_blocks,
+                     kThreads, 0, stream, job);
 }
 
 void launchPrepare(const EncodeJob& job,
@@ -177,12 +175,9 @@ void launchPrepare(const EncodeJob& job,
                    unsigned n_parts,
                    cudaStream_t stream) {
   const unsigned n_blocks = cuda::gridFor(job.n_groups, kThreads);
-  if (job.value_bytes == 4) {
-    prepareKernel<float><<<n_blocks, kThreads, 0, stream>>>(job, bound, n_parts);
-  } else {
-    prepareKernel<double><<<n_blocks, kThreads, 0, stream>>>(job, bound, n_parts);
-  }
-  cuda::checkLaunch("quantizer prepareKernel");
+  cuda::launchKernel("quantizer prepareKernel",
+                     job.value_bytes == 4 ? prepareKernel<float> : prepareKernel<double>, n_blocks,
+                     kThreads, 0, stream, job, bound, n_parts);
 }
 
 }  // namespace fz::quantizer::device

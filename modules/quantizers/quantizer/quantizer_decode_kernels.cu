@@ -1,6 +1,9 @@
 // Codes to values, then the outliers.
+#include "backends/cuda/hand_over.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/quick_launch.h"
 #include "backends/cuda/unaligned_load.cuh"
+#include "quantizers/quantizer/quantizer_scatter_cuda.h"
 #include "quantizers/quantizer/quantizer_values.cuh"
 
 namespace fz::quantizer::device {
@@ -107,9 +110,10 @@ __device__ void placeInOrder(const DecodeJob& job, const Head& head) {
 }
 
 /// All outliers at once. That is final when the indices ascend; else the last block goes through
-/// them once more.
+/// them once more. It also ends the run where there is a hand-over.
 template <class U>
-__global__ void __launch_bounds__(kScatterThreads) scatterKernel(const DecodeJob job) {
+__global__ void __launch_bounds__(kScatterThreads)
+    scatterKernel(const DecodeJob job, const cuda::HandOver hand_over) {
   const Head head = readHead(job);
   const std::uint64_t j = std::uint64_t{blockIdx.x} * kScatterThreads + threadIdx.x;
   const bool is_open = head.ok && fitsOutput<U>(job, head);
@@ -126,18 +130,15 @@ __global__ void __launch_bounds__(kScatterThreads) scatterKernel(const DecodeJob
       reinterpret_cast<U*>(job.output.data)[index] = lists.value(j);
     }
   }
-  __syncthreads();
-  bool is_last = false;
-  if (threadIdx.x == 0) {
-    __threadfence();
-    auto* counter = reinterpret_cast<unsigned long long*>(&record.value[kSlotBlocksDone]);
-    is_last = atomicAdd(counter, 1ull) == gridDim.x - 1;  // order-free: whoever it is
-    __threadfence();
+  if (!cuda::isLastBlock(&record.value[kSlotBlocksDone])) {
+    return;
   }
-  if (__syncthreads_or(is_last ? 1 : 0) != 0 && is_open &&
-      *const_cast<const volatile std::uint64_t*>(&record.value[kSlotUnordered]) != 0 &&
+  if (is_open && *const_cast<const volatile std::uint64_t*>(&record.value[kSlotUnordered]) != 0 &&
       *const_cast<const volatile std::uint64_t*>(&record.error) == 0) {
     placeInOrder<U>(job, head);
+  }
+  if (hand_over.is_done != nullptr) {
+    cuda::handOver(hand_over);
   }
 }
 
@@ -168,16 +169,6 @@ void launchFor(const DecodeJob& job, cudaStream_t stream) {
   }
 }
 
-template <class U>
-void launchScatterFor(const DecodeJob& job, cudaStream_t stream) {
-  const std::size_t most = job.outlier_indices.size.n_bytes / sizeof(std::uint32_t);
-  if (most == 0) {
-    return;
-  }
-  scatterKernel<U><<<cuda::gridFor(most, kScatterThreads), kScatterThreads, 0, stream>>>(job);
-  cuda::checkLaunch("quantizer scatterKernel");
-}
-
 }  // namespace
 
 void launchDecode(const DecodeJob& job, cudaStream_t stream) {
@@ -191,11 +182,19 @@ void launchDecode(const DecodeJob& job, cudaStream_t stream) {
 }
 
 void launchScatter(const DecodeJob& job, cudaStream_t stream) {
-  if (job.value_bytes == 4) {
-    launchScatterFor<std::uint32_t>(job, stream);
-  } else {
-    launchScatterFor<std::uint64_t>(job, stream);
+  launchLastScatter(job, {}, stream);
+}
+
+bool launchLastScatter(const DecodeJob& job, const cuda::HandOver& hand_over, cudaStream_t stream) {
+  const std::size_t most = job.outlier_indices.size.n_bytes / sizeof(std::uint32_t);
+  if (most == 0) {
+    return false;
   }
+  cuda::launchKernel(
+      "quantizer scatterKernel",
+      job.value_bytes == 4 ? scatterKernel<std::uint32_t> : scatterKernel<std::uint64_t>,
+      cuda::gridFor(most, kScatterThreads), kScatterThreads, 0, stream, job, hand_over);
+  return true;
 }
 
 }  // namespace fz::quantizer::device

@@ -1,5 +1,6 @@
 // In place and linear: every value has its code's place, and nothing else is written.
 #include "backends/cuda/launch.h"
+#include "backends/cuda/quick_launch.h"
 #include "quantizers/quantizer/quantizer_op.cuh"
 #include "quantizers/quantizer/quantizer_tile.cuh"
 
@@ -133,12 +134,9 @@ void launchEncodeFlat(const EncodeJob& job, const FlatJob& flat, cudaStream_t st
 }
 
 void launchSettle(const EncodeJob& job, bool is_ladder, cudaStream_t stream) {
-  if (job.value_bytes == 4) {
-    settleKernel<float><<<1, 1, 0, stream>>>(job, is_ladder);
-  } else {
-    settleKernel<double><<<1, 1, 0, stream>>>(job, is_ladder);
-  }
-  cuda::checkLaunch("quantizer settleKernel");
+  cuda::launchKernel("quantizer settleKernel",
+                     job.value_bytes == 4 ? settleKernel<float> : settleKernel<double>, 1, 1, 0,
+                     stream, job, is_ladder);
 }
 
 }  // namespace fz::quantizer::device

@@ -4,6 +4,7 @@
 // its codes would cost more.
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
+#include "backends/cuda/quick_launch.h"
 #include "quantizers/quantizer/quantizer_lists.cuh"
 
 namespace fz::quantizer::device {
@@ -168,12 +169,9 @@ __global__ void __launch_bounds__(kThreads) gatherKernel(const EncodeJob job) {
 
 void launchGather(const EncodeJob& job, cudaStream_t stream) {
   const auto n_blocks = static_cast<unsigned>(job.n_groups);
-  if (job.value_bytes == 4) {
-    gatherKernel<float><<<n_blocks, kThreads, 0, stream>>>(job);
-  } else {
-    gatherKernel<double><<<n_blocks, kThreads, 0, stream>>>(job);
-  }
-  cuda::checkLaunch("quantizer gatherKernel");
+  cuda::launchKernel("quantizer gatherKernel",
+                     job.value_bytes == 4 ? gatherKernel<float> : gatherKernel<double>, n_blocks,
+                     kThreads, 0, stream, job);
 }
 
 }  // namespace fz::quantizer::device

@@ -6,6 +6,7 @@
 #include "quantizers/quantizer/quantizer.h"
 #include "quantizers/quantizer/quantizer_bound_codec.h"
 #include "quantizers/quantizer/quantizer_list_op.h"
+#include "quantizers/quantizer/quantizer_scatter_cuda.h"
 #include "shared/bits.h"
 
 namespace fz::quantizer {
@@ -97,6 +98,16 @@ void QuantizerBase::beginListGroup(const CudaRun& run, GroupArgs& args) {
     }
   }
   args.add(list);
+}
+
+bool QuantizerBase::endGroupAndRun(const CudaRun& run,
+                                   const GroupRun& group,
+                                   const cuda::HandOver& hand_over) {
+  if (hasOutlierPorts() && isInverse()) {
+    return device::launchLastScatter(beginDecodeCuda(run), hand_over, run.stream);
+  }
+  endGroupCuda(run, group);
+  return false;
 }
 
 void QuantizerBase::endGroupCuda(const CudaRun& run, const GroupRun& /*group*/) {

@@ -91,6 +91,11 @@ void QuantizerBase::beginGroupCuda(const CudaRun& run, const GroupRun& group, Gr
 void QuantizerBase::endGroupCuda(const CudaRun& run, const GroupRun& group) {
   SimpleStage::endGroupCuda(run, group);
 }
+bool QuantizerBase::endGroupAndRun(const CudaRun& run,
+                                   const GroupRun& group,
+                                   const cuda::HandOver& hand_over) {
+  return RunEnd::endGroupAndRun(run, group, hand_over);
+}
 #endif
 
 }  // namespace fz::quantizer

@@ -1,8 +1,9 @@
 // Assembling a frame: segments behind each other, checksums, header, and the results for the host.
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/frame_kernels.h"
-#include "backends/cuda/host_flag.cuh"
+#include "backends/cuda/hand_over.cuh"
 #include "backends/cuda/payload_crc.cuh"
+#include "backends/cuda/quick_launch.h"
 
 namespace fz::cuda {
 
@@ -123,17 +124,15 @@ __device__ __forceinline__ void writeChecksums(const FrameJob& job, std::uint32_
   }
 }
 
-/// One block: the records to the host.
-__device__ __forceinline__ void sendRecords(const HandOver& hand_over) {
-  for (unsigned i = threadIdx.x; i < hand_over.n_words; i += kThreads) {
-    hand_over.host[i] = hand_over.device[i];
-  }
-}
-/// The threads of one block but those of the first warp: the records as they were before the run.
-/// Before the flag is raised: the host may do anything with their memory afterwards.
-__device__ __forceinline__ void resetRecords(const HandOver& hand_over) {
-  for (unsigned i = threadIdx.x - kWarp; i < hand_over.n_record_words; i += kThreads - kWarp) {
-    hand_over.device[i] = hand_over.start[i];
+/// The blocks but the first: what stages want cleared.
+__device__ __forceinline__ void clearRanges(const FrameJob& job) {
+  const std::uint64_t n_threads = std::uint64_t{gridDim.x - 1} * kThreads;
+  for (std::uint32_t r = 0; r < job.n_clears; ++r) {
+    const ClearRange& range = job.clears[r];
+    for (std::uint64_t i = std::uint64_t{blockIdx.x - 1} * kThreads + threadIdx.x;
+         i < range.n_words; i += n_threads) {
+      range.words[i] = 0;
+    }
   }
 }
 
@@ -151,6 +150,7 @@ __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
     writeHeader(job, desk);
     __threadfence_system();  // what went to the host is there before the flag
   } else {
+    clearRanges(job);
     const PayloadPart part = partOfPayload(payload);
     placeSegments(job, part);
     // Not through the cache of what nobody writes: this block just did.
@@ -164,19 +164,14 @@ __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
   if (threadIdx.x < kWarp) {
     writeChecksums(job, crc);
   } else {
-    resetRecords(job.hand_over);
+    resetRecords(job.hand_over, kWarp);
   }
   raiseFlag(job.hand_over.is_done);
 }
 
 __global__ void __launch_bounds__(kThreads)
     handOverKernel(const __grid_constant__ HandOver hand_over) {
-  sendRecords(hand_over);
-  __syncthreads();
-  if (threadIdx.x >= kWarp) {
-    resetRecords(hand_over);
-  }
-  raiseFlag(hand_over.is_done);
+  handOver(hand_over);
 }
 
 }  // namespace
@@ -186,14 +181,13 @@ void enqueueFrame(const FrameJob& job, cudaStream_t stream) {
   for (std::uint32_t i = 0; i < job.segments.n_segments; ++i) {
     max_payload += job.segments.segment[i].max_bytes;
   }
-  finishFrameKernel<<<crcBlocks(max_payload), kThreads, job.header_bytes, stream>>>(job);
-  checkLaunch("finishFrameKernel");
+  launchKernel("finishFrameKernel", finishFrameKernel, crcBlocks(max_payload), kThreads,
+               job.header_bytes, stream, job);
 }
 
 void RunBlock::enqueueHandOver(cudaStream_t stream) {
   noteHandOver();
-  handOverKernel<<<1, kThreads, 0, stream>>>(handOver());
-  checkLaunch("handOverKernel");
+  launchKernel("handOverKernel", handOverKernel, 1, kThreads, 0, stream, handOver());
 }
 
 }  // namespace fz::cuda

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cuda/deferred_clears.h"
 #include "backends/cuda/run_block.h"
 #include "fz/cuda_run.h"
 
@@ -37,6 +38,8 @@ struct FrameJob {
   const HeaderField* fields;
   FrameState* state;
   HandOver hand_over;
+  ClearRange clears[DeferredClears::kMostRanges];
+  std::uint32_t n_clears;
 };
 
 /// Moves the segments to their places, writes the header with both checksums, and hands the run
@@ -51,7 +54,7 @@ void enqueuePayloadCheck(const std::uint8_t* payload,
 /// Where the host wants what it must know before it can decode: its own pinned memory.
 struct FrameFront {
   std::uint32_t* payload_crc;
-  std::uint8_t* header;
+  std::uint8_t* header;            ///< 16-byte aligned
   std::uint32_t max_header_bytes;  ///< at least those of a header's core
   // 1 when they are there; the header comes first.
   std::uint32_t* has_header;
@@ -59,9 +62,9 @@ struct FrameFront {
 };
 
 /// A frame's header, as long as it says it is but at most max_header_bytes, and the checksum of the
-/// payload behind it, to the host. The frame has at least the bytes of a header's core. The
-/// checksum means nothing where the header does not stand up to the host's checks. `state` is zero
-/// before the first call.
+/// payload behind it, to the host. The frame is 16-byte aligned and has at least the bytes of a
+/// header's core. The checksum means nothing where the header does not stand up to the host's
+/// checks. `state` is zero before the first call.
 void enqueueFrontRead(const std::uint8_t* frame,
                       std::uint64_t n_bytes,
                       FrameState* state,

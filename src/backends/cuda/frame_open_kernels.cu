@@ -2,6 +2,7 @@
 #include "backends/cuda/frame_kernels.h"
 #include "backends/cuda/host_flag.cuh"
 #include "backends/cuda/payload_crc.cuh"
+#include "backends/cuda/quick_launch.h"
 
 namespace fz::cuda {
 
@@ -92,18 +93,41 @@ __device__ PayloadPlace locatePayload(const std::uint8_t* frame, std::uint64_t n
   return {fits ? frame + header_bytes : frame, fits ? n_bytes - header_bytes : 0};
 }
 
+/// One block: a header to the host, in pieces of which the first are on their way before it is
+/// known how many there are: the host waits for them.
+__device__ __forceinline__ void sendHeader(const std::uint8_t* frame, const FrameFront& front) {
+  const auto* from = reinterpret_cast<const uint4*>(frame);
+  auto* to = reinterpret_cast<uint4*>(front.header);
+  const unsigned most_pieces = front.max_header_bytes / sizeof(uint4);
+  uint4 piece = {};
+  if (threadIdx.x < most_pieces) {
+    piece = from[threadIdx.x];
+  }
+  const std::uint64_t stated_bytes = readField(frame, HeaderOffsets::kHeaderSize, 8);
+  const std::uint64_t n_bytes =
+      stated_bytes < HeaderOffsets::kCoreEnd
+          ? std::uint64_t{HeaderOffsets::kCoreEnd}
+          : (stated_bytes < front.max_header_bytes ? stated_bytes : front.max_header_bytes);
+  const auto n_pieces = static_cast<unsigned>(n_bytes / sizeof(uint4));
+  if (threadIdx.x < n_pieces) {
+    to[threadIdx.x] = piece;
+  }
+  for (unsigned i = threadIdx.x + kThreads; i < n_pieces; i += kThreads) {
+    to[i] = from[i];
+  }
+  if (threadIdx.x < n_bytes % sizeof(uint4)) {
+    const std::uint64_t at = n_pieces * sizeof(uint4) + threadIdx.x;
+    front.header[at] = frame[at];
+  }
+}
+
 __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor) frontKernel(
     const std::uint8_t* frame, std::uint64_t n_bytes, FrameState* state, FrameFront front) {
   __shared__ std::uint32_t parts[kCrcWarps];
   const CrcDesk desk(parts);
   const PayloadPlace payload = locatePayload(frame, n_bytes);
   if (blockIdx.x == 0) {
-    const std::uint64_t header_bytes = readField(frame, HeaderOffsets::kHeaderSize, 8);
-    const std::uint64_t n =
-        header_bytes < front.max_header_bytes ? header_bytes : front.max_header_bytes;
-    for (unsigned i = threadIdx.x; i < n || i < HeaderOffsets::kCoreEnd; i += kThreads) {
-      front.header[i] = frame[i];
-    }
+    sendHeader(frame, front);
     raiseFlag(front.has_header);
   } else {
     addPartOfCrc(payload, desk, &state->crc_remainder);
@@ -185,8 +209,8 @@ void enqueueFrontRead(const std::uint8_t* frame,
                       FrameState* state,
                       const FrameFront& front,
                       cudaStream_t stream) {
-  frontKernel<<<crcBlocks(n_bytes), kThreads, 0, stream>>>(frame, n_bytes, state, front);
-  checkLaunch("frontKernel");
+  launchKernel("frontKernel", frontKernel, crcBlocks(n_bytes), kThreads, 0, stream, frame, n_bytes,
+               state, front);
 }
 
 void enqueuePayloadCheck(const std::uint8_t* payload,

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "fz/cuda_run.h"
@@ -66,10 +67,22 @@ class RunBlock {
   HandOver handOver() const;
   /// Such a kernel, which does nothing else.
   void enqueueHandOver(cudaStream_t stream);
+  /// The run that is enqueued next may end with a kernel of its last stage, which takes the
+  /// HandOver; takeOffer() tells afterwards whether it did.
+  void offerHandOver() { has_offer_ = true; }
+  bool hasOffer() const { return has_offer_; }
+  void acceptOffer() { is_accepted_ = true; }
+  bool takeOffer() {
+    has_offer_ = false;
+    return std::exchange(is_accepted_, false);
+  }
   /// A kernel with a HandOver, or a graph that ends with one, is enqueued next.
   void noteHandOver();
   /// A run broke off: nobody knows what is on the device, so the next one sets it.
-  void noteFailure() { is_at_start_ = false; }
+  void noteFailure() {
+    is_at_start_ = false;
+    takeOffer();
+  }
   /// Waits until the last HandOver is done, or for the stream when that takes long: a failed kernel
   /// shows there. Only for whoever has waited for all earlier ones.
   void waitForHandOver(cudaStream_t stream) const;
@@ -91,7 +104,9 @@ class RunBlock {
   std::uint8_t* initial_ = nullptr;  // pinned, both: as the caller wants them, as they were sent
   std::uint8_t* result_ = nullptr;   // pinned, and behind it a word: the last HandOver is done
   bool is_at_start_ = false;         // on the device, when all that was enqueued has run
-  bool ends_at_start_ = false;       // it will be when the run that was begun ends with a HandOver
+  bool has_offer_ = false;
+  bool is_accepted_ = false;
+  bool ends_at_start_ = false;  // it will be when the run that was begun ends with a HandOver
 };
 
 }  // namespace fz::cuda

@@ -1,0 +1,47 @@
+#pragma once
+
+// The device's side of HandOver. Device code only.
+
+#include "backends/cuda/host_flag.cuh"
+#include "backends/cuda/run_block.h"
+
+namespace fz::cuda {
+
+/// One block: the records to the host.
+__device__ __forceinline__ void sendRecords(const HandOver& hand_over) {
+  for (unsigned i = threadIdx.x; i < hand_over.n_words; i += blockDim.x) {
+    hand_over.host[i] = __ldcg(hand_over.device + i);  // other blocks may have written them
+  }
+}
+
+/// The threads of one block from `first` on: the records as they were before the run. Before the
+/// flag is raised: the host may do anything with their memory afterwards.
+__device__ __forceinline__ void resetRecords(const HandOver& hand_over, unsigned first) {
+  for (unsigned i = threadIdx.x - first; i < hand_over.n_record_words; i += blockDim.x - first) {
+    hand_over.device[i] = hand_over.start[i];
+  }
+}
+
+/// All threads of the block that is the last one to work on the run.
+__device__ __forceinline__ void handOver(const HandOver& hand_over) {
+  sendRecords(hand_over);
+  __syncthreads();
+  resetRecords(hand_over, 0);
+  raiseFlag(hand_over.is_done);
+}
+
+/// All threads of every block, when the block has no more to do with the run: true in the block
+/// that comes last, which sees what all have written. *n_blocks_done is 0 before.
+__device__ __forceinline__ bool isLastBlock(std::uint64_t* n_blocks_done) {
+  __syncthreads();
+  bool is_last = false;
+  if (threadIdx.x == 0) {
+    __threadfence();
+    auto* counter = reinterpret_cast<unsigned long long*>(n_blocks_done);
+    is_last = atomicAdd(counter, 1ull) == gridDim.x - 1;  // order-free: whoever it is
+    __threadfence();
+  }
+  return __syncthreads_or(is_last ? 1 : 0) != 0;
+}
+
+}  // namespace fz::cuda
