@@ -6,11 +6,15 @@
 // Compiled once per vector target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "coders/adaptive_bitpack/adaptive_bitpack_cpu.cc"  // NOLINT
+// Bytes from anywhere in two vectors, and bits by matrices.
+// NOLINTNEXTLINE(readability-identifier-naming)
+#define HWY_WANT_AVX3_DL 1
 #include "backends/cpu/simd_targets.h"
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "coders/adaptive_bitpack/adaptive_bitpack_galois_simd.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_simd.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_wide_simd.h"
 // clang-format on
@@ -319,7 +323,14 @@ std::size_t encodeRun(
   const std::size_t meta_bytes = layout.metaBytes();
   const std::size_t n_whole = n / block_values;
   std::uint8_t* out = payload;
-  for (std::size_t b = 0; b < n_whole; ++b) {
+  std::size_t b = 0;
+#if HWY_TARGET == HWY_AVX3_DL
+  if (galois::fits(layout)) {
+    out = galois::encode(values, n_whole, layout, meta, out);
+    b = n_whole;
+  }
+#endif
+  for (; b < n_whole; ++b) {
     const BlockValues<T> block{values + b * block_values, n - b * block_values};
     out = block_values == 32 ? encode32(block, layout, meta + b * meta_bytes, out)
                              : encodeAny(block, layout, meta + b * meta_bytes, out);
@@ -352,7 +363,15 @@ void decodeRun(
   const std::size_t block_values = layout.block_values;
   const std::uint32_t row_bytes = layout.planeBytes();
   std::size_t position = 0;
-  for (std::size_t begin = 0; begin < n; begin += block_values, meta += layout.metaBytes()) {
+  std::size_t n_done = 0;
+#if HWY_TARGET == HWY_AVX3_DL
+  if (galois::fits(layout)) {
+    n_done = galois::decode(meta, payload, n / block_values, layout, values, &position);
+  }
+#endif
+  meta += n_done * layout.metaBytes();
+  for (std::size_t begin = n_done * block_values; begin < n;
+       begin += block_values, meta += layout.metaBytes()) {
     const BlockForm form = getForm(meta, layout);
     const std::size_t cost = blockCost(form, row_bytes);
     const std::size_t n_here = std::min(block_values, n - begin);

@@ -232,10 +232,51 @@ TEST(AdaptiveBitpack, TunedCodeGivesTheBytesOfTheCodecOnEveryTarget) {
   });
 }
 
+/// A block of every rate, and before each a first value of every width.
+template <class T>
+std::vector<T> everyWidth(std::uint32_t block, std::mt19937_64& rng) {
+  constexpr std::uint32_t kBits = 8 * sizeof(T);
+  const auto withBits = [&](std::uint32_t n_bits) {
+    const std::uint64_t top = n_bits == 0 ? 0 : std::uint64_t{1} << (n_bits - 1);
+    const std::uint64_t magnitude = top | (rng() & (top - (top == 0 ? 0 : 1)));
+    return static_cast<T>(rng() % 2 == 0 ? magnitude : 0 - magnitude);
+  };
+  std::vector<T> values;
+  for (std::uint32_t first = 0; first <= kBits; ++first) {
+    for (std::uint32_t rate = 0; rate <= kBits; ++rate) {
+      values.push_back(withBits(first));
+      for (std::uint32_t i = 1; i < block; ++i) {
+        values.push_back(withBits(rng() % 4 == 0 ? rate : rate / 2));
+      }
+    }
+  }
+  return values;
+}
+
+TEST(AdaptiveBitpack, EveryWidthOfAFirstValueAndOfTheOthersSurvivesOnEveryTarget) {
+  forEveryTarget([] {
+    std::mt19937_64 rng(11);
+    for (const std::uint32_t block : {32u, 64u, 128u}) {
+      for (const bool outlier_selection : {false, true}) {
+        SCOPED_TRACE(block);
+        const BlockLayout layout{block, outlier_selection};
+        const auto narrow = everyWidth<std::int16_t>(block, rng);
+        const Encoded narrow_stream = encodeValues(narrow, layout);
+        ASSERT_EQ(narrow_stream.streams[0], streamByCodec(SerialTeam{}, narrow, layout));
+        ASSERT_EQ(decode(kId, narrow_stream), toBytes(narrow));
+        const auto wide = everyWidth<std::int32_t>(block, rng);
+        const Encoded wide_stream = encodeValues(wide, layout);
+        ASSERT_EQ(wide_stream.streams[0], streamByCodec(SerialTeam{}, wide, layout));
+        ASSERT_EQ(decode(kId, wide_stream), toBytes(wide));
+      }
+    }
+  });
+}
+
 template <class T>
 void expectForgedPayloadsDecodeAlike() {
   std::mt19937_64 rng(8);
-  for (const std::uint32_t block : {5u, 8u, 32u, 64u, 100u}) {
+  for (const std::uint32_t block : {5u, 8u, 32u, 64u, 100u, 128u}) {
     for (int round = 0; round < 20; ++round) {
       const BlockLayout layout{block, true};
       const std::size_t n = 4 * block - 3;
