@@ -15,6 +15,7 @@
 #include <hwy/highway.h>
 
 #include "coders/adaptive_bitpack/adaptive_bitpack_galois_simd.h"
+#include "coders/adaptive_bitpack/adaptive_bitpack_measure_simd.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_simd.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_wide_simd.h"
 // clang-format on
@@ -386,20 +387,6 @@ void decodeRun(
     }
     position += cost;
   }
-}
-
-template <class T>
-BlocksMeasure measureRun(const std::uint8_t* meta, std::size_t n_blocks, BlockLayout layout) {
-  const std::uint32_t row_bytes = layout.planeBytes();
-  BlocksMeasure measure;
-  for (std::size_t b = 0; b < n_blocks; ++b, meta += layout.metaBytes()) {
-    if (!isForm<T>(meta, layout)) {
-      break;
-    }
-    measure.payload_bytes += blockCost(getForm(meta, layout), row_bytes);
-    ++measure.n_good;
-  }
-  return measure;
 }
 
 template <class T>

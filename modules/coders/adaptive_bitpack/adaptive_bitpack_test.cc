@@ -1,5 +1,3 @@
-#include <hwy/targets.h>
-
 #include "backends/cpu/exec_context.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_test_impl.h"
 #include "support/shuffled.h"
@@ -87,22 +85,6 @@ std::vector<T> valuesByCodec(Team team, const Bytes& stream, std::size_t n, Bloc
   }
   EXPECT_EQ(position, stream.size());
   return values;
-}
-
-/// Runs f once per vector target of this machine, with the stage's kernels bound to that target.
-template <class F>
-void forEveryTarget(F f) {
-  const auto all = static_cast<std::uint64_t>(hwy::SupportedTargets());
-  for (int bit = 0; bit < 63; ++bit) {
-    if ((all >> bit & 1u) != 0) {
-      SCOPED_TRACE(hwy::TargetName(std::int64_t{1} << bit));
-      hwy::SetSupportedTargetsForTest(std::int64_t{1} << bit);
-      hwy::GetChosenTarget().DeInit();
-      f();
-    }
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
 }
 
 const Int32s kSmall = {0, 1, -2, 3, 0, -4, 5, 0};

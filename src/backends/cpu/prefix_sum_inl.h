@@ -148,6 +148,15 @@ HWY_INLINE void sumsInBlocks(const std::uint32_t* in,
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<std::uint32_t> d;
   constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<std::uint32_t>());
+  if (block == 2 * kLanes) {
+    for (std::size_t i = 0; i < n_values; i += 2 * kLanes) {
+      const auto first = sumsInVector(d, change(hn::LoadU(d, in + i)));
+      const auto second = sumsInVector(d, change(hn::LoadU(d, in + i + kLanes)));
+      hn::StoreU(first, d, out + i);
+      hn::StoreU(hn::Add(second, lastOfVector(d, first)), d, out + i + kLanes);
+    }
+    return;
+  }
   for (std::size_t begin = 0; begin < n_values; begin += block) {
     auto carry = hn::Zero(d);
     for (std::size_t i = begin; i < begin + block; i += kLanes) {
