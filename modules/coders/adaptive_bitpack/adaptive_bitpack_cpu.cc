@@ -273,7 +273,9 @@ HWY_INLINE void decode32(const std::uint8_t* in, BlockForm form, T* values) {
 
 /// A block of two groups; false: this target has no kernel for it.
 template <class T>
-HWY_INLINE bool decode64(const std::uint8_t* in, BlockForm form, T* values) {
+HWY_INLINE bool decode64([[maybe_unused]] const std::uint8_t* in,
+                         [[maybe_unused]] BlockForm form,
+                         [[maybe_unused]] T* values) {
 #if HWY_MAX_BYTES >= 64
   const std::uint8_t* rows = in + form.outlier_bytes;
   const std::uint64_t signs = loadLe<std::uint64_t>(rows);

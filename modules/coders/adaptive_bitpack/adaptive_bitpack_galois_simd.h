@@ -97,23 +97,20 @@ std::size_t decodeBlocks(const std::uint8_t* meta,
     }
     const std::uint8_t* rows = in + form.outlier_bytes;
     const auto present = static_cast<std::uint32_t>((std::uint64_t{1} << form.rate) - 1);
-    const auto store = [&](std::uint32_t g, __m512i(&magnitudes)[kHalves<T>]) HWY_ATTR {
-      storeSigned(magnitudes, loadLe<std::uint32_t>(rows + 4 * g), values + g * kGroupSize);
-    };
     __m512i low[kGroups];
     __m512i magnitudes[kHalves<T>];
     loadQuads(rows + kRowBytes, present, low);
     if (sizeof(T) == 2 || HWY_LIKELY(form.rate <= 16)) {
       for (std::uint32_t g = 0; g < kGroups; ++g) {
         magnitudesOf(low[g], magnitudes);
-        store(g, magnitudes);
+        storeSigned(magnitudes, loadLe<std::uint32_t>(rows + 4 * g), values + g * kGroupSize);
       }
     } else if constexpr (sizeof(T) == 4) {
       __m512i high[kGroups];
       loadQuads(rows + 17 * kRowBytes, present >> 16, high);
       for (std::uint32_t g = 0; g < kGroups; ++g) {
         magnitudesOf(low[g], high[g], magnitudes);
-        store(g, magnitudes);
+        storeSigned(magnitudes, loadLe<std::uint32_t>(rows + 4 * g), values + g * kGroupSize);
       }
     }
     if (kOutliers && form.outlier_bytes != 0) {
@@ -139,7 +136,7 @@ inline bool fits(BlockLayout layout) {
 template <class F>
 HWY_INLINE auto withLayout(BlockLayout layout, F f) {
   const auto with_groups = [&]<std::uint32_t kGroups>(
-                               std::integral_constant<std::uint32_t, kGroups> groups) HWY_ATTR {
+                               std::integral_constant<std::uint32_t, kGroups> groups) {
     return layout.outlier_selection ? f(groups, std::true_type()) : f(groups, std::false_type());
   };
   switch (layout.block_values / kGroupSize) {

@@ -103,12 +103,13 @@ HWY_INLINE Vec<U> oneOn(Vec<U> v) {
 template <std::uint32_t kEdge>
 HWY_INLINE Vec<std::uint32_t> sumsOfPieces(Vec<std::uint32_t> v) {
   const Tag<std::uint32_t> d;
+#ifdef FZ_HAVE_WIDE_SUMS
   if constexpr (kEdge == 8) {
     return fz::HWY_NAMESPACE::sumsInEights(d, v);
-  } else {
-    v = hn::Add(v, hn::ShiftLeftLanes<1>(d, v));
-    return hn::Add(v, hn::ShiftLeftLanes<2>(d, v));
   }
+#endif
+  v = hn::Add(v, hn::ShiftLeftLanes<1>(d, v));
+  return hn::Add(v, hn::ShiftLeftLanes<2>(d, v));
 }
 
 /// Pieces of kEdge values to places `stride` values apart.

@@ -315,8 +315,8 @@ std::uint64_t encodeInSlots(const TileWalk& walk, ByteView field, MutableByteVie
              for (std::size_t i = 0; i < n_here; ++i) {
                const TileRange range = walk.cut.encodedAt(first + i);
                const void* values = encodeFront(walk, first + i, field.data(), desk, nullptr);
-               if (i + 1 < n_here) {
-                 expectTile(walk, first + i + 1, field.data());
+               if (i + kTilesAhead < n_here) {
+                 expectTile(walk, first + i + kTilesAhead, field.data());
                }
                at[i + 1] = at[i] + chain.coder->encodeTile(range, values, desk.slot + at[i]);
              }
