@@ -327,7 +327,7 @@ std::size_t encodeRun(
   const std::size_t n_whole = n / block_values;
   std::uint8_t* out = payload;
   std::size_t b = 0;
-#if HWY_TARGET == HWY_AVX3_DL
+#if HWY_TARGET <= HWY_AVX3_DL
   if (galois::fits(layout)) {
     out = galois::encode(values, n_whole, layout, meta, out);
     b = n_whole;
@@ -367,7 +367,7 @@ void decodeRun(
   const std::uint32_t row_bytes = layout.planeBytes();
   std::size_t position = 0;
   std::size_t n_done = 0;
-#if HWY_TARGET == HWY_AVX3_DL
+#if HWY_TARGET <= HWY_AVX3_DL
   if (galois::fits(layout)) {
     n_done = galois::decode(meta, payload, n / block_values, layout, values, &position);
   }

@@ -17,7 +17,7 @@
 #include "fz/span.h"
 #include "shared/byte_io.h"
 
-#if HWY_TARGET == HWY_AVX3_DL
+#if HWY_TARGET <= HWY_AVX3_DL
 HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",gfni,lzcnt")
 namespace fz::adaptive_bitpack::HWY_NAMESPACE::galois {  // NOLINT
 

@@ -18,7 +18,7 @@
 #include "fz/span.h"
 #include "shared/byte_io.h"
 
-#if HWY_TARGET == HWY_AVX3_DL
+#if HWY_TARGET <= HWY_AVX3_DL  // or better
 // The target does not include GFNI, though no processor has it without: fits() asks. It has LZCNT,
 // but does not tell the compiler.
 HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",gfni,lzcnt")

@@ -61,7 +61,7 @@ HWY_INLINE void transpose(std::array<V, 2>& square) {
   square[1] = hn::ConcatUpperUpper(d, square[1], square[0]);
   square[0] = low;
 }
-#if HWY_MAX_BYTES >= 64
+#if HWY_TARGET <= HWY_AVX3
 template <class V>
 HWY_INLINE void transpose(std::array<V, 4>& square) {
   std::array<V, 2> top = {square[0], square[1]};

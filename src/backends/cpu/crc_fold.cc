@@ -15,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace fz::HWY_NAMESPACE {  // NOLINT
 
-#if HWY_TARGET == HWY_AVX3_DL
+#if HWY_TARGET <= HWY_AVX3_DL
 
 constexpr std::size_t kVectorBytes = 64;
 constexpr std::size_t kVectors = 4;  // in flight, since a product takes several cycles
