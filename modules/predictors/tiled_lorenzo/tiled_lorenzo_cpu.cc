@@ -4,7 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "predictors/tiled_lorenzo/tiled_lorenzo_rows.h"
+#include "predictors/tiled_lorenzo/tiled_lorenzo_rows_impl.h"
 
 // Compiled once per vector target; the plain loops below are vectorised by the compiler.
 #undef HWY_TARGET_INCLUDE
