@@ -37,7 +37,9 @@ nlohmann::json toJson(const std::vector<fz::bench::Row>& rows) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Speed of stages and presets; % is bytes in and out, of those of a one-thread memcpy in the same run."};
+  CLI::App app{
+      "Speed of stages and presets; % is bytes in and out, of those of a one-thread memcpy in the "
+      "same run."};
   fz::bench::Options options;
   std::size_t megabytes = 64;
   std::string json_path;

@@ -10,6 +10,7 @@
 #include "options.h"
 #include "pipeline_options.h"
 #include "progress.h"
+#include "standard_streams.h"
 
 namespace fz::cli {
 
@@ -127,7 +128,7 @@ ExitCode runBenchCommand(const BenchArguments& arguments) {
   ExitCode code = ExitCode::kOk;
   const auto bench = [&](const Field& field) {
     if (!arguments.common.quiet) {
-      fmt::print(stderr, "{}: {}\n", field.name, describeField(field, ""));
+      say("{}: {}\n", field.name, describeField(field, ""));
     }
     for (const PipelineChoice& choice : pipelines) {
       rows.push_back(runOne(arguments, choice, field));

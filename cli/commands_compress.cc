@@ -17,6 +17,7 @@
 #include "progress.h"
 #include "report/hook.h"
 #include "stage_spec.h"
+#include "standard_streams.h"
 #include "warnings.h"
 
 namespace fz::cli {
@@ -75,14 +76,13 @@ void report(const CompressJob& job,
             const std::string& output,
             const FrameInfo& info,
             double seconds) {
-  fmt::print(stderr, "{} -> {}: {} -> {} bytes, ratio {:.2f}, bound {}\n", inputName(input),
-             output == kStandardStream ? "standard output" : output, info.original_bytes,
-             info.frameBytes(), info.ratio(), boundText(info));
+  say("{} -> {}: {} -> {} bytes, ratio {:.2f}, bound {}\n", inputName(input),
+      output == kStandardStream ? "standard output" : output, info.original_bytes,
+      info.frameBytes(), info.ratio(), boundText(info));
   if (info.isFallback() && info.original_bytes > 0) {
-    fmt::print(stderr,
-               "  stored without loss: with this bound '{}' would have made more bytes than the "
-               "data have\n",
-               job.pipeline.name);
+    say("  stored without loss: with this bound '{}' would have made more bytes than the "
+        "data have\n",
+        job.pipeline.name);
   }
   if (!job.common.verbose) {
     return;
@@ -91,23 +91,22 @@ void report(const CompressJob& job,
   for (const FrameStageInfo& stage : info.stages) {
     stages += fmt::format("{}{}", stages.empty() ? "" : ", ", stage.name);
   }
-  fmt::print(stderr, "  pipeline '{}': {}\n  {:.3f} s, {:.3f} GB/s\n", job.pipeline.name, stages,
-             seconds, static_cast<double>(info.original_bytes) / seconds * 1e-9);
+  say("  pipeline '{}': {}\n  {:.3f} s, {:.3f} GB/s\n", job.pipeline.name, stages, seconds,
+      static_cast<double>(info.original_bytes) / seconds * 1e-9);
 }
 
 void sayField(const CompressJob& job, const Field& field) {
   if (job.common.quiet) {
     return;
   }
-  fmt::print(stderr, "{}: {}\n", field.name,
-             describeField(field, job.pipeline.has_config ? job.pipeline.name : ""));
+  say("{}: {}\n", field.name,
+      describeField(field, job.pipeline.has_config ? job.pipeline.name : ""));
   if (!field.note.empty()) {
-    fmt::print(stderr, "  {}\n", field.note);
+    say("  {}\n", field.note);
   }
   if (job.common.verbose && !job.pipeline.stages.empty()) {
-    fmt::print(stderr, "  --stages builds:\n{}",
-               describeStages(buildStages(job.pipeline.stages, field.type),
-                              job.pipeline.bound.has_value()));
+    say("  --stages builds:\n{}", describeStages(buildStages(job.pipeline.stages, field.type),
+                                                 job.pipeline.bound.has_value()));
   }
 }
 
@@ -162,15 +161,14 @@ void compressFile(const CompressJob& job, const std::string& input) {
   }
   report(job, input, output, info, seconds);
   if (!field.has_shape && info.ndim > 1) {
-    fmt::print(stderr, "  shape {} ({})\n", dimsText(info.dims), job.pipeline.name);
+    say("  shape {} ({})\n", dimsText(info.dims), job.pipeline.name);
   }
   if (decoded) {
-    fmt::print(stderr, "  verified: all {} values meet {}, largest error {}\n",
-               decoded->check.n_values, ruleText(decoded->check.rule),
-               largestErrorText(decoded->check));
+    say("  verified: all {} values meet {}, largest error {}\n", decoded->check.n_values,
+        ruleText(decoded->check.rule), largestErrorText(decoded->check));
   }
   if (!page.empty()) {
-    fmt::print(stderr, "  report: {}\n", page);
+    say("  report: {}\n", page);
   }
   printWarnings(field, info, job.pipeline.name, false);
 }

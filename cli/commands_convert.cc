@@ -16,6 +16,7 @@
 #include "pipeline/bound_check.h"
 #include "pipeline_options.h"
 #include "progress.h"
+#include "standard_streams.h"
 #include "warnings.h"
 
 namespace fz::cli {
@@ -165,9 +166,9 @@ void encodeAgain(const ConvertArguments& arguments,
   writeOutput(arguments.output, {}, frame.bytes(), &progress);
   progress.end();
   if (!arguments.common.quiet) {
-    fmt::print(stderr, "{} -> {}: {} -> {} bytes, ratio {:.2f} (was {:.2f})\n  {}\n",
-               inputName(arguments.input), arguments.output, old_info.frameBytes(),
-               info.frameBytes(), info.ratio(), old_info.ratio(), sumText(old_info, info));
+    say("{} -> {}: {} -> {} bytes, ratio {:.2f} (was {:.2f})\n  {}\n", inputName(arguments.input),
+        arguments.output, old_info.frameBytes(), info.frameBytes(), info.ratio(), old_info.ratio(),
+        sumText(old_info, info));
   }
   printWarnings(field, info, choice.name, arguments.common.quiet);
   if (!arguments.common.quiet && info.frameBytes() > old_info.frameBytes() &&
@@ -229,11 +230,11 @@ ExitCode runConvert(const ConvertArguments& arguments) {
   writeArray(arguments.output, field, progress);
   progress.end();
   if (!arguments.common.quiet) {
-    fmt::print(stderr, "{} -> {}: {} {}, {} bytes\n", inputName(arguments.input),
-               arguments.output == kStandardStream ? "standard output" : arguments.output,
-               dataTypeToString(field.type), dimsText(field.dims), field.bytes.size());
+    say("{} -> {}: {} {}, {} bytes\n", inputName(arguments.input),
+        arguments.output == kStandardStream ? "standard output" : arguments.output,
+        dataTypeToString(field.type), dimsText(field.dims), field.bytes.size());
     if (!field.note.empty()) {
-      fmt::print(stderr, "  {}\n", field.note);
+      say("  {}\n", field.note);
     }
   }
   return ExitCode::kOk;

@@ -11,6 +11,7 @@
 #include "options.h"
 #include "output_io.h"
 #include "progress.h"
+#include "standard_streams.h"
 
 namespace fz::cli {
 
@@ -85,13 +86,13 @@ void decompressFile(const CommonOptions& options, const std::string& input) {
   result.finish(&progress);
   progress.end();
   if (!options.quiet) {
-    fmt::print(stderr, "{} -> {}: {} {}, {} bytes{}\n", inputName(input),
-               output == kStandardStream ? "standard output" : output, dataTypeToString(info.type),
-               dimsText(info.dims), n_bytes, header.empty() ? "" : " as .npy");
+    say("{} -> {}: {} {}, {} bytes{}\n", inputName(input),
+        output == kStandardStream ? "standard output" : output, dataTypeToString(info.type),
+        dimsText(info.dims), n_bytes, header.empty() ? "" : " as .npy");
   }
   if (options.verbose) {
-    fmt::print(stderr, "  ratio {:.2f}, {} stages, checksums {}\n", info.ratio(),
-               info.stages.size(), checksumText(info));
+    say("  ratio {:.2f}, {} stages, checksums {}\n", info.ratio(), info.stages.size(),
+        checksumText(info));
   }
 }
 

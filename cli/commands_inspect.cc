@@ -78,8 +78,8 @@ void printInfo(const std::string& name, const FrameInfo& info) {
                                         : "none");
   fmt::print("stages:\n");
   for (const FrameStageInfo& stage : info.stages) {
-    fmt::print("  {} {} (id {}, version {})\n", stage.name, joinTypes(stage.types), stage.id,
-               stage.version);
+    fmt::print("  {}{}{} (id {}, version {})\n", stage.name, stage.types.empty() ? "" : " ",
+               joinTypes(stage.types), stage.id, stage.version);
     for (const auto& [key, value] : recordedParams(stage)) {
       fmt::print("    {} = {}\n", key, toTomlText(value));
     }

@@ -9,6 +9,7 @@
 #include "fz/error.h"
 #include "fz/size_limit.h"
 #include "fz/stage_descriptor.h"
+#include "standard_streams.h"
 
 namespace fz::cli {
 
@@ -91,6 +92,9 @@ std::optional<Special> specialCase(std::string_view what) {
   if (what.starts_with("Huffman: symbol")) {
     return Special{ExitCode::kUsage, "give a larger --set bklen=N, above every symbol"};
   }
+  if (says("FZ_BACKEND is") || says("FZ_FUSION is")) {
+    return Special{ExitCode::kUsage, "set the variable to one of these or unset it"};
+  }
   if (says("needs error bound mode ABS or NOA")) {
     return Special{ExitCode::kUsage, "use -b abs:E or -b range:E, or -p pfpl, which keeps rel:E"};
   }
@@ -103,6 +107,15 @@ Failure fromLibrary(ErrorCode code, const char* what, Task task) {
   }
   const std::string_view advice = adviceFor(code, task);
   return {exitCodeOf(code, task), fmt::format("{}{}{}", what, advice.empty() ? "" : "; ", advice)};
+}
+
+Failure fromSystem(const std::system_error& error, Task task) {
+  // The words of fmt::print, which does not know where it prints; here it prints to one place.
+  if (std::string_view(error.what()).starts_with("cannot write to file")) {
+    return {ExitCode::kIo, fmt::format("cannot write standard output: {}; check the free space",
+                                       error.code().message())};
+  }
+  return fromLibrary(ErrorCode::kIo, error.what(), task);
 }
 
 /// Every preset begins with a stage that has a bound, and those have one limit; other limits belong
@@ -135,18 +148,18 @@ Failure currentFailure(Task task) {
   } catch (const std::length_error&) {
     return fromLibrary(ErrorCode::kOutOfMemory, "not enough memory", task);
   } catch (const std::system_error& e) {
-    return fromLibrary(ErrorCode::kIo, e.what(), task);
+    return fromSystem(e, task);
   } catch (const std::exception& e) {
     return fromLibrary(ErrorCode::kInternal, e.what(), task);
   }
 }
 
 void printWarning(const std::string& subject, const std::string& message) {
-  fmt::print(stderr, "fz: warning: {}: {}\n", subject, message);
+  say("fz: warning: {}: {}\n", subject, message);
 }
 
 void printFailure(const std::string& subject, const std::string& message) {
-  fmt::print(stderr, "fz: {}{}{}\n", subject, subject.empty() ? "" : ": ", message);
+  say("fz: {}{}{}\n", subject, subject.empty() ? "" : ": ", message);
 }
 
 }  // namespace fz::cli

@@ -83,8 +83,8 @@ OpenDataset openDataset(const Hdf5Name& name) {
     const std::vector<std::string> names = datasetsOf(file.get());
     const std::string hint = didYouMean(name.dataset, names);
     failRead(name,
-             fmt::format("no such dataset{}; there {} {}", hint, names.size() == 1 ? "is" : "are",
-                         names.empty() ? "none" : listed(names)));
+             fmt::format("no such dataset{}{} there {} {}", hint, afterHint(hint),
+                         names.size() == 1 ? "is" : "are", names.empty() ? "none" : listed(names)));
   }
   Id type(H5Dget_type(dataset.get()), &H5Tclose);
   Id space(H5Dget_space(dataset.get()), &H5Sclose);

@@ -13,6 +13,7 @@
 #include "hdf5_io.h"
 #include "input_bytes.h"
 #include "report/hook.h"
+#include "standard_streams.h"
 #include "suggest.h"
 
 namespace {
@@ -28,7 +29,7 @@ constexpr const char* kFooter =
     "  fz decompress -o temperature.npy temperature.f32.fzm\n"
     "\n"
     "Exit codes: 0 ok, 1 usage, 2 files, 3 damaged input, 4 bound or verify failure,\n"
-    "5 out of memory, 6 no device. 'fz COMMAND --help' has more.";
+    "5 out of memory or over a limit, 6 no device. 'fz COMMAND --help' has more.";
 
 std::string versionText() {
   return fmt::format("fz {} (reads FZM 3.0 to {}.{}; backends: cpu{}; {} HDF5)", FZ_CLI_VERSION,
@@ -71,6 +72,17 @@ std::vector<std::string> optionNames(const CLI::App& app) {
   return names;
 }
 
+/// The parser's message, with its terse ones about the number of values written out.
+std::string messageOf(const CLI::ParseError& error) {
+  std::string what = error.what();
+  const std::string option = what.substr(0, what.find(':'));
+  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) {
+    return what;
+  }
+  return fmt::format("{} {}", option,
+                     what.ends_with(" missing") ? "needs a value" : "is given more than once");
+}
+
 /// What the parser did not understand, in words of ours.
 Failure parseFailure(const CLI::App& root, const CLI::ParseError& error) {
   const auto parsed = root.get_subcommands();
@@ -81,7 +93,7 @@ Failure parseFailure(const CLI::App& root, const CLI::ParseError& error) {
   const std::vector<std::string> left_over = root.remaining();
   left.insert(left.end(), left_over.begin(), left_over.end());
   if (left.empty()) {
-    return {ExitCode::kUsage, fmt::format("{}; {}", error.what(), help)};
+    return {ExitCode::kUsage, fmt::format("{}; {}", messageOf(error), help)};
   }
   const auto option = std::find_if(left.begin(), left.end(),
                                    [](const std::string& s) { return s.starts_with('-'); });
@@ -152,7 +164,7 @@ ExitCode run(const std::vector<std::string>& words) {
       fz::cli::addGenerate(app),
   };
   if (words.empty()) {
-    fmt::print(stderr, "{}", app.help());
+    fz::cli::sayText(app.help());
     return ExitCode::kUsage;
   }
   try {
@@ -171,6 +183,7 @@ ExitCode run(const std::vector<std::string>& words) {
 }  // namespace
 
 int fz::cli::runTool(const std::vector<std::string>& words) {
+  occupyClosedStreams();
   catchVanishingFiles();
   ignoreFileSizeSignal();
   ExitCode code = ExitCode::kUsage;

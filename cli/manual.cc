@@ -96,10 +96,13 @@ std::string manualPage(const CLI::App& root) {
   text += fmt::format(".SH OPTIONS\n{}", optionList(root));
   text +=
       ".SH EXIT STATUS\n0 ok, 1 usage, 2 files, 3 damaged input, 4 bound or verify failure, 5 out "
-      "of memory, 6 no device.\n"
+      "of memory or over a limit, 6 no device.\n"
       ".SH ENVIRONMENT\n"
       ".TP\n\\fBFZ_BACKEND\\fR\nwhere \\fB\\-\\-backend auto\\fR runs: cpu or cuda\n"
       ".TP\n\\fBFZ_FUSION\\fR\noff runs every stage alone, with the same bytes\n"
+      ".TP\n\\fBFZ_NVRTC\\fR\noff compiles no kernels at run time, with the same bytes; or the path "
+      "of libnvrtc.so\n"
+      ".TP\n\\fBFZ_CACHE_DIR\\fR\nwhere kernels compiled at run time are kept; empty: nowhere\n"
       ".SH SEE ALSO\n\\fBfzgmod\\-cli\\fR(1)\n";
   return text;
 }

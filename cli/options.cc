@@ -57,6 +57,28 @@ std::optional<T> parseNumber(std::string_view text) {
                   text, kSeeHelp));
 }
 
+/// "500M", "4GiB" or a plain number, as the number of bytes; units count in steps of 1024. Returns
+/// what is wrong, or an empty text. A limit that is misread is no limit, so nothing else passes:
+/// no sign, no number beyond 64 bits.
+std::string toBytes(std::string& text) {
+  constexpr std::string_view kUnits = "kmgtpe";
+  std::string wrong = fmt::format("'{}': write a number of bytes, as in 500M or 4G", text);
+  const std::size_t n_digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto count = parseNumber<std::uint64_t>(std::string_view(text).substr(0, n_digits));
+  std::string unit = CLI::detail::to_lower(text.substr(n_digits));
+  std::size_t shift = 0;
+  if (!unit.empty() && kUnits.find(unit.front()) != std::string_view::npos) {
+    shift = 10 * (kUnits.find(unit.front()) + 1);
+    unit.erase(0, unit.substr(1, 1) == "i" ? 2 : 1);
+  }
+  if (!count || (!unit.empty() && unit != "b") ||
+      *count > std::numeric_limits<std::uint64_t>::max() >> shift) {
+    return wrong;
+  }
+  text = std::to_string(*count << shift);
+  return {};
+}
+
 }  // namespace
 
 void addFiles(CLI::App& app, CommonOptions& options, const char* help) {
@@ -93,7 +115,7 @@ void addProgress(CLI::App& app, CommonOptions& options) {
 void addLimits(CLI::App& app, CommonOptions& options) {
   app.add_option("--max-output", options.limits.max_output_bytes,
                  "refuse archives that decode to more bytes (as in 500M or 4G)")
-      ->transform(CLI::AsSizeValue(false).description(""))
+      ->transform(CLI::Validator(&toBytes, ""))
       ->type_name("BYTES");
   addMemoryLimit(
       app, options,
@@ -102,7 +124,7 @@ void addLimits(CLI::App& app, CommonOptions& options) {
 
 void addMemoryLimit(CLI::App& app, CommonOptions& options, const char* help) {
   app.add_option("--max-memory", options.limits.max_memory_bytes, help)
-      ->transform(CLI::AsSizeValue(false).description(""))
+      ->transform(CLI::Validator(&toBytes, ""))
       ->type_name("BYTES");
 }
 

@@ -140,7 +140,7 @@ CompressOptions compressOptions(const PipelineChoice& choice, DataType type) {
   }
   options.params = choice.settings;
   options.lossless_fallback = choice.has_fallback;
-  checkSettings(options, type);
+  resolveSettings(options, type);
   return options;
 }
 

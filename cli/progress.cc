@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "standard_streams.h"
+
 namespace fz::cli {
 
 namespace {
@@ -105,7 +107,7 @@ void Progress::pause() {
 
 void Progress::clearLine() {
   if (line_is_there_) {
-    std::fputs("\r\033[K", stderr);
+    sayText("\r\033[K");
     std::fflush(stderr);
     line_is_there_ = false;
   }
@@ -128,10 +130,10 @@ void Progress::show(Clock::time_point now) {
   if (is_terminal_) {
     // A line that wraps could not be taken away again.
     constexpr std::size_t kMaxColumns = 79;
-    fmt::print(stderr, "\r{}\033[K", line.substr(0, kMaxColumns));
+    say("\r{}\033[K", line.substr(0, kMaxColumns));
     line_is_there_ = true;
   } else {
-    fmt::print(stderr, "{}\n", line);
+    say("{}\n", line);
   }
   std::fflush(stderr);
 }

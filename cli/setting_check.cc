@@ -1,11 +1,14 @@
 #include "setting_check.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <utility>
+#include <vector>
 
 #include "config/toml_read.h"
 #include "failure.h"
 #include "fz/presets.h"
+#include "fz/stage_descriptor.h"
+#include "stage_spec.h"
 #include "suggest.h"
 
 namespace fz::cli {
@@ -24,12 +27,26 @@ Target targetOf(const std::string& text) {
                                   : Target{text.substr(0, dot), text.substr(dot + 1)};
 }
 
+/// By its name in the configuration, or by its type as --stages takes it: rze, Adaptive-Bitpack.
 bool isCalled(const LoadedStage& stage, const std::string& name) {
-  return name.empty() || stage.name == name || stage.stage->getName() == name;
+  const StageDescriptor* const type = findStageLoosely(name);
+  return name.empty() || stage.name == name ||
+         (type != nullptr && stage.stage->getName() == type->name);
 }
 
-bool hasKey(const LoadedStage& stage, const std::string& key) {
-  return stage.stage->paramTable().find(key) != nullptr;
+/// The stages that a setting may mean. A name of the configuration goes before one of a type.
+std::vector<const LoadedStage*> stagesFor(const LoadedConfig& config, const Target& target) {
+  std::vector<const LoadedStage*> found;
+  for (const LoadedStage& stage : config.stages) {
+    if (!isCalled(stage, target.stage) || stage.stage->paramTable().find(target.key) == nullptr) {
+      continue;
+    }
+    if (stage.name == target.stage) {
+      return {&stage};
+    }
+    found.push_back(&stage);
+  }
+  return found;
 }
 
 std::string hintFor(const LoadedConfig& config, const std::string& text, const Target& target) {
@@ -75,9 +92,36 @@ std::string stagesText(const LoadedConfig& config) {
   return text;
 }
 
+using Setting = std::pair<std::string, std::string>;
+
+[[noreturn]] void failUnknown(const LoadedConfig& config,
+                              const std::string& pipeline,
+                              const Setting& setting) {
+  const auto& [text, value] = setting;
+  const Target target = targetOf(text);
+  const std::string hint = hintFor(config, text, target);
+  throw Failure(
+      ExitCode::kUsage,
+      fmt::format("--set {}={}: no stage{} has a setting '{}'{}{} the settings of '{}' are {}",
+                  text, value, target.stage.empty() ? "" : " '" + target.stage + "'", target.key,
+                  hint, afterHint(hint), pipeline, stagesText(config)));
+}
+
+[[noreturn]] void failAmbiguous(const std::vector<const LoadedStage*>& stages,
+                                const std::string& key,
+                                const Setting& setting) {
+  std::string choices;
+  for (const LoadedStage* stage : stages) {
+    choices += fmt::format("{}{}.{}", choices.empty() ? "" : " or ", stage->name, key);
+  }
+  throw Failure(ExitCode::kUsage,
+                fmt::format("--set {}={}: {} stages have this setting; write {}", setting.first,
+                            setting.second, stages.size(), choices));
+}
+
 }  // namespace
 
-void checkSettings(const CompressOptions& options, DataType type) {
+void resolveSettings(CompressOptions& options, DataType type) {
   if (options.params.empty()) {
     return;
   }
@@ -95,21 +139,16 @@ void checkSettings(const CompressOptions& options, DataType type) {
   } catch (const Error&) {
     return;
   }
-  for (const auto& [text, value] : options.params) {
+  for (auto& [text, value] : options.params) {
     const Target target = targetOf(text);
-    const bool is_known =
-        std::any_of(config.stages.begin(), config.stages.end(), [&](const LoadedStage& stage) {
-          return isCalled(stage, target.stage) && hasKey(stage, target.key);
-        });
-    if (!is_known) {
-      const std::string hint = hintFor(config, text, target);
-      throw Failure(
-          ExitCode::kUsage,
-          fmt::format("--set {}={}: no stage{} has a setting '{}'{}{} the settings of '{}' are {}",
-                      text, value, target.stage.empty() ? "" : " '" + target.stage + "'",
-                      target.key, hint, hint.empty() ? ";" : "", options.preset,
-                      stagesText(config)));
+    const std::vector<const LoadedStage*> found = stagesFor(config, target);
+    if (found.empty()) {
+      failUnknown(config, options.preset, {text, value});
     }
+    if (found.size() > 1) {
+      failAmbiguous(found, target.key, {text, value});
+    }
+    text = fmt::format("{}.{}", found.front()->name, target.key);
   }
 }
 

@@ -4,9 +4,11 @@
 
 namespace fz::cli {
 
-/// Refuses settings (--set) that no stage of the pipeline has. Throws Failure(kUsage) with the
-/// stages, their keys and, where a name is nearly right, the right one. A configuration that cannot
-/// be read passes: the library says what is wrong with it.
-void checkSettings(const CompressOptions& options, DataType type);
+/// Puts the name that a stage has in its configuration into settings (--set) that call it by its
+/// type, in any spelling that --stages takes, or name no stage. Throws Failure(kUsage) for settings
+/// that no stage of the pipeline has, with the stages, their keys and, where a name is nearly
+/// right, the right one, and for those that several have, with their names. A configuration that
+/// cannot be read passes: the library says what is wrong with it.
+void resolveSettings(CompressOptions& options, DataType type);
 
 }  // namespace fz::cli

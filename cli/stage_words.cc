@@ -35,9 +35,8 @@ class Words {
         continue;
       }
       if (stage.params().find(argument.key) == nullptr) {
-        fail(argument.place,
-             fmt::format("{} has no setting '{}'{}; its settings: {}", stage.name, argument.key,
-                         hintFor(stage, argument.key), keysOf(stage)));
+        failUnknown(stage, argument,
+                    fmt::format("{} has no setting '{}'", stage.name, argument.key), argument.key);
       }
       wanted.settings.push_back(argument);
     }
@@ -47,6 +46,15 @@ class Words {
  private:
   [[noreturn]] void fail(std::size_t place, const std::string& what) const {
     failStages(text_, place, what);
+  }
+
+  [[noreturn]] void failUnknown(const StageDescriptor& stage,
+                                const StageArgument& argument,
+                                const std::string& what,
+                                const std::string& word) const {
+    const std::string hint = hintFor(stage, word);
+    fail(argument.place,
+         fmt::format("{}{}{} its settings: {}", what, hint, afterHint(hint), keysOf(stage)));
   }
 
   static std::string keysOf(const StageDescriptor& stage) {
@@ -122,9 +130,9 @@ class Words {
     }
     const std::optional<StageArgument> meaning = meaningOf(stage, argument);
     if (!meaning) {
-      fail(argument.place,
-           fmt::format("'{}' is no switch and no choice of {}{}; its settings: {}", argument.value,
-                       stage.name, hintFor(stage, argument.value), keysOf(stage)));
+      failUnknown(stage, argument,
+                  fmt::format("'{}' is no switch and no choice of {}", argument.value, stage.name),
+                  argument.value);
     }
     wanted.settings.push_back(*meaning);
   }

@@ -44,7 +44,9 @@ std::string closest(std::string_view word, const std::vector<std::string>& candi
   const std::string wanted = bare(word);
   std::string best;
   // A third of the letters may be wrong; one letter says too little to guess from.
-  std::size_t best_distance = wanted.size() / 3 + 1 + (wanted.size() > 1 ? 1 : 0);
+  const std::size_t most_wrong =
+      wanted.size() > 1 ? std::max<std::size_t>(1, wanted.size() / 3) : 0;
+  std::size_t best_distance = most_wrong + 1;
   for (const std::string& candidate : candidates) {
     const std::string name = bare(candidate);
     if (name.size() < 2) {

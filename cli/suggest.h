@@ -16,4 +16,9 @@ std::string closest(std::string_view word, const std::vector<std::string>& candi
 /// "; did you mean 'X'?" or an empty text.
 std::string didYouMean(std::string_view word, const std::vector<std::string>& candidates);
 
+/// What stands between such a hint and more text: nothing behind its question mark, else ";".
+constexpr std::string_view afterHint(std::string_view hint) {
+  return hint.empty() ? ";" : "";
+}
+
 }  // namespace fz::cli

@@ -31,7 +31,7 @@ class Rule:
     marker: str = ""  # a comment on the same line that lifts it
 
 
-APPLICATIONS = ("cli/", "tests/", "examples/", "bench/", "bindings/")
+APPLICATIONS = ("cli/", "tests/", "examples/", "bench/")
 LIBM = "log|log2|log10|log1p|exp|exp2|expm1|pow|sin|cos|tan|cbrt|hypot|fma|lround|llround|lrint|llrint|rint|nearbyint"
 
 RULES = (

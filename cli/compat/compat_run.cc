@@ -18,6 +18,7 @@
 #include "pipeline/compressor.h"
 #include "pipeline/stat.h"
 #include "progress.h"
+#include "standard_streams.h"
 
 namespace fz::cli::compat {
 
@@ -237,7 +238,7 @@ int run(const std::vector<std::string>& words) {
     return 0;
   }
   for (const std::string& option : options.unused_with_config) {
-    fmt::print(stderr, "[fzgmod-cli] warning: {} has no effect with -c\n", option);
+    say("[fzgmod-cli] warning: {} has no effect with -c\n", option);
   }
   switch (options.mode) {
     case Mode::kCompress:
@@ -274,8 +275,10 @@ int fzgmod_cli_main(int argc, char** argv) {
     return code;
   } catch (...) {
     const Failure failure = fz::cli::currentFailure(fz::cli::Task::kEncode);
-    fmt::print(stderr, "[fzgmod-cli] error: {}\n", failure.what());
-    fmt::print("{}", compat::usageText());
+    fz::cli::say("[fzgmod-cli] error: {}\n", failure.what());
+    const std::string usage = compat::usageText();
+    // Without a check: when standard output is what failed, standard error has said so.
+    std::fwrite(usage.data(), 1, usage.size(), stdout);
     std::fflush(stdout);
     return 1;
   }

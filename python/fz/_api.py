@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import _fz
-from ._arrays import device_view, host_array, is_device_array, shape_of
+from ._arrays import check_count, device_view, host_array, is_device_array, shape_of
 from ._bounds import Bound
 from ._device import DeviceArray, DeviceFrame
 from ._pipeline import Pipeline
@@ -143,7 +143,12 @@ def decompress(
     on_device = is_device_array(frame)
     if backend == "auto":
         backend = "cuda" if on_device or (out is not None and is_device_array(out)) else "cpu"
-    settings = _fz.DecodeSettings(max_output_bytes, max_memory_bytes, backend, threads)
+    settings = _fz.DecodeSettings(
+        check_count(max_output_bytes, "max_output_bytes"),
+        check_count(max_memory_bytes, "max_memory_bytes"),
+        backend,
+        check_count(threads, "threads"),
+    )
     if on_device and backend == "cuda":
         return _decompress_device(frame, out, shape, settings, stream, max_output_bytes)
     source = bytes(frame) if isinstance(frame, DeviceFrame) else frame

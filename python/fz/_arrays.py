@@ -7,6 +7,7 @@ of arrays with more than three are folded into z.
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +16,24 @@ from typing import Any
 import numpy as np
 
 from . import _fz
-from .errors import UnsupportedError
+from .errors import InvalidArgumentError, UnsupportedError
 
 #: Element types that a frame can hold.
 TYPES = tuple(f"{kind}{bits}" for kind in ("uint", "int") for bits in (8, 16, 32, 64)) + (
     "float32",
     "float64",
 )
+
+
+def check_count(value: Any, what: str) -> int:
+    """A count of threads or bytes, of which 0 means all or any."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} must be an integer, not {type(value).__name__}") from None
+    if not 0 <= count < 2**64:
+        raise InvalidArgumentError(f"{what} must be at least 0 and below 2**64, not {count}")
+    return count
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from . import _fz
-from ._arrays import check_type, device_view, dims_of, host_array, is_device_array
+from ._arrays import check_count, check_type, device_view, dims_of, host_array, is_device_array
 from ._bounds import Bound
 from ._device import DeviceFrame
-from .errors import InvalidArgumentError, UnsupportedError
+from .errors import InvalidArgumentError, TypeMismatchError, UnsupportedError
 
 _KEPT = 8  # idle native pipelines that an object keeps, with their buffers
 
@@ -120,12 +120,13 @@ class Pipeline:
             raise InvalidArgumentError(f"backend '{backend}'; there are auto, cpu, cuda")
         self._rows = None if stages is None else _rows(stages)
         self._toml = toml if preset is None else _preset_toml(preset)
+        self._preset = preset
         self._source = preset or "pipeline"
         self.bound = None if bound is None else Bound.parse(bound)
         self._params = [] if self.bound is None else self.bound.params
         self._params += [(key, _text(value)) for key, value in (params or {}).items()]
         self.backend = backend
-        self.threads = threads
+        self.threads = check_count(threads, "threads")
         self.fallback = fallback
         self._make_idle()
 
@@ -222,6 +223,11 @@ class Pipeline:
         return (name, dims, backend)
 
     def _toml_for(self, name: str) -> str:
+        if self._preset is not None and name not in ("float32", "float64"):
+            raise TypeMismatchError(
+                f"preset '{self._preset}' takes float32 and float64, not {name}; for integers give "
+                'pipeline=fz.Pipeline(["Difference", "Bitshuffle", "RZE"]), which is lossless'
+            )
         if self._toml is not None:
             return self._toml
         return str(_fz.stages_to_toml(self._rows, name))

@@ -3,11 +3,14 @@
 import ast
 import doctest
 import importlib
+import re
 import subprocess
 import sys
 from importlib.resources import files
 
+import numpy as np
 import pytest
+from conftest import wave
 
 MODULES = ["fz", "fz._api", "fz._bounds", "fz._pipeline", "fz.errors", "fz.numcodecs", "fz.zarr"]
 
@@ -22,6 +25,18 @@ def test_docstrings_show_what_happens(name):
 def test_documents_show_what_happens(name, repository):
     script = repository / "tools" / "run_document.py"
     subprocess.run([sys.executable, script, repository / "docs" / name], check=True)
+
+
+def test_the_readme_runs_as_it_stands(repository, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (repository / "README.md").read_text(), re.DOTALL)
+    assert blocks and "import h5py" in blocks[1]  # test_hdf5.py has that one's calls
+    field = wave((20, 30))
+    # Another process: here other tests have imported what the text must import itself.
+    np.save("field.npy", field)
+    begin = "import numpy\narray = original = numpy.load('field.npy')\n"
+    end = "\nassert fz.verify(frame, original).n_violations == 0 and zarr.open('t.zarr').shape == (20, 30)\n"
+    subprocess.run([sys.executable, "-c", begin + blocks[0] + end], check=True)
 
 
 def test_public_names_have_docstrings():

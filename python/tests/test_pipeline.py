@@ -99,6 +99,22 @@ def test_wrong_requests_say_what_is_there():
         fz.Pipeline([]).to_toml()
     with pytest.raises(fz.InvalidArgumentError, match="auto, cpu, cuda"):
         fz.Pipeline(preset="pfpl", backend="tpu")
+    with pytest.raises(fz.TypeMismatchError, match="preset 'pfpl' takes float32 and float64, not int32"):
+        fz.compress(np.arange(10, dtype="i4"), "abs:1e-3")
+
+
+def test_counts_are_whole_and_not_negative():
+    field = wave((40,))
+    frame = fz.compress(field, "abs:1e-3")
+    for wrong in (-1, 2**64):
+        with pytest.raises(fz.InvalidArgumentError, match=f"threads must be .*, not {wrong}"):
+            fz.compress(field, "abs:1e-3", threads=wrong)
+        for name in ("threads", "max_output_bytes", "max_memory_bytes"):
+            with pytest.raises(ValueError, match=f"{name} must be .*, not {wrong}"):
+                fz.decompress(frame, **{name: wrong})
+    with pytest.raises(TypeError, match="threads must be an integer, not float"):
+        fz.Pipeline(preset="pfpl", threads=1.5)
+    assert fz.compress(field, "abs:1e-3", threads=np.int64(2)) == frame
 
 
 def test_relative_bounds_of_the_largest_value_are_not_passed_off_as_relative():

@@ -33,21 +33,32 @@ bool equalsIgnoringCase(std::string_view a, std::string_view b) {
   });
 }
 
+auto hasId(std::uint16_t id) {
+  return [id](const StageDescriptor* stage) { return stage->id == id; };
+}
+
+auto isCalled(std::string_view name) {
+  return [name](const StageDescriptor* stage) {
+    return equalsIgnoringCase(stage->name, name) ||
+           std::any_of(stage->aliases.begin(), stage->aliases.end(),
+                       [name](std::string_view alias) { return equalsIgnoringCase(alias, name); });
+  };
+}
+
+template <class Match>
+const StageDescriptor* findAmong(std::span<const StageDescriptor* const> stages, Match match) {
+  const auto found = std::find_if(stages.begin(), stages.end(), match);
+  return found == stages.end() ? nullptr : *found;
+}
+
 template <class Match>
 const StageDescriptor* findIf(Match match) {
-  for (const StageDescriptor* stage : allStages()) {
-    if (match(*stage)) {
-      return stage;
-    }
+  if (const StageDescriptor* stage = findAmong(allStages(), match)) {
+    return stage;
   }
   ExtraStages& extra = extraStages();
   const std::lock_guard lock(extra.mutex);
-  for (const StageDescriptor* stage : extra.stages) {
-    if (match(*stage)) {
-      return stage;
-    }
-  }
-  return nullptr;
+  return findAmong(extra.stages, match);
 }
 
 }  // namespace
@@ -64,15 +75,11 @@ std::span<const StageDescriptor* const> allStages() {
 }
 
 const StageDescriptor* findStage(std::uint16_t id) {
-  return findIf([id](const StageDescriptor& stage) { return stage.id == id; });
+  return findIf(hasId(id));
 }
 
 const StageDescriptor* findStage(std::string_view name) {
-  return findIf([name](const StageDescriptor& stage) {
-    return equalsIgnoringCase(stage.name, name) ||
-           std::any_of(stage.aliases.begin(), stage.aliases.end(),
-                       [name](std::string_view alias) { return equalsIgnoringCase(alias, name); });
-  });
+  return findIf(isCalled(name));
 }
 
 std::vector<DataType> defaultTypes(const StageDescriptor& descriptor) {
@@ -91,12 +98,16 @@ std::vector<std::string> defaultPorts(const StageDescriptor& descriptor) {
 }
 
 void registerStage(const StageDescriptor& descriptor) {
-  FZ_REQUIRE_ARG(findStage(descriptor.id) == nullptr, "registerStage: id {} of '{}' is taken",
-                 descriptor.id, descriptor.name);
-  FZ_REQUIRE_ARG(findStage(descriptor.name) == nullptr, "registerStage: name '{}' is taken",
-                 descriptor.name);
   ExtraStages& extra = extraStages();
+  // Held from the question on, so that of two threads with one id one is refused.
   const std::lock_guard lock(extra.mutex);
+  const auto isTaken = [&](auto match) {
+    return findAmong(allStages(), match) != nullptr || findAmong(extra.stages, match) != nullptr;
+  };
+  FZ_REQUIRE_ARG(!isTaken(hasId(descriptor.id)), "registerStage: id {} of '{}' is taken",
+                 descriptor.id, descriptor.name);
+  FZ_REQUIRE_ARG(!isTaken(isCalled(descriptor.name)), "registerStage: name '{}' is taken",
+                 descriptor.name);
   extra.stages.push_back(&descriptor);
 }
 

@@ -50,10 +50,6 @@ FrameHeader readHeader(ByteView front, std::uint64_t total_bytes);
 /// The same, into a header whose storage is used again; undefined after a throw.
 void readHeader(ByteView front, std::uint64_t total_bytes, FrameHeader& header);
 
-/// Bytes of header that the core at the front announces; 0 when `front` is too short to tell.
-/// For readers that fetch a header in two steps; nothing else is checked.
-std::uint64_t announcedHeaderBytes(ByteView front);
-
 /// Throws Error(kCorrupt) when the payload does not match its checksum. A no-op for 3.0 frames,
 /// which have none.
 void verifyPayload(const FrameHeader& header, ByteView payload, const CpuExecutor& executor);

@@ -242,14 +242,6 @@ std::uint16_t FrameHeader::minor() const {
   return core.version <= 0xFF ? 0 : static_cast<std::uint16_t>(core.version & 0xFFu);
 }
 
-std::uint64_t announcedHeaderBytes(ByteView front) {
-  if (front.size() < kHeaderSizeOffset + 8) {
-    return 0;
-  }
-  ByteReader in(front.subspan(kHeaderSizeOffset));
-  return in.u64();
-}
-
 FrameHeader readHeader(ByteView front, std::uint64_t total_bytes) {
   FrameHeader header;
   readHeader(front, total_bytes, header);

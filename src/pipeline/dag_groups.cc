@@ -1,12 +1,11 @@
 // Which stages run as one. The rules are those of TileRole; the same for both backends.
 #include <algorithm>
-#include <numeric>
 
 #include "backends/cpu/exec_context.h"
 #include "core/require.h"
 #include "fz/simple_stage.h"
 #include "pipeline/dag.h"
-#include "shared/bits.h"
+#include "pipeline/group_fit.h"
 
 #if FZ_HAVE_CUDA
 #include "backends/cuda/group_kernels.h"
@@ -15,24 +14,6 @@
 namespace fz {
 
 namespace {
-
-/// Values of a tile when no coder says how many.
-constexpr std::uint32_t kPlainTileValues = 4096;
-constexpr std::uint32_t kPlainWarpValues = 1024;
-/// Bytes of a tile on the CPU: what stages pass to each other should stay in the first cache, and
-/// must stay in the second. Short tiles let the machine fetch the next one's memory while stages
-/// compute, which long ones do in turns; an order needs long ones, for its rows.
-constexpr std::size_t kCpuTileBytes = 4 * 1024;
-constexpr std::size_t kCpuOrderTileBytes = 16 * 1024;
-constexpr std::size_t kMaxCpuTileBytes = 256 * 1024;
-/// Of a band, which may leave the second cache but should not leave the last.
-constexpr std::size_t kMaxCpuBandBytes = 16 * 1024 * 1024;
-/// What bands decode twice at their borders should be little.
-constexpr std::size_t kMinUnitsPerBand = 8;
-
-const SimpleStage* tileStage(const DAGNode& node) {
-  return dynamic_cast<const SimpleStage*>(node.stage);
-}
 
 TileOp opOf(const DAGNode& node, Backend backend) {
   const SimpleStage* stage = tileStage(node);
@@ -58,193 +39,6 @@ std::string joinNames(const std::vector<DAGNode*>& chain) {
     names += (names.empty() ? "" : " + ") + node->name;
   }
   return names;
-}
-
-std::size_t sizeOf(std::uint8_t type) {
-  const auto data_type = static_cast<DataType>(type);
-  return isKnown(data_type) ? getDataTypeSize(data_type) : 1;
-}
-
-/// Bytes of a value on the coder's side of the stage, and on the field's.
-std::size_t codedValueBytes(const SimpleStage& stage) {
-  return sizeOf(stage.isInverse() ? stage.getInputDataType(0) : stage.getOutputDataType(0));
-}
-std::size_t fieldValueBytes(const SimpleStage& stage) {
-  return sizeOf(stage.isInverse() ? stage.getOutputDataType(0) : stage.getInputDataType(0));
-}
-
-/// Bytes that belong together for an op.
-std::size_t unitBytes(const TileOp& op, std::size_t value_bytes) {
-  return op.role >= TileRole::kPlanes ? op.tile_bytes : op.unit_values * value_bytes;
-}
-
-/// Bands of the first op's units, where it and the coder can do with those. False: they cannot.
-bool chooseCpuBand(const std::vector<DAGNode*>& chain, FusedGroup& group) {
-  const TileOp& rows = chain.front()->tile_op;
-  const TileOp& coder = chain.back()->tile_op;
-  const bool has_planes = chain.size() == 3 && chain[1]->tile_op.role == TileRole::kPlanes;
-  if (rows.role != TileRole::kRows || !rows.has_bands || coder.role != TileRole::kCoder ||
-      !coder.has_bands || (chain.size() != 2 && !has_planes)) {
-    return false;
-  }
-  const std::size_t row_bytes = rows.unit_values * group.value_bytes;
-  const std::size_t planes_bytes = has_planes ? chain[1]->tile_op.tile_bytes : 1;
-  if (row_bytes == 0 || planes_bytes == 0 || coder.tile_bytes == 0) {
-    return false;
-  }
-  const std::size_t coder_bytes =
-      std::lcm(group.value_bytes, std::lcm<std::size_t>(planes_bytes, coder.tile_bytes));
-  const std::size_t band_bytes =
-      bits::roundUp(std::max(kCpuOrderTileBytes, kMinUnitsPerBand * coder_bytes), row_bytes);
-  group.tile_values = band_bytes / group.value_bytes;
-  group.coder_values = coder_bytes / group.value_bytes;
-  return band_bytes <= kMaxCpuBandBytes;
-}
-
-/// On the CPU no op prescribes a tile: it is a multiple of all units. Returns why there is none.
-std::string chooseCpuTile(const std::vector<DAGNode*>& chain, FusedGroup& group) {
-  std::size_t common = group.value_bytes;
-  for (const DAGNode* node : chain) {
-    const std::size_t unit_bytes = unitBytes(node->tile_op, group.value_bytes);
-    common = unit_bytes == 0 ? 0 : std::lcm(common, unit_bytes);
-    if (common == 0 || common > kMaxCpuTileBytes) {
-      if (chooseCpuBand(chain, group)) {
-        return {};
-      }
-      return fmt::format(
-          "{} works on {} bytes at a time, together with the stages before it that "
-          "is more than the {} of the largest tile",
-          node->name, unit_bytes, kMaxCpuTileBytes);
-    }
-  }
-  const bool has_order = std::any_of(chain.begin(), chain.end(), [](const DAGNode* node) {
-    return node->tile_op.role == TileRole::kOrder;
-  });
-  const std::size_t wanted = has_order ? kCpuOrderTileBytes : kCpuTileBytes;
-  group.tile_values = std::max<std::size_t>(1, wanted / common) * common / group.value_bytes;
-  return {};
-}
-
-/// Why an op that goes along lines and the others do not go together; empty when they do.
-std::string misfitOfLines(const std::vector<DAGNode*>& chain) {
-  const DAGNode* with_lines = nullptr;
-  const DAGNode* without = nullptr;
-  for (const DAGNode* node : chain) {
-    const TileOp& op = node->tile_op;
-    if (op.role == TileRole::kOrder || op.role == TileRole::kRows) {
-      (op.has_lines ? with_lines : without) = node;
-    } else if (op.role == TileRole::kCoder && !op.has_lines) {
-      without = node;
-    }
-  }
-  if (with_lines == nullptr || without == nullptr) {
-    return {};
-  }
-  return fmt::format("{} goes along whole lines, warps of {} work alone", with_lines->name,
-                     without->name);
-}
-
-/// Why an op that takes values from all over the stream, in runs or in chunks, does not get them;
-/// empty when it does, or when there is none.
-std::string misfitOfRuns(const std::vector<DAGNode*>& chain) {
-  for (std::size_t i = 0; i < chain.size(); ++i) {
-    const TileOp& op = chain[i]->tile_op;
-    if (op.role != TileRole::kRows || !op.has_runs) {
-      continue;
-    }
-    const std::string& name = chain[i]->name;
-    const DAGNode* next = i + 1 < chain.size() ? chain[i + 1] : chain[i];
-    const bool has_planes = next->tile_op.role == TileRole::kPlanes;
-    const TileOp* coder = i + 2 == chain.size() || (has_planes && i + 3 == chain.size())
-                              ? &chain.back()->tile_op
-                              : nullptr;
-    if (coder == nullptr || coder->role != TileRole::kCoder) {
-      return fmt::format("{} takes values from all over the stream, {} does not hand them out",
-                         name, next->name);
-    }
-    if (coder->has_runs && !has_planes) {
-      continue;
-    }
-    if (op.chunk_bytes == 0) {
-      return fmt::format(
-          "{} takes values from all over the stream, {} hands out whole chunks of them only; {}",
-          name, chain.back()->name, op.why);
-    }
-    if (op.chunk_bytes != coder->chunk_bytes) {
-      return fmt::format("{} takes chunks of {} bytes from all over the stream, {} hands out {}",
-                         name, op.chunk_bytes, chain.back()->name, coder->chunk_bytes);
-    }
-  }
-  return {};
-}
-
-/// Why the warps of a kernel do not have what an op needs together; empty when they do.
-std::string misfitOfWarps(const std::vector<DAGNode*>& chain, std::size_t value_bytes) {
-  std::size_t n_values = kPlainWarpValues;
-  for (const DAGNode* node : chain) {
-    if (node->tile_op.role >= TileRole::kPlanes) {
-      n_values = node->tile_op.warp_bytes / value_bytes;
-      break;
-    }
-  }
-  for (const DAGNode* node : chain) {
-    const TileOp& op = node->tile_op;
-    const bool must_equal = op.role == TileRole::kOrder;
-    if (op.warp_values != 0 &&
-        (must_equal ? n_values != op.warp_values : n_values % op.warp_values != 0)) {
-      return fmt::format("{} needs {} values in one warp, in this chain a warp has {}", node->name,
-                         op.warp_values, n_values);
-    }
-  }
-  return {};
-}
-
-/// Why the ops of a chain do not fit together; empty when they do.
-std::string misfit(const std::vector<DAGNode*>& chain, Backend backend, FusedGroup& group) {
-  std::size_t value_bytes = 0;  // of the values that planes or coder get
-  for (const DAGNode* node : chain) {
-    if (node->tile_op.role < TileRole::kPlanes) {
-      // A frame may name stages of other types than those that wrote it.
-      const std::size_t taken = fieldValueBytes(*tileStage(*node));
-      if (value_bytes != 0 && value_bytes != taken) {
-        return fmt::format("{} works on values of {} bytes, {} come", node->name, taken,
-                           value_bytes);
-      }
-      value_bytes = codedValueBytes(*tileStage(*node));
-    } else if (node->tile_op.value_bytes != 0) {
-      if (value_bytes != 0 && value_bytes != node->tile_op.value_bytes) {
-        return fmt::format("{} works on values of {} bytes, {} come", node->name,
-                           node->tile_op.value_bytes, value_bytes);
-      }
-      value_bytes = node->tile_op.value_bytes;
-    }
-  }
-  value_bytes = std::max<std::size_t>(value_bytes, 1);
-  group.value_bytes = value_bytes;
-  if (backend == Backend::CPU) {
-    return chooseCpuTile(chain, group);
-  }
-  if (std::string why = misfitOfLines(chain); !why.empty()) {
-    return why;
-  }
-  if (std::string why = misfitOfRuns(chain); !why.empty()) {
-    return why;
-  }
-  if (std::string why = misfitOfWarps(chain, value_bytes); !why.empty()) {
-    return why;
-  }
-  const TileOp& last = chain.back()->tile_op;
-  const std::size_t tile_bytes =
-      last.role == TileRole::kCoder ? last.tile_bytes : kPlainTileValues * value_bytes;
-  for (const DAGNode* node : chain) {
-    const TileOp& op = node->tile_op;
-    const std::size_t unit_bytes = unitBytes(op, value_bytes);
-    if (op.role != TileRole::kCoder && (unit_bytes == 0 || tile_bytes % unit_bytes != 0)) {
-      return fmt::format("{} works on {} bytes at a time, a tile of {} has {}", node->name,
-                         unit_bytes, chain.back()->name, tile_bytes);
-    }
-  }
-  return {};
 }
 
 #if FZ_HAVE_CUDA

@@ -233,8 +233,5 @@ void FrameDecoder::runCuda(const FrameHeader& header, cudaStream_t stream) {
 std::vector<StageTimingResult> FrameDecoder::collectTimings() const {
   return plan_ == nullptr ? std::vector<StageTimingResult>{} : plan_->dag.collectTimings();
 }
-std::size_t FrameDecoder::peakMemoryUsage() const {
-  return plan_ == nullptr ? 0 : plan_->dag.getPeakMemoryUsage();
-}
 
 }  // namespace fz

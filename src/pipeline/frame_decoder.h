@@ -46,7 +46,6 @@ class FrameDecoder {
 
   /// Rows of the last decode.
   std::vector<StageTimingResult> collectTimings() const;
-  std::size_t peakMemoryUsage() const;
   /// The plan of the last decode; null before.
   const DecodePlan* plan() const { return plan_.get(); }
   const std::vector<Stage*>& customStages() const { return custom_stages_; }

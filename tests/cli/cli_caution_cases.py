@@ -4,6 +4,7 @@ import array
 import gzip
 import io
 import json
+import os
 import random
 import resource
 import zipfile
@@ -221,6 +222,17 @@ class AdviceTest(WarningCase):
     def test_gpu_is_called_cuda(self):
         for word in ("gpu", "GPU", "nvidia"):
             self.fails(USAGE, "compress", "--backend", word, "a.f32", says="did you mean 'cuda'?")
+
+    def test_variables_say_how_to_run_and_never_change_the_bytes(self):
+        _, name = self.archive()
+        whole = self.get(name)
+        for variable, values in {"FZ_FUSION": ["off", "auto", ""], "FZ_BACKEND": ["cpu", "auto", ""]}.items():
+            for value in values:
+                self.fz("compress", "-fqp", "cusz", "a.f32", env={**os.environ, variable: value})
+                self.assertEqual(self.get(name), whole, (variable, value))
+            for value in ("OFF", "gpu"):
+                message = [f"{variable} is '{value}'; it may be", "set the variable to one of these or unset it"]
+                self.fails(USAGE, "compress", "-f", "a.f32", env={**os.environ, variable: value}, says=message)
 
     def test_complex_arrays_have_two_parts(self):
         self.put("c.npy", npy(wave(200), "(100,)", "'<c8'"))

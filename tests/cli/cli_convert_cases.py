@@ -127,7 +127,7 @@ class Hdf5Test(CliCase):
         self.assertEqual([n for n in self.names() if "tmp" in n], [])
 
     def test_mistakes(self):
-        self.fails(IO, "compress", "d.h5:/f32lee", says=["no such dataset", "did you mean '/f32le'"])
+        self.fails(IO, "compress", "d.h5:/f32lee", says=["no such dataset", "did you mean '/f32le'? there are"])
         self.fails(IO, "compress", "d.h5:/nothing_like_it", says="/deep/er/f64be, /")
         self.fails(IO, "compress", "absent.h5:/x", says="no file absent.h5")
         self.fails(USAGE, "compress", "d.h5:/i32", says=["4-byte integers", "convert"])

@@ -109,7 +109,12 @@ class DecompressTest(CliCase):
         for command in (("decompress", "-fqo", "b", name), ("test", name), ("verify", name, "a.f32"), ("convert", "-f", name, "c.npy")):
             said = self.fails(MEMORY, command[0], "--max-memory", "11999", *command[1:], says=["12.0 kB", "--max-memory"])
             self.assertNotIn("damaged", said)
-        self.fails(USAGE, "test", "--max-output", "much", name, says="--max-output")
+        for wrong in ("much", "-5", "+5", "1.5G", "1e9", "99999999999999999999", "16E", "5q", "5kk", "i", "-1k"):
+            message = f"--max-output: '{wrong}': write a number of bytes, as in 500M or 4G"
+            self.fails(USAGE, "test", f"--max-output={wrong}", name, says=message)
+            self.fails(USAGE, "test", f"--max-memory={wrong}", name, says="write a number of bytes")
+        for right in ("12000", "12k", "12K", "12kb", "12KiB", "12ki", "12000b", "15E", "18446744073709551615"):
+            self.fz("test", f"--max-output={right}", name)
 
     def test_damage_leaves_no_output(self):
         _, name = self.archive()

@@ -90,6 +90,7 @@ class StagesTest(CliCase):
         self.refused("quantizer(quant_radius=)", 24, "value of 'quant_radius' is missing")
         self.refused("quantizer(quantradius=3)", 11, "no setting 'quantradius'", "did you mean 'quant_radius'")
         self.refused("quantizer(radius=3)", 11, "did you mean 'quant_radius'")
+        self.refused("quantizer(foo=3)", 11, "no setting 'foo'; its settings: error_bound")
         self.refused("quantizer(lineer)", 11, "'lineer' is no switch", "settings: error_bound")
         self.refused("quantizer(quant_radius=lots)", 11, "quant_radius")
         self.refused("quantizer(quant_radius=0)", 11, "quant_radius")
@@ -114,6 +115,30 @@ class SettingsTest(CliCase):
         self.fails(USAGE, *base, "coder.bklne=3", says=["did you mean 'coder.bklen'?", *listed])
         self.fails(USAGE, *base, "bklne=3", says=["did you mean 'bklen'?", *listed])
         self.fails(USAGE, *base, "zzz.zzzzzzzz=3", says=["no stage 'zzz' has a setting 'zzzzzzzz'; the", *listed])
+
+    def test_a_stage_may_be_called_by_its_type_in_any_spelling(self):
+        self.put("a.f32", wave(3000))
+
+        def archive_of(*settings):
+            words = [word for setting in settings for word in ("--set", setting)]
+            self.fz("compress", "-fqp", "pfpl", *words, "a.f32")
+            return self.get("a.f32.fzm")
+
+        named = archive_of("coder.levels=2")
+        self.assertNotEqual(named, archive_of())
+        for setting in ("RZE.levels=2", "rze.levels=2", "Rze.levels=2", "levels=2"):
+            self.assertEqual(named, archive_of(setting), setting)
+        self.fails(USAGE, "compress", "-fp", "pfpl", "--set", "rze.levels=9", "a.f32", says="levels must be an integer from 1 to 4")
+
+    def test_a_setting_of_several_stages_needs_one_of_their_names(self):
+        self.put("a.f32", wave(3000))
+        base = ("compress", "-fq", "a.f32")
+        choices = "2 stages have this setting; write difference.chunk_size or coder.chunk_size"
+        self.fails(USAGE, *base, "-p", "pfpl", "--set", "chunk_size=8192", says=choices)
+        chain = "quantizer(code_type=uint16)->difference->difference->rle"
+        choices = "write difference.chunk_size or difference_2.chunk_size"
+        self.fails(USAGE, *base, "--stages", chain, "--set", "Difference.chunk_size=8192", says=choices)
+        self.fz(*base, "--stages", chain, "--set", "difference.chunk_size=8192")
 
     def test_the_example_of_a_setting_works_as_it_stands(self):
         self.put("a.f32", wave(30))

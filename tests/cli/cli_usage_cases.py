@@ -36,6 +36,9 @@ class HelpTest(CliCase):
         for command in COMMANDS:
             self.assertIn(command, text)
         self.assertIn("Exit codes: 0 ok, 1 usage", text)
+        codes = re.search("0 ok, .* 6 no device", " ".join(text.split())).group()
+        manual = " ".join(self.fz("generate", "man").stdout.decode().split())
+        self.assertIn(codes, manual)
         self.assertEqual(self.fz("help").stdout.decode(), text)
         self.assertEqual(self.fz("-h").stdout.decode(), text)
 
@@ -120,12 +123,40 @@ class ListTest(CliCase):
     def test_unknown_names_get_a_suggestion(self):
         self.fails(USAGE, "stages", "Hufman", says="did you mean 'Huffman'")
         self.fails(USAGE, "stages", "qqqqqqqqq", says="fz stages")
+        self.fails(USAGE, "stages", "rice", says="fz stages")  # two letters of RLE's or RZE's would be wrong
         self.fails(USAGE, "presets", "--show", "pfp", says="did you mean 'pfpl'")
         self.fails(USAGE, "presets", "--show", "qqqqqqqqq", says="fz presets")
 
     def test_a_full_disk_is_noticed(self):
         with open("/dev/full", "wb") as full:
             self.fails(IO, "presets", stdout=full, says="standard output")
+            self.fails(IO, "generate", "man", stdout=full, says="cannot write standard output: No space left")
+
+    def test_work_goes_on_when_nobody_can_be_told(self):
+        self.put("a.f32", wave(3000))
+        with open("/dev/full", "wb") as full:
+            self.fz("compress", "-p", "cusz", "-o", "full.fzm", "a.f32", stderr=full)
+            self.fz("compress", "absent.f32", code=IO, stderr=full)
+            self.fz("frobnicate", code=USAGE, stderr=full)
+            self.fz(code=USAGE, stderr=full)
+            self.fz("test", "--progress", "always", "full.fzm", stderr=full)
+            for stdout in (subprocess.PIPE, full):
+                options = {"cwd": self.folder, "check": False, "timeout": 120, "stdout": stdout, "stderr": full}
+                done = subprocess.run([os.path.abspath(cli_support.FZGMOD), "-z"], **options)
+                self.assertEqual(done.returncode, 1)
+
+    def test_files_stay_clean_when_a_standard_stream_is_closed(self):
+        field, archive = self.archive()
+        whole = self.get(archive)
+        for closed in (">&-", "2>&-", "0<&-", ">&- 2>&-", "0<&- >&- 2>&-"):
+            script = f'"$0" compress -v -p cusz -o b.fzm a.f32 {closed} && "$0" decompress -v -o b.f32 b.fzm {closed}'
+            words = ["sh", "-c", script, os.path.abspath(cli_support.BINARY)]
+            done = subprocess.run(words, cwd=self.folder, check=False, timeout=120, capture_output=True)
+            self.assertEqual(done.returncode, OK, (closed, done.stderr))
+            self.assertEqual(self.get("b.fzm"), whole, closed)
+            self.assertEqual(len(self.get("b.f32")), len(field.tobytes()), closed)
+            for name in ("b.fzm", "b.f32"):
+                (self.folder / name).unlink()
 
 
 class MistakeTest(CliCase):
@@ -133,6 +164,8 @@ class MistakeTest(CliCase):
         self.fails(USAGE, "compres", "a", says="did you mean 'compress'")
         self.fails(USAGE, "verfiy", says="did you mean 'verify'")
         self.fails(USAGE, "frobnicate", says=["no command 'frobnicate'", "fz --help"])
+        self.fails(USAGE, "compress", "a.f32", "-b", says="--bound needs a value; 'fz compress --help'")
+        self.fails(USAGE, "compress", "-b", "abs:1", "-b", "rel:1", "a.f32", says="--bound is given more than once")
 
     def test_a_file_in_place_of_a_command(self):
         self.put("a.f32", wave(3))

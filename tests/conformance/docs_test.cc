@@ -31,7 +31,7 @@ std::string rangeOf(const Param& param) {
 }
 
 void describe(const StageDescriptor& d, std::ostream& out) {
-  out << "## " << d.name << "\n\n"
+  out << "\n## " << d.name << "\n\n"
       << "Id " << d.id << ", " << d.category << ": " << d.summary << ".\n\n";
   if (!d.type_keys.empty()) {
     out << "Types (";
@@ -59,7 +59,7 @@ void describe(const StageDescriptor& d, std::ostream& out) {
   }
   out << ".\n\n";
   if (d.params().rows().empty()) {
-    out << "No settings.\n\n";
+    out << "No settings.\n";
     return;
   }
   out << "| key | default | in a file | allowed | what it does |\n|---|---|---|---|---|\n";
@@ -68,7 +68,6 @@ void describe(const StageDescriptor& d, std::ostream& out) {
         << toTomlText(param.config_default.value_or(param.default_value)) << " | " << rangeOf(param)
         << " | " << param.help << " |\n";
   }
-  out << "\n";
 }
 
 /// The first line that two texts do not share.
@@ -93,7 +92,7 @@ TEST(Docs, StagePageIsWhatTheDescriptorsSay) {
       << "# Stages\n\nMade from the stage descriptors; a test keeps it true. \"default\" is what a "
          "new C++ object has, \"in a file\"\nwhat a configuration file means when it leaves the key "
          "out. Ports are those of a new object; settings can leave some out. The bytes of each "
-         "stage are in its SPEC.md.\n\n";
+         "stage are in its SPEC.md.\n";
   for (const StageDescriptor* d : allStages()) {
     describe(*d, page);
   }

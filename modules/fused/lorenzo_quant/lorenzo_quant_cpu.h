@@ -8,8 +8,8 @@
 #include "fz/data_type.h"
 
 /// LorenzoQuant on the CPU. The field is cut into rows of x, and rows into segments of at most
-/// segmentValues(); a block is the tiles of one segment column. Blocks and segments are units of
-/// work and not part of the format.
+/// Cut::segment_values; a block is the tiles of one segment column. Blocks and segments are units
+/// of work and not part of the format.
 namespace fz::lorenzo_quant {
 
 /// How a field is cut. In one dimension each tile counts as a row.

@@ -69,7 +69,7 @@ EncodeJob QuantizerBase::encodeJob(const CudaRun& run, EncodeWay way) {
   const std::size_t state_at = layout.add<std::uint8_t>(device::kStateBytes);
   const std::size_t parts_at = layout.add<device::RangePart>(device::kMaxRangeBlocks);
   const std::size_t groups_at = layout.add<std::uint64_t>(job.n_groups);
-  std::uint8_t* work;
+  std::uint8_t* work = nullptr;
   if (way != EncodeWay::kAlone) {  // ops only set bits and marks, so they must find none
     work = device_work_.get<std::uint8_t>(run.pool, layout.bytes()).data();
     WorkLayout zeroed;
