@@ -143,14 +143,15 @@ void compressFile(const CompressJob& job, const std::string& input) {
   }
   if (!decoded || decoded->check.passed()) {
     progress.beginBytes("writing", frame.size());
-    writeOutput(output, {}, frame.bytes(), &progress);
+    writeOutput(output, existingWith(job.common.force), {}, frame.bytes(), &progress);
   }
   progress.end();
   if (!page.empty()) {
     report::Input about = reportInput(field, frame, *decoded, options);
     about.archive_name = output;
     about.options->progress = nullptr;
-    writeReportBeside(page, job.report, std::move(about), decoded->check.passed());
+    writeReportBeside(page, existingWith(job.common.force), job.report, std::move(about),
+                      decoded->check.passed());
   }
   if (decoded) {
     requirePassed(decoded->check);

@@ -65,7 +65,10 @@ int axesOf(const std::array<std::size_t, 3>& dims) {
 }
 
 /// An array to a file of the kind that the name says.
-void writeArray(const std::string& output, const Field& field, Progress& progress) {
+void writeArray(const std::string& output,
+                Existing existing,
+                const Field& field,
+                Progress& progress) {
   progress.beginBytes("writing", field.bytes.size());
   const int n_axes = axesOf(field.dims);
   if (const std::optional<Hdf5Name> name = hdf5Name(output)) {
@@ -74,7 +77,7 @@ void writeArray(const std::string& output, const Field& field, Progress& progres
   }
   const std::string header =
       isNpyName(output) ? makeNpyHeader(field.type, field.dims, n_axes) : std::string();
-  writeOutput(output, header, field.bytes, &progress);
+  writeOutput(output, existing, header, field.bytes, &progress);
 }
 
 /// The array in an archive.
@@ -163,7 +166,7 @@ void encodeAgain(const ConvertArguments& arguments,
   const FrameInfo info = inspect(frame);
   checkBoundKind(choice, info);
   progress.beginBytes("writing", frame.size());
-  writeOutput(arguments.output, {}, frame.bytes(), &progress);
+  writeOutput(arguments.output, existingWith(arguments.common.force), {}, frame.bytes(), &progress);
   progress.end();
   if (!arguments.common.quiet) {
     say("{} -> {}: {} -> {} bytes, ratio {:.2f} (was {:.2f})\n  {}\n", inputName(arguments.input),
@@ -227,7 +230,7 @@ ExitCode runConvert(const ConvertArguments& arguments) {
     encodeAgain(arguments, field, info, progress);
     return ExitCode::kOk;
   }
-  writeArray(arguments.output, field, progress);
+  writeArray(arguments.output, existingWith(arguments.common.force), field, progress);
   progress.end();
   if (!arguments.common.quiet) {
     say("{} -> {}: {} {}, {} bytes\n", inputName(arguments.input),

@@ -74,7 +74,7 @@ void decompressFile(const CommonOptions& options, const std::string& input) {
   const FrameInfo info = inspect(frame);
   const std::string header =
       isNpyName(output) ? makeNpyHeader(info.type, info.dims, info.ndim) : std::string();
-  Result result(output, header);
+  Result result(output, existingWith(options.force), header);
   progress.beginRun("decompressing", info.original_bytes);
   DecompressOptions how = decodeOptions(options, &progress);
   if (result.staysInMemory(info.original_bytes)) {

@@ -12,6 +12,7 @@
 #include "memory_check.h"
 #include "npy.h"
 #include "options.h"
+#include "output_io.h"
 #include "pipeline/bound_check.h"
 #include "progress.h"
 #include "report/hook.h"
@@ -155,7 +156,7 @@ ExitCode runVerify(const VerifyArguments& arguments) {
     input.info = info;
     input.check = report;
     input.decode = options;
-    writeReport(page, arguments.report, std::move(input));
+    writeReport(page, existingWith(arguments.common.force), arguments.report, std::move(input));
   }
   if (!report.passed()) {
     throw Failure(ExitCode::kBound,

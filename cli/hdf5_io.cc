@@ -197,7 +197,7 @@ void writeHdf5(const Hdf5Name& name,
     writeDataset(file.get(), name, type, shape, bytes, require);
     require(H5Fflush(file.get(), H5F_SCOPE_GLOBAL) >= 0);
   }
-  target.commit();
+  target.commit(Existing::kKeep);
 }
 
 }  // namespace fz::cli

@@ -165,6 +165,7 @@ void checkOutput(const std::string& output, const std::string& input, bool force
 }
 
 void writeOutput(const std::string& output,
+                 Existing existing,
                  std::string_view header,
                  ByteView bytes,
                  Progress* progress) {
@@ -186,11 +187,11 @@ void writeOutput(const std::string& output,
   AtomicFile file(behindLinks(output));
   file.write(bytesOf(header));
   byParts(bytes, progress, [&](ByteView part) { file.write(part); });
-  file.commit();
+  file.commit(existing);
 }
 
-Result::Result(std::string output, std::string header)
-    : output_(std::move(output)), header_(std::move(header)) {
+Result::Result(std::string output, Existing existing, std::string header)
+    : output_(std::move(output)), existing_(existing), header_(std::move(header)) {
 }
 
 bool Result::staysInMemory(std::size_t n_bytes) const {
@@ -216,10 +217,10 @@ void* Result::provide(std::size_t n_bytes) {
 
 void Result::finish(Progress* progress) {
   if (file_ == nullptr) {
-    writeOutput(output_, header_, bytes_, progress);
+    writeOutput(output_, existing_, header_, bytes_, progress);
     return;
   }
-  file_->commit();
+  file_->commit(existing_);
   bytes_ = {};
 }
 

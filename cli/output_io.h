@@ -38,9 +38,14 @@ class DistinctOutputs {
 };
 /// Refuses terminals, folders, existing files without -f, and the input itself.
 void checkOutput(const std::string& output, const std::string& input, bool force);
+/// Without -f a file that appears while the work goes on is kept, and the result an error.
+constexpr Existing existingWith(bool force) {
+  return force ? Existing::kReplace : Existing::kKeep;
+}
 /// To standard output for "-"; else the file is complete under its name, or unchanged. The parts
 /// follow each other. Throws Failure(kIo), Error(kIo).
 void writeOutput(const std::string& output,
+                 Existing existing,
                  std::string_view header,
                  ByteView bytes,
                  Progress* progress = nullptr);
@@ -50,7 +55,7 @@ void writeOutput(const std::string& output,
 class Result {
  public:
   /// `header` comes before the bytes.
-  Result(std::string output, std::string header);
+  Result(std::string output, Existing existing, std::string header);
 
   /// Memory for n_bytes, for decompressInto(); what it gave before is not used any more.
   void* provide(std::size_t n_bytes);
@@ -63,6 +68,7 @@ class Result {
 
  private:
   std::string output_;
+  Existing existing_;
   std::string header_;
   std::unique_ptr<void, void (*)(void*)> memory_{nullptr, &std::free};
   std::unique_ptr<AtomicFile> file_;

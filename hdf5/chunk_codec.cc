@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>
+#include <string_view>
+#include <system_error>
 
 #include "fz/error.h"
 
@@ -25,19 +28,28 @@ constexpr std::uint64_t kChunkBytesMax = 0xffffffffu;
 /// Ranks of a parallel program share the cores already, so one thread unless told otherwise.
 std::size_t threadsOfFilter() {
   const char* text = std::getenv("FZ_HDF5_THREADS");
-  char* end = nullptr;
-  const long n_threads = text == nullptr ? 1 : std::strtol(text, &end, 10);
-  return n_threads < 0 || (text != nullptr && end == text) ? 1
-                                                           : static_cast<std::size_t>(n_threads);
+  if (text == nullptr) {
+    return 1;
+  }
+  std::size_t n_threads = 0;
+  const char* end = text + std::strlen(text);
+  const auto [parsed_end, error] = std::from_chars(text, end, n_threads);
+  if (error != std::errc() || parsed_end != end) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("FZ_HDF5_THREADS is '{}'; it is a number of threads, 0 for all", text));
+  }
+  return n_threads;
 }
 
 /// Chunks are in host memory; a GPU is used where the user asks for it. The bytes are the same.
 Backend backendOfFilter() {
   const char* text = std::getenv("FZ_HDF5_BACKEND");
-  if (text != nullptr && std::strcmp(text, "cuda") == 0) {
-    return Backend::CUDA;
+  const std::string_view wish = text == nullptr ? "cpu" : text;
+  if (wish != "cpu" && wish != "cuda" && wish != "auto") {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("FZ_HDF5_BACKEND is '{}'; it may be cpu, cuda or auto", wish));
   }
-  return text != nullptr && std::strcmp(text, "auto") == 0 ? Backend::Auto : Backend::CPU;
+  return wish == "cuda" ? Backend::CUDA : wish == "auto" ? Backend::Auto : Backend::CPU;
 }
 
 CompressOptions optionsFor(const Settings& settings, std::size_t n_values) {

@@ -131,9 +131,10 @@ void runCompress(const Options& options) {
   if (backend == Backend::CUDA) {
     std::vector<std::uint8_t> frame(view.n_bytes);
     BackendMemory::fetch(backend, view.data, frame);
-    writeOutput(output, {}, frame);
+    writeOutput(output, Existing::kReplace, {}, frame);
   } else {
-    writeOutput(output, {}, {static_cast<const std::uint8_t*>(view.data), view.n_bytes});
+    writeOutput(output, Existing::kReplace, {},
+                {static_cast<const std::uint8_t*>(view.data), view.n_bytes});
   }
   if (options.report) {
     fmt::print("[Compress Report]\n");
@@ -163,7 +164,7 @@ void runDecompress(const Options& options) {
   const FrameInfo info = inspect(frame);
   Pipeline pipeline;
   pipeline.enableProfiling(options.profile);
-  Result result(options.output, "");
+  Result result(options.output, Existing::kReplace, "");
   const std::size_t n_bytes =
       pipeline.decompressFrame(frame, [&](std::size_t n) { return result.provide(n); });
   const double seconds =

@@ -99,21 +99,25 @@ std::string reportPath(const ReportOptions& options,
   return path;
 }
 
-void writeReport(const std::string& path, const ReportOptions& options, report::Input input) {
+void writeReport(const std::string& path,
+                 Existing existing,
+                 const ReportOptions& options,
+                 report::Input input) {
   input.command = commandLine();
   if (!options.sweep.empty()) {
     input.sweep_bounds = report::parseSweep(options.sweep, input.info);
   }
-  writeOutput(path, report::makePage(input), {});
+  writeOutput(path, existing, report::makePage(input), {});
 }
 
 void writeReportBeside(const std::string& path,
+                       Existing existing,
                        const ReportOptions& options,
                        report::Input input,
                        bool is_written) {
   const std::string archive = input.archive_name;
   try {
-    writeReport(path, options, std::move(input));
+    writeReport(path, existing, options, std::move(input));
   } catch (...) {
     const Failure failure = currentFailure(Task::kEncode);
     throw Failure(failure.code(),

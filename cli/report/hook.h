@@ -3,6 +3,7 @@
 #include <string>
 
 #include "field_io.h"
+#include "format/file_io.h"
 #include "options.h"
 #include "report/report.h"
 
@@ -34,10 +35,14 @@ std::string reportPath(const ReportOptions& options,
                        const CommonOptions& common,
                        const std::string& input);
 /// Makes the page and writes it; it is complete under its name or not there.
-void writeReport(const std::string& path, const ReportOptions& options, report::Input input);
+void writeReport(const std::string& path,
+                 Existing existing,
+                 const ReportOptions& options,
+                 report::Input input);
 
 /// The same after an archive was made; a failure says what became of the archive.
 void writeReportBeside(const std::string& path,
+                       Existing existing,
                        const ReportOptions& options,
                        report::Input input,
                        bool is_written);

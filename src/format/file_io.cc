@@ -212,23 +212,43 @@ bool AtomicFile::nameIt() {
   return false;
 }
 
-void AtomicFile::commit() {
+/// From the temporary name to the final one.
+bool AtomicFile::takeName(Existing existing) {
+#ifdef RENAME_NOREPLACE
+  if (existing == Existing::kKeep) {
+    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0) {
+      return true;
+    }
+    if (errno != EINVAL && errno != ENOSYS) {
+      return false;
+    }
+    // This file system cannot promise it; the name was free when commit() began.
+  }
+#endif
+  return ::rename(temporary_.c_str(), path_.c_str()) == 0;
+}
+
+void AtomicFile::commit(Existing existing) {
   struct stat old = {};
-  const bool keep_mode = ::stat(path_.c_str(), &old) == 0;
+  const bool is_there = ::stat(path_.c_str(), &old) == 0;
+  if (is_there && existing == Existing::kKeep) {
+    errno = EEXIST;
+    fail("cannot write");
+  }
   unmap();
-  if ((keep_mode && ::fchmod(fd_, old.st_mode & 07777) != 0) || ::fsync(fd_) != 0) {
+  if ((is_there && ::fchmod(fd_, old.st_mode & 07777) != 0) || ::fsync(fd_) != 0) {
     fail("cannot write");
   }
   // A name that is free is taken at once; one that is not needs a second name to be moved from.
-  const bool is_in_place = temporary_.empty() && !keep_mode && link(path_);
+  const bool is_in_place = temporary_.empty() && !is_there && link(path_);
   if (!is_in_place && temporary_.empty() && !nameIt()) {
     fail("cannot write");
   }
   if (::close(std::exchange(fd_, -1)) != 0) {  // reports what writing did not, a full disk say
     fail("cannot write");
   }
-  if (!is_in_place && ::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    fail("cannot replace");
+  if (!is_in_place && !takeName(existing)) {
+    fail(existing == Existing::kReplace ? "cannot replace" : "cannot write");
   }
   temporary_.clear();
   // The new name itself must survive a power cut; some file systems refuse this, which is fine.

@@ -14,6 +14,12 @@ std::vector<std::uint8_t> readFile(const std::string& path);
 std::vector<std::uint8_t> readFileFront(const std::string& path,
                                         std::size_t max_bytes,
                                         std::uint64_t* total_bytes);
+/// What becomes of a file that has the name already.
+enum class Existing {
+  kReplace,
+  kKeep,  ///< the new one is an error, and gone
+};
+
 /// Writes to a temporary name in the same folder, syncs, renames: at any moment the final name
 /// holds the old file or the whole new one. Throws Error(kIo); nothing is left behind then.
 void writeFileAtomically(const std::string& path, ByteView bytes);
@@ -37,8 +43,9 @@ class AtomicFile {
   /// room besides the system's cache. Valid until commit() or the next map(), which may ask for
   /// more.
   MutableByteView map(std::size_t n_bytes);
-  /// Syncs, then gives the file its name.
-  void commit();
+  /// Syncs, then gives the file its name. kKeep fails where that is taken, even if it was free a
+  /// moment before.
+  void commit(Existing existing = Existing::kReplace);
 
  private:
   [[noreturn]] void fail(const char* what);
@@ -46,6 +53,7 @@ class AtomicFile {
   void unmap();
   bool link(const std::string& name) const;
   bool nameIt();
+  bool takeName(Existing existing);
 
   std::string path_;
   std::string temporary_;  // empty while the file has no name

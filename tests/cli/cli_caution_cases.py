@@ -7,12 +7,13 @@ import json
 import os
 import random
 import resource
+import subprocess
 import zipfile
 
 import cli_support
 from cli_support import IO, USAGE, CliCase, npy, wave
 
-__all__ = ["LossWarningTest", "EmptyValueTest", "SameNameTest", "OtherFormatTest", "FileSizeLimitTest", "GrowthTest", "AdviceTest"]
+__all__ = ["LossWarningTest", "EmptyValueTest", "SameNameTest", "OtherFormatTest", "FileSizeLimitTest", "LateFileTest", "GrowthTest", "AdviceTest"]
 
 
 class WarningCase(CliCase):
@@ -166,6 +167,34 @@ class FileSizeLimitTest(CliCase):
         if cli_support.MAKE_HDF5:
             self.fails(IO, "convert", "a.f32", "x.h5:/a", says="cannot be written", preexec_fn=self.limited)
         self.assertEqual(self.names(), names)
+
+
+class LateFileTest(CliCase):
+    def started(self, *words, first):
+        """The tool, reading standard input, of which it has taken some."""
+        process = subprocess.Popen(
+            [os.path.abspath(cli_support.BINARY), *words],
+            cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        process.stdin.write(first)  # more than a pipe holds, so it returns when the names are checked
+        process.stdin.flush()
+        return process
+
+    def test_a_file_that_comes_while_the_work_goes_on_is_kept(self):
+        data = wave(100000).tobytes()
+        archive = self.fz("compress", "-q", "-b", "abs:1e-6", "-t", "f32", "-o", "-", "-", stdin=data).stdout
+        for words, taken in ((("compress", "-b", "abs:1", "-t", "f32"), data), (("decompress",), archive)):
+            self.assertGreater(len(taken), 200000)
+            for force in (False, True):
+                process = self.started(*words, *(["-f"] if force else []), "-o", "late", "-", first=taken[:-1])
+                self.put("late", b"mine")
+                _, said = process.communicate(taken[-1:], timeout=120)
+                self.assertEqual(process.returncode, 0 if force else IO, said)
+                self.assertEqual(self.get("late") != b"mine", force)
+                self.assertEqual(self.names(), ["late"])
+                if not force:
+                    self.assertIn(b"File exists", said)
+                (self.folder / "late").unlink()
 
 
 class GrowthTest(CliCase):

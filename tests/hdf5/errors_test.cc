@@ -62,6 +62,23 @@ TEST_F(Hdf5Errors, UnknownParametersAreRefused) {
   expectRefused({.values = {1, 0, 7}}, "3 words, needed are 6");
 }
 
+TEST_F(Hdf5Errors, VariablesThatMakeNoSenseAreRefused) {
+  const hid_t id = make({.values = valuesOf("pfpl", "abs:1e-3")});
+  const auto refuses = [&](const char* name, const char* value, const std::string& words) {
+    setenv(name, value, 1);
+    const bool is_refused = H5Dwrite(id, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                                     field<float>(100).data()) < 0 ||
+                            H5Dflush(id) < 0;
+    unsetenv(name);
+    return is_refused && errorText().find(words) != std::string::npos;
+  };
+  EXPECT_TRUE(refuses("FZ_HDF5_BACKEND", "gpu", "FZ_HDF5_BACKEND is 'gpu'"));
+  EXPECT_TRUE(refuses("FZ_HDF5_THREADS", "-1", "FZ_HDF5_THREADS is '-1'"));
+  EXPECT_TRUE(refuses("FZ_HDF5_THREADS", "2x", "FZ_HDF5_THREADS is '2x'"));
+  // The chunk that could not be written is tried once more, now without them.
+  EXPECT_GE(H5Dclose(id), 0);
+}
+
 TEST_F(Hdf5Errors, AnotherFilterBeforeThisOneIsRefused) {
   const hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
   const hsize_t extent = 64;
