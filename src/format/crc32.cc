@@ -4,6 +4,7 @@
 #include <array>
 #include <libdeflate.h>
 
+#include "backends/cpu/crc_fold.h"
 #include "backends/cpu/parallel_for.h"
 #include "shared/bits.h"
 #include "shared/crc_remainder.h"
@@ -19,6 +20,12 @@ constexpr std::size_t kMaxPieces = 64;
 }  // namespace
 
 std::uint32_t crc32(ByteView bytes, std::uint32_t crc) {
+  constexpr std::uint32_t kOfEmptyRegister = ~0u;
+  const FoldedCrc folded = foldCrc(bytes, crc);
+  if (folded.n_bytes != 0) {
+    crc = libdeflate_crc32(kOfEmptyRegister, folded.bytes, sizeof(folded.bytes));
+    bytes = bytes.subspan(folded.n_bytes);
+  }
   return libdeflate_crc32(crc, bytes.data(), bytes.size());
 }
 

@@ -6,11 +6,16 @@
 // Compiled once per vector target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "coders/adaptive_bitpack/adaptive_bitpack_cpu.cc"  // NOLINT
+// Bytes from anywhere in two vectors, and bits by matrices.
+// NOLINTNEXTLINE(readability-identifier-naming)
+#define HWY_WANT_AVX3_DL 1
 #include "backends/cpu/simd_targets.h"
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "coders/adaptive_bitpack/adaptive_bitpack_galois_simd.h"
+#include "coders/adaptive_bitpack/adaptive_bitpack_measure_simd.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_simd.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_wide_simd.h"
 // clang-format on
@@ -268,7 +273,9 @@ HWY_INLINE void decode32(const std::uint8_t* in, BlockForm form, T* values) {
 
 /// A block of two groups; false: this target has no kernel for it.
 template <class T>
-HWY_INLINE bool decode64(const std::uint8_t* in, BlockForm form, T* values) {
+HWY_INLINE bool decode64([[maybe_unused]] const std::uint8_t* in,
+                         [[maybe_unused]] BlockForm form,
+                         [[maybe_unused]] T* values) {
 #if HWY_MAX_BYTES >= 64
   const std::uint8_t* rows = in + form.outlier_bytes;
   const std::uint64_t signs = loadLe<std::uint64_t>(rows);
@@ -319,7 +326,14 @@ std::size_t encodeRun(
   const std::size_t meta_bytes = layout.metaBytes();
   const std::size_t n_whole = n / block_values;
   std::uint8_t* out = payload;
-  for (std::size_t b = 0; b < n_whole; ++b) {
+  std::size_t b = 0;
+#if HWY_TARGET <= HWY_AVX3_DL
+  if (galois::fits(layout)) {
+    out = galois::encode(values, n_whole, layout, meta, out);
+    b = n_whole;
+  }
+#endif
+  for (; b < n_whole; ++b) {
     const BlockValues<T> block{values + b * block_values, n - b * block_values};
     out = block_values == 32 ? encode32(block, layout, meta + b * meta_bytes, out)
                              : encodeAny(block, layout, meta + b * meta_bytes, out);
@@ -352,7 +366,15 @@ void decodeRun(
   const std::size_t block_values = layout.block_values;
   const std::uint32_t row_bytes = layout.planeBytes();
   std::size_t position = 0;
-  for (std::size_t begin = 0; begin < n; begin += block_values, meta += layout.metaBytes()) {
+  std::size_t n_done = 0;
+#if HWY_TARGET <= HWY_AVX3_DL
+  if (galois::fits(layout)) {
+    n_done = galois::decode(meta, payload, n / block_values, layout, values, &position);
+  }
+#endif
+  meta += n_done * layout.metaBytes();
+  for (std::size_t begin = n_done * block_values; begin < n;
+       begin += block_values, meta += layout.metaBytes()) {
     const BlockForm form = getForm(meta, layout);
     const std::size_t cost = blockCost(form, row_bytes);
     const std::size_t n_here = std::min(block_values, n - begin);
@@ -367,20 +389,6 @@ void decodeRun(
     }
     position += cost;
   }
-}
-
-template <class T>
-BlocksMeasure measureRun(const std::uint8_t* meta, std::size_t n_blocks, BlockLayout layout) {
-  const std::uint32_t row_bytes = layout.planeBytes();
-  BlocksMeasure measure;
-  for (std::size_t b = 0; b < n_blocks; ++b, meta += layout.metaBytes()) {
-    if (!isForm<T>(meta, layout)) {
-      break;
-    }
-    measure.payload_bytes += blockCost(getForm(meta, layout), row_bytes);
-    ++measure.n_good;
-  }
-  return measure;
 }
 
 template <class T>

@@ -44,6 +44,24 @@ TEST(AdaptiveBitpack, UnknownSelectionsAreRefused) {
   }
 }
 
+TEST(AdaptiveBitpack, InvalidMetadataIsNamedWhereverItStandsOnEveryTarget) {
+  forEveryTarget([] {
+    for (std::size_t block = 0; block < 200; block += block < 70 ? 1 : 13) {
+      Encoded bad = encodeValues(Int32s(32 * 200, 3), {32, false});
+      bad.streams[0][block] = static_cast<std::uint8_t>(block % 2 == 0 ? 33 : 255);
+      expectCorrupt(bad, "block " + std::to_string(block) + " has");
+      bad = encodeValues(Int32s(32 * 200, 3), {32, true});
+      bad.streams[0][2 * block] = 33;
+      expectCorrupt(bad, "block " + std::to_string(block) + " has");
+      for (const int sel : {0x02, 0x08, 0x09, 0xff}) {
+        bad.streams[0][2 * block] = 2;
+        bad.streams[0][2 * block + 1] = static_cast<std::uint8_t>(sel);
+        expectCorrupt(bad, "block " + std::to_string(block) + " has");
+      }
+    }
+  });
+}
+
 TEST(AdaptiveBitpack, PayloadMustBeExactlyAsLongAsTheBlocksNeed) {
   Encoded bad = encodeValues(Int32s(70, 3), {32, false});
   bad.streams[0].push_back(0);

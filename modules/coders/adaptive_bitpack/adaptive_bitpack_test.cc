@@ -1,5 +1,3 @@
-#include <hwy/targets.h>
-
 #include "backends/cpu/exec_context.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_test_impl.h"
 #include "support/shuffled.h"
@@ -87,22 +85,6 @@ std::vector<T> valuesByCodec(Team team, const Bytes& stream, std::size_t n, Bloc
   }
   EXPECT_EQ(position, stream.size());
   return values;
-}
-
-/// Runs f once per vector target of this machine, with the stage's kernels bound to that target.
-template <class F>
-void forEveryTarget(F f) {
-  const auto all = static_cast<std::uint64_t>(hwy::SupportedTargets());
-  for (int bit = 0; bit < 63; ++bit) {
-    if ((all >> bit & 1u) != 0) {
-      SCOPED_TRACE(hwy::TargetName(std::int64_t{1} << bit));
-      hwy::SetSupportedTargetsForTest(std::int64_t{1} << bit);
-      hwy::GetChosenTarget().DeInit();
-      f();
-    }
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
 }
 
 const Int32s kSmall = {0, 1, -2, 3, 0, -4, 5, 0};
@@ -232,10 +214,51 @@ TEST(AdaptiveBitpack, TunedCodeGivesTheBytesOfTheCodecOnEveryTarget) {
   });
 }
 
+/// A block of every rate, and before each a first value of every width.
+template <class T>
+std::vector<T> everyWidth(std::uint32_t block, std::mt19937_64& rng) {
+  constexpr std::uint32_t kBits = 8 * sizeof(T);
+  const auto withBits = [&](std::uint32_t n_bits) {
+    const std::uint64_t top = n_bits == 0 ? 0 : std::uint64_t{1} << (n_bits - 1);
+    const std::uint64_t magnitude = top | (rng() & (top - (top == 0 ? 0 : 1)));
+    return static_cast<T>(rng() % 2 == 0 ? magnitude : 0 - magnitude);
+  };
+  std::vector<T> values;
+  for (std::uint32_t first = 0; first <= kBits; ++first) {
+    for (std::uint32_t rate = 0; rate <= kBits; ++rate) {
+      values.push_back(withBits(first));
+      for (std::uint32_t i = 1; i < block; ++i) {
+        values.push_back(withBits(rng() % 4 == 0 ? rate : rate / 2));
+      }
+    }
+  }
+  return values;
+}
+
+TEST(AdaptiveBitpack, EveryWidthOfAFirstValueAndOfTheOthersSurvivesOnEveryTarget) {
+  forEveryTarget([] {
+    std::mt19937_64 rng(11);
+    for (const std::uint32_t block : {32u, 64u, 128u}) {
+      for (const bool outlier_selection : {false, true}) {
+        SCOPED_TRACE(block);
+        const BlockLayout layout{block, outlier_selection};
+        const auto narrow = everyWidth<std::int16_t>(block, rng);
+        const Encoded narrow_stream = encodeValues(narrow, layout);
+        ASSERT_EQ(narrow_stream.streams[0], streamByCodec(SerialTeam{}, narrow, layout));
+        ASSERT_EQ(decode(kId, narrow_stream), toBytes(narrow));
+        const auto wide = everyWidth<std::int32_t>(block, rng);
+        const Encoded wide_stream = encodeValues(wide, layout);
+        ASSERT_EQ(wide_stream.streams[0], streamByCodec(SerialTeam{}, wide, layout));
+        ASSERT_EQ(decode(kId, wide_stream), toBytes(wide));
+      }
+    }
+  });
+}
+
 template <class T>
 void expectForgedPayloadsDecodeAlike() {
   std::mt19937_64 rng(8);
-  for (const std::uint32_t block : {5u, 8u, 32u, 64u, 100u}) {
+  for (const std::uint32_t block : {5u, 8u, 32u, 64u, 100u, 128u}) {
     for (int round = 0; round < 20; ++round) {
       const BlockLayout layout{block, true};
       const std::size_t n = 4 * block - 3;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,22 @@ Encoded forged(BlockLayout layout, std::uint64_t n, Bytes stream) {
   out.u32(layout.block_values).u64(n);
   encoded.streams.push_back(std::move(stream));
   return encoded;
+}
+
+/// Runs f once per vector target of this machine, with the stage's kernels bound to that target.
+template <class F>
+void forEveryTarget(F f) {
+  const auto all = static_cast<std::uint64_t>(hwy::SupportedTargets());
+  for (int bit = 0; bit < 63; ++bit) {
+    if ((all >> bit & 1u) != 0) {
+      SCOPED_TRACE(hwy::TargetName(std::int64_t{1} << bit));
+      hwy::SetSupportedTargetsForTest(std::int64_t{1} << bit);
+      hwy::GetChosenTarget().DeInit();
+      f();
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().DeInit();
 }
 
 template <class F>

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "predictors/tiled_lorenzo/tiled_lorenzo_rows_impl.h"
+
 // Compiled once per vector target; the plain loops below are vectorised by the compiler.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "predictors/tiled_lorenzo/tiled_lorenzo_cpu.cc"  // NOLINT
@@ -12,7 +14,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "backends/cpu/prefix_sum_inl.h"
+#include "predictors/tiled_lorenzo/tiled_lorenzo_simd.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -25,23 +27,6 @@ constexpr std::uint32_t kFront = 64;  // before the staging area, read by shifte
 
 HWY_INLINE std::uint32_t pitchOf(const Grid& grid, const Strip& strip) {
   return strip.n_tiles * grid.tile.x;
-}
-
-/// Row (y, z) of a strip; null outside the grid. `above` is the row that predicts the first value
-/// of each tile; null where that is 0.
-template <class U>
-struct Row {
-  U* row = nullptr;
-  const U* above = nullptr;
-};
-template <class U>
-Row<U> rowAt(
-    const Grid& grid, const Strip& strip, const StripRows& rows, std::uint32_t y, std::uint32_t z) {
-  if (strip.origin.z + z >= grid.nz || strip.origin.y + y >= grid.ny) {
-    return {};
-  }
-  U* row = static_cast<U*>(rows.first) + z * rows.plane_step + y * rows.row_step;
-  return {row, y > 0 ? row - rows.row_step : (z > 0 ? row - rows.plane_step : nullptr)};
 }
 
 /// Asks for a row of the field ahead of its use: the rows of a strip lie far apart, and hardware
@@ -117,47 +102,16 @@ void encodeRow(
 }
 
 #if HWY_TARGET != HWY_SCALAR
-namespace hn = hwy::HWY_NAMESPACE;
-
-/// Pieces of kEdge values to places `stride` values apart.
-template <std::uint32_t kEdge, class D, class U>
-HWY_INLINE void storePieces(D d, hn::Vec<D> v, std::size_t stride, U* to) {
-  constexpr std::size_t kLanes = hn::MaxLanes(D());
-  if constexpr (kLanes <= kEdge) {
-    hn::StoreU(v, d, to);
-  } else {
-    const hn::Half<D> half;
-    storePieces<kEdge>(half, hn::LowerHalf(half, v), stride, to);
-    storePieces<kEdge>(half, hn::UpperHalf(half, v), stride, to + kLanes / 2 / kEdge * stride);
-  }
-}
-
-/// One row of a strip, straight to its places in the tiles.
+/// A row of a strip from value `begin` on to its places in the tiles.
 template <std::uint32_t kEdge, class U>
-void encodeRowToTiles(const Strip& strip, const Row<U>& from, std::size_t tile_values, U* tiles) {
-  const hn::ScalableTag<U> d;
-  constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<U>());
-  static_assert(kLanes >= kEdge);
-  const U* row = from.row;
-  const std::size_t n = row == nullptr ? 0 : strip.n_values;
-  const auto is_first =
-      hn::Eq(hn::And(hn::Iota(d, 0), hn::Set(d, static_cast<U>(kEdge - 1))), hn::Zero(d));
-  alignas(64) U begin[kLanes + 1] = {};  // nothing may be read before the first value
-  std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    if (i == 0) {
-      std::memcpy(begin + 1, row, kLanes * sizeof(U));
-    }
-    const auto left = hn::LoadU(d, i == 0 ? begin : row + i - 1);
-    const auto above = from.above == nullptr ? hn::Zero(d) : hn::LoadU(d, from.above + i);
-    const auto delta = hn::Sub(hn::LoadU(d, row + i), hn::IfThenElse(is_first, above, left));
-    storePieces<kEdge>(d, delta, tile_values, tiles + i / kEdge * tile_values);
-  }
-  for (; i < std::size_t{strip.n_tiles} * kEdge; ++i) {
+void encodeRestOfRow(
+    const Strip& strip, const Row<U>& from, std::size_t begin, std::size_t tile_values, U* tiles) {
+  const std::size_t n = from.row == nullptr ? 0 : strip.n_values;
+  for (std::size_t i = begin; i < std::size_t{strip.n_tiles} * kEdge; ++i) {
     U delta = 0;
     if (i < n) {
       const U above = from.above == nullptr ? U{0} : from.above[i];
-      delta = static_cast<U>(row[i] - (i % kEdge == 0 ? above : row[i - 1]));
+      delta = static_cast<U>(from.row[i] - (i % kEdge == 0 ? above : from.row[i - 1]));
     }
     tiles[i / kEdge * tile_values + i % kEdge] = delta;
   }
@@ -166,13 +120,18 @@ void encodeRowToTiles(const Strip& strip, const Row<U>& from, std::size_t tile_v
 template <std::uint32_t kEdge, class U>
 void encodeToTiles(
     const Grid& grid, const Strip& strip, const StripRows& rows, const U* next, U* tiles) {
+  constexpr std::size_t kStep = kRows<kEdge, U>;
   for (std::uint32_t z = 0; z < grid.tile.z; ++z) {
-    for (std::uint32_t y = 0; y < grid.tile.y; ++y) {
-      if (next != nullptr) {
-        prefetchRow<0>(strip.n_values, next + z * rows.plane_step + y * rows.row_step);
+    const bool is_in_grid = strip.origin.z + z < grid.nz;
+    for (std::uint32_t y = 0; y < grid.tile.y; y += kStep) {
+      for (std::uint32_t k = 0; next != nullptr && k < kStep; ++k) {
+        prefetchRow<0>(strip.n_values, next + z * rows.plane_step + (y + k) * rows.row_step);
       }
-      encodeRowToTiles<kEdge>(strip, rowAt<U>(grid, strip, rows, y, z), grid.tile.values(),
-                              tiles + (z * grid.tile.y + y) * kEdge);
+      const std::size_t n_done = is_in_grid ? encodeRows<kEdge>(grid, strip, rows, y, z, tiles) : 0;
+      for (std::uint32_t k = y; k < y + kStep; ++k) {
+        encodeRestOfRow<kEdge>(strip, rowAt<U>(grid, strip, rows, k, z), n_done, grid.tile.values(),
+                               tiles + (z * grid.tile.y + k) * kEdge);
+      }
     }
   }
 }
@@ -182,13 +141,13 @@ template <class U>
 void encodeStripOf(
     const Grid& grid, const Strip& strip, const StripRows& rows, const U* next, U* tiles) {
 #if HWY_TARGET != HWY_SCALAR
-  // A vector must hold the row of a tile; 128 bits are too short for eight values of 4 bytes.
-  constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<U>());
-  if (grid.tile.x == 4) {
-    return encodeToTiles<4>(grid, strip, rows, next, tiles);
+  if constexpr (kHoldsRow<4, U>) {
+    if (isOfRows<4, U>(grid, strip)) {
+      return encodeToTiles<4>(grid, strip, rows, next, tiles);
+    }
   }
-  if constexpr (kLanes >= 8) {
-    if (grid.tile.x == 8) {
+  if constexpr (kHoldsRow<8, U>) {
+    if (isOfRows<8, U>(grid, strip)) {
       return encodeToTiles<8>(grid, strip, rows, next, tiles);
     }
   }
@@ -243,53 +202,17 @@ void sumPieces(std::uint32_t edge, std::uint32_t n, U* row, U* work, U* out) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-/// Pieces of kEdge values from places `stride` values apart.
-template <std::uint32_t kEdge, class D, class U>
-HWY_INLINE hn::Vec<D> loadPieces(D d, const U* from, std::size_t stride) {
-  constexpr std::size_t kLanes = hn::MaxLanes(D());
-  if constexpr (kLanes <= kEdge) {
-    return hn::LoadU(d, from);
-  } else {
-    const hn::Half<D> half;
-    const auto low = loadPieces<kEdge>(half, from, stride);
-    return hn::Combine(d, loadPieces<kEdge>(half, from + kLanes / 2 / kEdge * stride, stride), low);
-  }
-}
-
-/// Running sums inside pieces of four or eight values of 32 bits.
-template <std::uint32_t kEdge, class D>
-HWY_INLINE hn::Vec<D> sumsOfPieces(D d, hn::Vec<D> v) {
-  if constexpr (kEdge == 8) {
-    return fz::HWY_NAMESPACE::sumsInEights(d, v);
-  } else {
-    v = hn::Add(v, hn::ShiftLeftLanes<1>(d, v));
-    return hn::Add(v, hn::ShiftLeftLanes<2>(d, v));
-  }
-}
-
-/// One row of a strip, straight from its places in the tiles.
+/// A row of a strip from value `begin` on, which is the first of a tile, from its places.
 template <std::uint32_t kEdge>
-void decodeRowFromTiles(const Strip& strip,
-                        const std::uint32_t* tiles,
-                        std::size_t tile_values,
-                        const Row<std::uint32_t>& to) {
-  using U = std::uint32_t;
-  const hn::ScalableTag<U> d;
-  constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<U>());
-  static_assert(kLanes >= kEdge);
-  const auto is_first = hn::Eq(hn::And(hn::Iota(d, 0), hn::Set(d, U{kEdge - 1})), hn::Zero(d));
-  std::size_t i = 0;
-  for (; i + kLanes <= strip.n_values; i += kLanes) {
-    auto v = loadPieces<kEdge>(d, tiles + i / kEdge * tile_values, tile_values);
-    if (to.above != nullptr) {
-      v = hn::Add(v, hn::IfThenElseZero(is_first, hn::LoadU(d, to.above + i)));
-    }
-    hn::StoreU(sumsOfPieces<kEdge>(d, v), d, to.row + i);
-  }
-  U sum = 0;
-  for (; i < strip.n_values; ++i) {
+void decodeRestOfRow(const Strip& strip,
+                     const std::uint32_t* tiles,
+                     std::size_t begin,
+                     std::size_t tile_values,
+                     const Row<std::uint32_t>& to) {
+  std::uint32_t sum = 0;
+  for (std::size_t i = begin; i < strip.n_values; ++i) {
     if (i % kEdge == 0) {
-      sum = to.above == nullptr ? U{0} : to.above[i];
+      sum = to.above == nullptr ? 0 : to.above[i];
     }
     sum += tiles[i / kEdge * tile_values + i % kEdge];
     to.row[i] = sum;
@@ -302,15 +225,19 @@ void decodeFromTiles(const Grid& grid,
                      const std::uint32_t* tiles,
                      const std::uint32_t* next,
                      const StripRows& rows) {
-  for (std::uint32_t z = 0; z < grid.tile.z; ++z) {
-    for (std::uint32_t y = 0; y < grid.tile.y; ++y) {
-      if (next != nullptr) {
-        prefetchRow<1>(strip.n_values, next + z * rows.plane_step + y * rows.row_step);
+  using U = std::uint32_t;
+  constexpr std::size_t kStep = kRows<kEdge, U>;
+  const auto n_z =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(grid.tile.z, grid.nz - strip.origin.z));
+  for (std::uint32_t z = 0; z < n_z; ++z) {
+    for (std::uint32_t y = 0; y < grid.tile.y; y += kStep) {
+      for (std::uint32_t k = 0; next != nullptr && k < kStep; ++k) {
+        prefetchRow<1>(strip.n_values, next + z * rows.plane_step + (y + k) * rows.row_step);
       }
-      const auto to = rowAt<std::uint32_t>(grid, strip, rows, y, z);
-      if (to.row != nullptr) {
-        decodeRowFromTiles<kEdge>(strip, tiles + (z * grid.tile.y + y) * kEdge, grid.tile.values(),
-                                  to);
+      const std::size_t n_done = decodeRows<kEdge>(grid, strip, tiles, y, z, rows);
+      for (std::uint32_t k = y; k < y + kStep; ++k) {
+        decodeRestOfRow<kEdge>(strip, tiles + (z * grid.tile.y + k) * kEdge, n_done,
+                               grid.tile.values(), rowAt<U>(grid, strip, rows, k, z));
       }
     }
   }
@@ -321,14 +248,14 @@ template <class U>
 void decodeStripOf(
     const Grid& grid, const Strip& strip, const U* tiles, const U* next, const StripRows& rows) {
 #if HWY_TARGET != HWY_SCALAR
-  if constexpr (sizeof(U) == 4) {
-    if (grid.tile.x == 4) {
+  if constexpr (sizeof(U) == 4 && kHasSquares<4, U>) {
+    if (isOfRows<4, U>(grid, strip)) {
       return decodeFromTiles<4>(grid, strip, tiles, next, rows);
     }
-    if constexpr (hn::MaxLanes(hn::ScalableTag<U>()) >= 8) {
-      if (grid.tile.x == 8) {
-        return decodeFromTiles<8>(grid, strip, tiles, next, rows);
-      }
+  }
+  if constexpr (sizeof(U) == 4 && kHasSquares<8, U>) {
+    if (isOfRows<8, U>(grid, strip)) {
+      return decodeFromTiles<8>(grid, strip, tiles, next, rows);
     }
   }
 #endif

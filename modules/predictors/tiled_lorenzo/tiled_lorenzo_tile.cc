@@ -40,18 +40,33 @@ void forRows(const Grid& grid, const Strip& strip, const StripRows& rows, F f) {
   }
 }
 
-/// Tells what the strip behind this one will need: its rows lie far apart.
-void expectNext(const Grid& grid, const Strip& strip, TileFeed& feed) {
-  const std::uint64_t next = strip.first_tile + strip.n_tiles;
-  if (next >= grid.tileCount() || grid.tile.y * grid.tile.z == 1) {
-    return;
+/// Tells what the strip behind this one will need: its rows lie far apart. To be asked row by row
+/// while this strip is worked on, since memory takes only so many requests at a time.
+class Ahead {
+ public:
+  Ahead(const Grid& grid, const Strip& strip, TileFeed& feed)
+      : feed_(feed), n_values_(grid.nx * grid.ny * grid.nz) {
+    const std::uint64_t next = strip.first_tile + strip.n_tiles;
+    if (next < grid.tileCount() && grid.tile.y * grid.tile.z > 1) {
+      const tiled_lorenzo::Origin& from = strip.origin;
+      const tiled_lorenzo::Origin to = tiled_lorenzo::originOf(grid, next);
+      distance_ =
+          ((to.z - from.z) * grid.ny + (to.y - from.y)) * grid.nx + (to.x - from.x);  // modulo 2^64
+    }
   }
-  const Strip after = tiled_lorenzo::stripFrom(grid, next, strip.n_tiles);
-  forRows(grid, after, {nullptr, 0, 0},
-          [&](std::uint64_t in_field, std::uint64_t /*at_desk*/, std::size_t n_values) {
-            feed.expect(in_field, n_values);
-          });
-}
+
+  /// The row there that these values of the field have here.
+  void expect(std::uint64_t in_field, std::size_t n_values) {
+    if (distance_ != 0 && in_field + distance_ + n_values <= n_values_) {
+      feed_.expect(in_field + distance_, n_values);
+    }
+  }
+
+ private:
+  TileFeed& feed_;
+  std::uint64_t n_values_;
+  std::uint64_t distance_ = 0;  ///< 0: nothing is asked for
+};
 
 /// Rows of a strip side by side.
 template <class T>
@@ -91,11 +106,12 @@ void TiledLorenzoStage<T>::gatherTile(const TileRange& range, TileFeed& feed, vo
   alignas(64) T desk[tiled_lorenzo::kStripValues];
   forStrips(grid, range, [&](const Strip& strip, std::size_t at) {
     const StripRows rows = rowsAtDesk(grid, strip, desk);
+    Ahead ahead(grid, strip, feed);
     forRows(grid, strip, rows,
             [&](std::uint64_t in_field, std::uint64_t at_desk, std::size_t n_values) {
               feed.fetch(in_field, n_values, desk + at_desk);
+              ahead.expect(in_field, n_values);
             });
-    expectNext(grid, strip, feed);
     tiled_lorenzo::encodeStrip(grid, strip, sizeof(T), rows, nullptr, static_cast<T*>(out) + at);
   });
 }
@@ -108,10 +124,11 @@ void TiledLorenzoStage<T>::scatterTile(const TileRange& range, const void* in, T
     const StripRows rows = rowsAtDesk(grid, strip, desk);
     tiled_lorenzo::decodeStrip(grid, strip, sizeof(T), static_cast<const T*>(in) + at, nullptr,
                                rows);
-    expectNext(grid, strip, feed);
+    Ahead ahead(grid, strip, feed);
     forRows(grid, strip, rows,
             [&](std::uint64_t in_field, std::uint64_t at_desk, std::size_t n_values) {
               feed.put(in_field, n_values, desk + at_desk);
+              ahead.expect(in_field, n_values);
             });
   });
 }

@@ -7,7 +7,9 @@
 #endif
 #undef FZ_HAVE_WIDE_SUMS
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -85,27 +87,53 @@ class RunningSum {
 #if HWY_TARGET != HWY_SCALAR && HWY_MAX_BYTES >= 32
 #define FZ_HAVE_WIDE_SUMS 1
 
+/// Value kLane of every kGroup values in the second half of them, 0 in the first.
+template <std::size_t kLane, std::size_t kGroup, class D>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> toSecondHalves(D d, hwy::HWY_NAMESPACE::Vec<D> v) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  constexpr std::size_t kLanes = hn::MaxLanes(D());
+  alignas(64) static constexpr auto kFrom = [] {
+    std::array<std::uint32_t, kLanes> from{};
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      from[i] = static_cast<std::uint32_t>(i / kGroup * kGroup + kLane);
+    }
+    return from;
+  }();
+  const auto place = hn::And(hn::Iota(d, 0), hn::Set(d, std::uint32_t{kGroup / 2}));
+  return hn::IfThenElseZero(hn::Ne(place, hn::Zero(d)),
+                            hn::TableLookupLanes(v, hn::SetTableIndices(d, kFrom.data())));
+}
+
 /// Running sums of values of 32 bits inside each eight of them.
 template <class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> sumsInEights(D d, hwy::HWY_NAMESPACE::Vec<D> v) {
   namespace hn = hwy::HWY_NAMESPACE;
   v = hn::Add(v, hn::ShiftLeftLanes<1>(d, v));
   v = hn::Add(v, hn::ShiftLeftLanes<2>(d, v));
-  // The last sum of each even part of 128 bits goes to the part behind it.
-  const auto last_of_four = hn::SwapAdjacentBlocks(hn::Broadcast<3>(v));
-  return hn::Add(v, hn::OddEvenBlocks(last_of_four, hn::Zero(d)));
+  return hn::Add(v, toSecondHalves<3, 8>(d, v));
 }
 
 /// Running sums of values of 32 bits over a whole vector.
 template <class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> sumsInVector(D d, hwy::HWY_NAMESPACE::Vec<D> v) {
-  namespace hn = hwy::HWY_NAMESPACE;
   v = sumsInEights(d, v);
 #if HWY_MAX_BYTES >= 64
-  const hn::Half<D> half;
-  v = hn::Add(v, hn::Combine(d, hn::Set(half, hn::ExtractLane(v, 7)), hn::Zero(half)));
+  v = hwy::HWY_NAMESPACE::Add(v, toSecondHalves<7, 16>(d, v));
 #endif
   return v;
+}
+
+/// The last value of a vector in all places.
+template <class D>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> lastOfVector(D d, hwy::HWY_NAMESPACE::Vec<D> v) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  constexpr std::size_t kLanes = hn::MaxLanes(D());
+  alignas(64) static constexpr auto kLast = [] {
+    std::array<std::uint32_t, kLanes> from{};
+    from.fill(static_cast<std::uint32_t>(kLanes - 1));
+    return from;
+  }();
+  return hn::TableLookupLanes(v, hn::SetTableIndices(d, kLast.data()));
 }
 
 /// Running sums inside blocks of whole vectors: wide ones pay here, since a block's end breaks the
@@ -120,13 +148,22 @@ HWY_INLINE void sumsInBlocks(const std::uint32_t* in,
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<std::uint32_t> d;
   constexpr std::size_t kLanes = hn::MaxLanes(hn::ScalableTag<std::uint32_t>());
+  if (block == 2 * kLanes) {
+    for (std::size_t i = 0; i < n_values; i += 2 * kLanes) {
+      const auto first = sumsInVector(d, change(hn::LoadU(d, in + i)));
+      const auto second = sumsInVector(d, change(hn::LoadU(d, in + i + kLanes)));
+      hn::StoreU(first, d, out + i);
+      hn::StoreU(hn::Add(second, lastOfVector(d, first)), d, out + i + kLanes);
+    }
+    return;
+  }
   for (std::size_t begin = 0; begin < n_values; begin += block) {
     auto carry = hn::Zero(d);
     for (std::size_t i = begin; i < begin + block; i += kLanes) {
       const auto sums = sumsInVector(d, change(hn::LoadU(d, in + i)));
       hn::StoreU(hn::Add(sums, carry), d, out + i);
       // Not from what is stored: keeps the chain at one addition.
-      carry = hn::Add(carry, hn::Set(d, hn::ExtractLane(sums, kLanes - 1)));
+      carry = hn::Add(carry, lastOfVector(d, sums));
     }
   }
 }

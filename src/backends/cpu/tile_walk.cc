@@ -20,6 +20,8 @@ constexpr std::size_t kMaxSlabTiles = 32;
 constexpr std::size_t kSlabBytes = 128 * 1024;
 constexpr std::size_t kMaxStreamedTileBytes = 64 * 1024;
 constexpr std::size_t kMaxExpectedTileBytes = 16 * 1024;
+/// Coding one tile is too short a time for memory to bring the next one.
+constexpr std::size_t kTilesAhead = 2;
 
 /// How many tiles make up the work that threads take in order.
 std::size_t slabTiles(const TileWalk& walk) {
@@ -241,7 +243,7 @@ void forSlabs(const TileWalk& walk, std::size_t n_slabs, std::size_t slot_bytes,
   });
 }
 
-/// Asks for the field's part of a tile while the one before is being coded: stages that read and
+/// Asks for the field's part of a tile while one before it is being coded: stages that read and
 /// stages that compute take turns, and left alone memory would rest during the latter.
 void expectTile(const TileWalk& walk, std::size_t tile, const std::uint8_t* field) {
   const std::size_t tile_bytes = walk.cut.tile_values * walk.chain.field_bytes;
@@ -266,7 +268,7 @@ std::uint64_t encodeInPlace(const TileWalk& walk, ByteView field, MutableByteVie
   for (std::size_t tile = 0; tile < walk.cut.tileCount(); ++tile) {
     const TileRange range = walk.cut.encodedAt(tile);
     const void* values = encodeFront(walk, tile, field.data(), desk, nullptr);
-    expectTile(walk, tile + 1, field.data());
+    expectTile(walk, tile + kTilesAhead, field.data());
     noteTiles(walk, 1);
     const std::size_t room = end < payload.size() ? payload.size() - end : 0;
     if (room >= slot_bytes) {
@@ -313,8 +315,8 @@ std::uint64_t encodeInSlots(const TileWalk& walk, ByteView field, MutableByteVie
              for (std::size_t i = 0; i < n_here; ++i) {
                const TileRange range = walk.cut.encodedAt(first + i);
                const void* values = encodeFront(walk, first + i, field.data(), desk, nullptr);
-               if (i + 1 < n_here) {
-                 expectTile(walk, first + i + 1, field.data());
+               if (i + kTilesAhead < n_here) {
+                 expectTile(walk, first + i + kTilesAhead, field.data());
                }
                at[i + 1] = at[i] + chain.coder->encodeTile(range, values, desk.slot + at[i]);
              }
