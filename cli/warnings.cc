@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "failure.h"
+#include "fz/byte_io.h"
 #include "fzm_format.h"
-#include "shared/byte_io.h"
 
 namespace fz::cli {
 

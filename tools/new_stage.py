@@ -130,7 +130,7 @@ STAGE_CC = """\
 #include "core/require.h"
 #include "@path@/@stage@_codec.h"
 #include "shared/bits.h"
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 #include "shared/team.h"
 
 namespace fz {

@@ -3,8 +3,8 @@
 #include "backends/cpu/parallel_for.h"
 #include "backends/cuda/group/no_args.h"
 #include "core/require.h"
+#include "fz/byte_io.h"
 #include "shared/bits.h"
-#include "shared/byte_io.h"
 
 namespace fz {
 

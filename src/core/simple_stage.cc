@@ -3,7 +3,7 @@
 #include "backends/cpu/exec_context.h"
 #include "backends/cpu/parallel_for.h"
 #include "core/require.h"
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 
 namespace fz {
 

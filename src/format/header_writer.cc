@@ -2,7 +2,7 @@
 #include "format/crc32.h"
 #include "format/frame_header.h"
 #include "format/frame_layout.h"
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 
 namespace fz {
 

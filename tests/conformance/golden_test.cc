@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <map>
 
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 #include "support/stage_case.h"
 
 // Golden streams: modules/<stage>/golden/<types>_<config>.bin holds, for the first input family of

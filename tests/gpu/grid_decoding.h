@@ -13,7 +13,7 @@
 
 #include "backends/cuda/rtc/compiler.h"
 #include "format/crc32.h"
-#include "fused/lorenzo_quant/lorenzo_quant_chunk_plan.h"
+#include "fused/lorenzo_quant/lorenzo_quant_chunk_plan_cuda.h"
 #include "fzgpumodules.h"
 #include "gpu/device_pipeline.h"
 #include "pipeline/dag.h"

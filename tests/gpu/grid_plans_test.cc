@@ -1,7 +1,7 @@
 // Which grids LorenzoQuant decodes by the chunk; needs no device.
 #include "fused/lorenzo_quant/lorenzo_quant_config_impl.h"
+#include "fz/byte_io.h"
 #include "gpu/grid_decoding.h"
-#include "shared/byte_io.h"
 
 namespace fz::test {
 namespace {

@@ -9,9 +9,9 @@
 #include "coders/huffman/huffman_stage.h"
 #include "cuda_check.h"
 #include "fz/backend.h"
+#include "fz/byte_io.h"
 #include "fz/error.h"
 #include "gpu/device_stage.h"
-#include "shared/byte_io.h"
 
 namespace fz::test {
 namespace {

@@ -10,9 +10,9 @@
 #include "coders/adaptive_bitpack/adaptive_bitpack_stage.h"
 #include "coders/bitpack/bitpack_stage.h"
 #include "cuda_check.h"
+#include "fz/byte_io.h"
 #include "fz/error.h"
 #include "gpu/device_stage.h"
-#include "shared/byte_io.h"
 
 namespace fz::test {
 namespace {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "format/crc32.h"
+#include "fz/byte_io.h"
 #include "predictors/diff/diff.h"
-#include "shared/byte_io.h"
 #include "shufflers/bitshuffle/bitshuffle_stage.h"
 #include "stage/stage_factory.h"
 #include "support/pipelines.h"

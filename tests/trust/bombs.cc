@@ -5,11 +5,11 @@
 #include <string>
 
 #include "format/frame_layout.h"
+#include "fz/byte_io.h"
 #include "fz/error.h"
 #include "fz/host_api.h"
 #include "fz/presets.h"
 #include "fzm_format.h"
-#include "shared/byte_io.h"
 #include "trust/corpus.h"
 #include "trust/heap.h"
 #include "trust/trust.h"

@@ -7,11 +7,11 @@
 
 #include "format/crc32.h"
 #include "format/frame_layout.h"
+#include "fz/byte_io.h"
 #include "fz/host_api.h"
 #include "fz/presets.h"
 #include "fzm_format.h"
 #include "pipeline/compressor.h"
-#include "shared/byte_io.h"
 #include "support/fusion_chains.h"
 #include "support/stage_case.h"
 

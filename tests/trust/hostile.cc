@@ -5,9 +5,9 @@
 #include <random>
 #include <string>
 
+#include "fz/byte_io.h"
 #include "fz/error.h"
 #include "fz/host_api.h"
-#include "shared/byte_io.h"
 #include "trust/corpus.h"
 #include "trust/heap.h"
 #include "trust/mutate.h"

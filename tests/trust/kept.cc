@@ -5,10 +5,10 @@
 #include <string>
 
 #include "format/frame_layout.h"
+#include "fz/byte_io.h"
 #include "fz/error.h"
 #include "fzm_format.h"
 #include "pipeline/compressor.h"
-#include "shared/byte_io.h"
 #include "trust/corpus.h"
 #include "trust/mutate.h"
 #include "trust/trust.h"

@@ -4,9 +4,9 @@
 #include <span>
 
 #include "format/frame_layout.h"
+#include "fz/byte_io.h"
 #include "fz/stage_descriptor.h"
 #include "fzm_format.h"
-#include "shared/byte_io.h"
 
 namespace fz::trust {
 

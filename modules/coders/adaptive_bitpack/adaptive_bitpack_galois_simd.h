@@ -14,8 +14,8 @@
 
 #include "coders/adaptive_bitpack/adaptive_bitpack_codec.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_quads_simd.h"
+#include "fz/byte_io.h"
 #include "fz/span.h"
-#include "shared/byte_io.h"
 
 #if HWY_TARGET <= HWY_AVX3_DL
 HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",gfni,lzcnt")

@@ -15,8 +15,8 @@
 #include <type_traits>
 
 #include "coders/adaptive_bitpack/adaptive_bitpack_codec.h"
+#include "fz/byte_io.h"
 #include "fz/span.h"
-#include "shared/byte_io.h"
 
 #if HWY_TARGET <= HWY_AVX3_DL  // or better
 // The target does not include GFNI, though no processor has it without: fits() asks. It has LZCNT,

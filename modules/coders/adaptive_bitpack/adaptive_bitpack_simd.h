@@ -15,7 +15,7 @@
 #include <hwy/highway.h>
 #include <type_traits>
 
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 
 #if HWY_TARGET != HWY_SCALAR
 HWY_BEFORE_NAMESPACE();

@@ -4,7 +4,7 @@
 
 #include "coders/adaptive_bitpack/adaptive_bitpack_cpu.h"
 #include "core/require.h"
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 
 namespace fz {
 

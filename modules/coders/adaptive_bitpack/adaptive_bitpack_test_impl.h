@@ -8,8 +8,8 @@
 
 #include "coders/adaptive_bitpack/adaptive_bitpack_codec.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_stage.h"
+#include "fz/byte_io.h"
 #include "fz/error.h"
-#include "shared/byte_io.h"
 #include "support/stage_case.h"
 
 /// What the test files of this stage share.

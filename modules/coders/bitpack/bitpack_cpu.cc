@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "coders/bitpack/bitpack_codec.h"
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 #include "shared/team.h"
 
 // Compiled once per vector target; the plain loops below are vectorised by the compiler.

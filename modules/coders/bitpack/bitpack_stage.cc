@@ -6,7 +6,7 @@
 #include "coders/bitpack/bitpack_codec.h"
 #include "coders/bitpack/bitpack_cpu.h"
 #include "core/require.h"
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 
 namespace fz {
 

@@ -1,8 +1,8 @@
 #include "coders/huffman/huffman_blob_impl.h"
 #include "coders/huffman/huffman_codec.h"
 #include "core/require.h"
+#include "fz/byte_io.h"
 #include "shared/bits.h"
-#include "shared/byte_io.h"
 
 namespace fz::huffman {
 

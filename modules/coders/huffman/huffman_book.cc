@@ -4,7 +4,7 @@
 
 #include "coders/huffman/huffman_book_impl.h"
 #include "core/require.h"
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 
 namespace fz::huffman {
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "coders/huffman/huffman_codec.h"
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 
 // Compiled once per vector target for the sake of its three-operand shifts.
 #undef HWY_TARGET_INCLUDE

@@ -9,8 +9,8 @@
 #include "coders/huffman/huffman_cpu.h"
 #include "coders/huffman/huffman_workspace_impl.h"
 #include "core/require.h"
+#include "fz/byte_io.h"
 #include "shared/bits.h"
-#include "shared/byte_io.h"
 
 namespace fz {
 

@@ -8,8 +8,8 @@
 #include "coders/huffman/huffman_book_impl.h"
 #include "coders/huffman/huffman_codec.h"
 #include "coders/huffman/huffman_stage.h"
+#include "fz/byte_io.h"
 #include "fz/error.h"
-#include "shared/byte_io.h"
 #include "support/stage_case.h"
 
 namespace fz::test {

@@ -4,9 +4,9 @@
 #include <numeric>
 
 #include "coders/huffman/huffman_stage.h"
+#include "fz/byte_io.h"
 #include "fz/error.h"
 #include "fzm_format.h"
-#include "shared/byte_io.h"
 #include "support/stage_case.h"
 
 namespace fz::test {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 #include "shared/team.h"
 
 // Compiled once per vector target.

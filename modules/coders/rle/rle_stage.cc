@@ -9,7 +9,7 @@
 #include "coders/rle/rle_cpu.h"
 #include "core/require.h"
 #include "core/size_limit.h"
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 
 namespace fz {
 

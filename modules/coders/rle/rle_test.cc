@@ -6,8 +6,8 @@
 
 #include "backends/cpu/exec_context.h"
 #include "coders/rle/rle_codec.h"
+#include "fz/byte_io.h"
 #include "fz/error.h"
-#include "shared/byte_io.h"
 #include "shared/team.h"
 #include "support/shuffled.h"
 #include "support/stage_case.h"

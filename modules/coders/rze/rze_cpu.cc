@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "coders/rze/rze_cpu.cc"  // NOLINT

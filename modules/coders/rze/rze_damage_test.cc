@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "coders/rze/rze_stage.h"
+#include "fz/byte_io.h"
 #include "fz/error.h"
-#include "shared/byte_io.h"
 #include "support/each_target.h"
 #include "support/stage_case.h"
 

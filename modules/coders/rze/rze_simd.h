@@ -6,8 +6,8 @@
 #include <cstring>
 #include <hwy/highway.h>
 
+#include "fz/byte_io.h"
 #include "shared/bits.h"
-#include "shared/byte_io.h"
 
 #ifndef FZ_RZE_TABLES
 #define FZ_RZE_TABLES

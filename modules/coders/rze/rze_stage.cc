@@ -9,8 +9,8 @@
 #include "coders/rze/rze_cpu.h"
 #include "core/require.h"
 #include "core/size_limit.h"
+#include "fz/byte_io.h"
 #include "shared/bits.h"
-#include "shared/byte_io.h"
 
 namespace fz {
 

@@ -2,8 +2,8 @@
 
 #include "coders/rze/rze_codec.h"
 #include "coders/rze/rze_stage.h"
+#include "fz/byte_io.h"
 #include "fz/error.h"
-#include "shared/byte_io.h"
 #include "shared/team.h"
 #include "shufflers/bitshuffle/bitshuffle_stage.h"
 #include "stage/stage_factory.h"

@@ -6,8 +6,8 @@
 #include "coders/rze/rze_cpu.h"
 #include "coders/rze/rze_stage.h"
 #include "core/require.h"
+#include "fz/byte_io.h"
 #include "shared/bits.h"
-#include "shared/byte_io.h"
 
 namespace fz {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "fused/bitplane_rze/bitplane_rze_codec.h"
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 
 // Compiled once per vector target.
 #undef HWY_TARGET_INCLUDE

@@ -4,8 +4,8 @@
 
 #include "fused/bitplane_rze/bitplane_rze_codec.h"
 #include "fused/bitplane_rze/bitplane_rze_cpu.h"
+#include "fz/byte_io.h"
 #include "fz/span.h"
-#include "shared/byte_io.h"
 
 /// What the stage alone and the stage in a group share.
 namespace fz::bitplane_rze {

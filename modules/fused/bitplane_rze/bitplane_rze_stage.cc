@@ -8,7 +8,7 @@
 #include "fused/bitplane_rze/bitplane_rze_codec.h"
 #include "fused/bitplane_rze/bitplane_rze_cpu.h"
 #include "fused/bitplane_rze/bitplane_rze_impl.h"
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 
 namespace fz {
 

@@ -200,6 +200,7 @@ class LorenzoQuantStage final : public SimpleStage,
     const void* plan = nullptr;
     const void* flags = nullptr;
     std::uint64_t n_bytes = 0;
+    std::uint64_t codes_capacity = 0;
     std::array<std::size_t, 3> dims = {};
     int ndim = 1;
     float bound = 0.0f;

@@ -1,7 +1,7 @@
 #include "core/require.h"
 #include "fused/lorenzo_quant/lorenzo_quant_config_impl.h"
 #include "fused/lorenzo_quant/lorenzo_quant_cuda.h"
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 
 namespace fz::lorenzo_quant {
 

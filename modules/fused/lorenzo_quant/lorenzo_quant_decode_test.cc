@@ -6,8 +6,8 @@
 
 #include "fused/lorenzo_quant/lorenzo_quant.h"
 #include "fused/lorenzo_quant/lorenzo_quant_test_support_impl.h"
+#include "fz/byte_io.h"
 #include "fz/error.h"
-#include "shared/byte_io.h"
 #include "support/stage_case.h"
 
 namespace fz::test {

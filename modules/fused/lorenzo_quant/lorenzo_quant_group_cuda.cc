@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "fused/lorenzo_quant/lorenzo_quant_chunk_op.h"
-#include "fused/lorenzo_quant/lorenzo_quant_chunk_plan.h"
+#include "fused/lorenzo_quant/lorenzo_quant_chunk_plan_cuda.h"
 #include "fused/lorenzo_quant/lorenzo_quant_cuda_impl.h"
 #include "fused/lorenzo_quant/lorenzo_quant_decode.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_entries.cuh"
@@ -198,9 +198,15 @@ auto LorenzoQuantStage<TInput, TCode>::planKey(const CudaEncoding& encoding,
   if (!is_kept || run.scans_range || run.publishes_codes || !run.size.isExact()) {
     return std::nullopt;
   }
-  return PlanKey{
-      pool,          run.plan,  run.flags, run.size.n_bytes, {run.dims.x, run.dims.y, run.dims.z},
-      run.dims.ndim, run.bound, run.base};
+  return PlanKey{.pool = pool,
+                 .plan = run.plan,
+                 .flags = run.flags,
+                 .n_bytes = run.size.n_bytes,
+                 .codes_capacity = run.codes_capacity,
+                 .dims = {run.dims.x, run.dims.y, run.dims.z},
+                 .ndim = run.dims.ndim,
+                 .bound = run.bound,
+                 .base = run.base};
 }
 
 template <class TInput, class TCode>

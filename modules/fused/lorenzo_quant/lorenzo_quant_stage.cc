@@ -10,7 +10,7 @@
 #include "fused/lorenzo_quant/lorenzo_quant.h"
 #include "fused/lorenzo_quant/lorenzo_quant_config_impl.h"
 #include "fused/lorenzo_quant/lorenzo_quant_cpu.h"
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 
 namespace fz {
 

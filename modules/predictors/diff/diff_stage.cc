@@ -3,9 +3,9 @@
 
 #include "backends/cpu/delta_cpu.h"
 #include "core/require.h"
+#include "fz/byte_io.h"
 #include "predictors/diff/diff.h"
 #include "predictors/diff/diff_cpu.h"
-#include "shared/byte_io.h"
 
 namespace fz {
 

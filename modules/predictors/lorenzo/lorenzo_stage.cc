@@ -5,9 +5,9 @@
 #include "backends/cpu/delta_cpu.h"
 #include "backends/cpu/parallel_for.h"
 #include "core/require.h"
+#include "fz/byte_io.h"
 #include "predictors/lorenzo/lorenzo_codec.h"
 #include "predictors/lorenzo/lorenzo_cpu.h"
-#include "shared/byte_io.h"
 
 namespace fz {
 

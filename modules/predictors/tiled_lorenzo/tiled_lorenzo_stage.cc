@@ -5,9 +5,9 @@
 
 #include "backends/cpu/parallel_for.h"
 #include "core/require.h"
+#include "fz/byte_io.h"
 #include "predictors/tiled_lorenzo/tiled_lorenzo_cpu.h"
 #include "predictors/tiled_lorenzo/tiled_lorenzo_impl.h"
-#include "shared/byte_io.h"
 
 namespace fz {
 

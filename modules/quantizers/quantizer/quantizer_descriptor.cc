@@ -2,9 +2,9 @@
 #include <memory>
 
 #include "core/require.h"
+#include "fz/byte_io.h"
 #include "quantizers/quantizer/quantizer.h"
 #include "quantizers/quantizer/quantizer_bound_codec.h"
-#include "shared/byte_io.h"
 
 namespace fz::quantizer {
 

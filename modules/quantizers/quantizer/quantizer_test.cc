@@ -3,8 +3,8 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
+#include "fz/byte_io.h"
 #include "fz/error.h"
-#include "shared/byte_io.h"
 #include "stage/stage_factory.h"
 #include "support/stage_case.h"
 

@@ -5,7 +5,7 @@
 
 #include "backends/cpu/parallel_for.h"
 #include "core/require.h"
-#include "shared/byte_io.h"
+#include "fz/byte_io.h"
 #include "shufflers/bitshuffle/bitshuffle_codec.h"
 #include "shufflers/bitshuffle/bitshuffle_cpu.h"
 

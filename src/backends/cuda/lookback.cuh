@@ -21,8 +21,6 @@ struct LookBack {
 
   std::uint64_t* states;
 
-  static std::size_t stateBytes(std::size_t n_tiles) { return n_tiles * sizeof(std::uint64_t); }
-
   /// One thread, as early as the tile's sum is known.
   __device__ __forceinline__ void publish(std::uint64_t tile, std::uint64_t sum) const {
     store(states + tile, (tile == 0 ? kPrefixKnown : kSumKnown) | sum);

@@ -56,7 +56,6 @@ class RunBlock {
 
   /// Start values, copied to the device when a run begins; the caller edits them before.
   StageRecord& initial(std::size_t i) { return initialRecords()[i]; }
-  FrameState& initialFrame();
   void enqueueInit(cudaStream_t stream);
   /// The same for a run that is sure to run now; nothing is copied where the last such run ended
   /// with a HandOver and the values have not changed.

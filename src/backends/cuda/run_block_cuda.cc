@@ -49,9 +49,6 @@ void RunBlock::reserve(std::size_t n_records) {
 StageRecord* RunBlock::initialRecords() {
   return reinterpret_cast<StageRecord*>(initial_);
 }
-FrameState& RunBlock::initialFrame() {
-  return *reinterpret_cast<FrameState*>(initial_ + n_records_ * sizeof(StageRecord));
-}
 StageRecord* RunBlock::onDevice(std::size_t i) const {
   return reinterpret_cast<StageRecord*>(device_) + i;
 }
