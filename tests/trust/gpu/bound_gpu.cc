@@ -37,6 +37,8 @@ constexpr Setup kFloatSetups[] = {
     {nullptr, "REL", 0x1p-10, "uint32"},
     {"pfpl", "ABS", 1e-3},
     {"pfpl", "REL", 1e-3},
+    {"fzgpu", "ABS", 1e-3},
+    {"fzgpu", "ABS", 1e20},
 };
 constexpr Setup kDoubleSetups[] = {
     {"pfpl", "ABS", 1e-3, nullptr, true},  {"pfpl", "ABS", 1e-6, nullptr, true},
@@ -44,6 +46,7 @@ constexpr Setup kDoubleSetups[] = {
     {"pfpl", "NOA", 1e-3, nullptr, false}, {"pfpl", "REL", 1e-3, nullptr, true},
     {"pfpl", "REL", 1e-3, nullptr, false}, {"pfpl", "REL", 1e-6, nullptr, true},
     {"speed", "ABS", 1e-2, nullptr, true}, {"cusz", "NOA", 1e-3, nullptr, true},
+    {"fzgpu", "ABS", 1e-3, nullptr, true}, {"fzgpu", "ABS", 1e-6, nullptr, true},
 };
 
 bool keeps(float x, float y, double bound, bool relative) {
