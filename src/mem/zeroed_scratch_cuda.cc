@@ -33,10 +33,10 @@ std::uint8_t* ZeroedScratch::get(const CudaRun& run, std::size_t n_bytes) {
 }
 
 void ZeroedScratch::clear(cudaStream_t stream) {
-  if (!cuda::DeferredClears::add(data_, n_bytes_, stream)) {
+  if (!cuda::DeferredClears::add(data_, n_bytes_, stream, *this)) {
     FZ_CUDA_CHECK(cudaMemsetAsync(data_, 0, n_bytes_, stream));
+    noteZero();
   }
-  noteZero();
 }
 
 }  // namespace fz

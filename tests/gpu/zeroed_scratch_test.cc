@@ -77,6 +77,22 @@ TEST_F(DeviceZeroedScratch, IsZeroAfterARunThatBrokeOffBeforeAKernelClearedIt) {
   }
 }
 
+TEST_F(DeviceZeroedScratch, IsZeroAfterClearingThatFailed) {
+  {
+    const cuda::DeferredClears clears(*stream_);
+    expectZerosAndUse(4096);
+    ASSERT_FALSE(HasFatalFailure());
+    scratch_.clear(*stream_);
+    // From here to the end of the capture the stream takes nothing.
+    ASSERT_EQ(cudaStreamBeginCapture(*stream_, cudaStreamCaptureModeRelaxed), cudaSuccess);
+    ASSERT_NE(cudaStreamSynchronize(*stream_), cudaSuccess);
+  }
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(*stream_, &graph), cudaErrorStreamCaptureInvalidated);
+  cudaGetLastError();
+  expectZerosAndUse(4096);
+}
+
 TEST_F(DeviceZeroedScratch, IsZeroAfterMoreMemoryCouldNotBeHad) {
   expectZerosAndUse(100'000);
   scratch_.clear(*stream_);

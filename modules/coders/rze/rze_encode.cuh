@@ -3,8 +3,8 @@
 // The encoder: a thread block takes chunk after chunk from a front and writes the stream. Device
 // code only.
 
-#include "backends/cuda/clear_when_done.cuh"
 #include "backends/cuda/group/lines.cuh"
+#include "backends/cuda/last_block.cuh"
 #include "backends/cuda/turns.cuh"
 #include "backends/cuda/unaligned_copy.cuh"
 #include "coders/rze/rze_op.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "backends/cuda/device.cuh"
-#include "backends/cuda/hand_over.cuh"
+#include "backends/cuda/last_block.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/quick_launch.h"
 #include "fused/lorenzo_quant/lorenzo_quant_entries.cuh"

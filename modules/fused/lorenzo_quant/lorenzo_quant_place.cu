@@ -4,6 +4,7 @@
 
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/hand_over.cuh"
+#include "backends/cuda/last_block.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/quick_launch.h"
 #include "backends/cuda/unaligned_load.cuh"

@@ -1,5 +1,6 @@
 // Codes to values, then the outliers.
 #include "backends/cuda/hand_over.cuh"
+#include "backends/cuda/last_block.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/quick_launch.h"
 #include "backends/cuda/unaligned_load.cuh"

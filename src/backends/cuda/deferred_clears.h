@@ -7,6 +7,10 @@
 
 #include "fz/stream.h"
 
+namespace fz {
+class ZeroedScratch;
+}
+
 namespace fz::cuda {
 
 /// Words that a kernel sets to zero besides its own work.
@@ -27,19 +31,24 @@ class DeferredClears {
   DeferredClears& operator=(const DeferredClears&) = delete;
   ~DeferredClears();
 
-  /// False: nobody will; the caller must clear it himself.
-  static bool add(std::uint8_t* memory, std::size_t n_bytes, cudaStream_t stream);
+  /// False: nobody will; the caller must clear it himself. Else the owner hears of it when the
+  /// clearing is enqueued, which may fail.
+  static bool add(std::uint8_t* memory,
+                  std::size_t n_bytes,
+                  cudaStream_t stream,
+                  ZeroedScratch& owner);
   /// The memory is needed before the run ends. True: it was noted, and is not cleared yet.
   static bool withdraw(const std::uint8_t* memory);
 
   std::span<const ClearRange> ranges() const { return {ranges_.data(), n_ranges_}; }
   /// A kernel that clears all of them is enqueued.
-  void release() { n_ranges_ = 0; }
+  void release();
 
  private:
   cudaStream_t stream_;
   DeferredClears* previous_;
   std::array<ClearRange, kMostRanges> ranges_ = {};
+  std::array<ZeroedScratch*, kMostRanges> owners_ = {};
   std::size_t n_ranges_ = 0;
 };
 

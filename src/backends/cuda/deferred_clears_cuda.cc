@@ -1,9 +1,10 @@
-#include <algorithm>
+#include <utility>
 
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/deferred_clears.h"
 #include "cuda_check.h"
+#include "mem/zeroed_scratch.h"
 
 namespace fz::cuda {
 
@@ -19,19 +20,28 @@ DeferredClears::DeferredClears(cudaStream_t stream) : stream_(stream), previous_
 
 DeferredClears::~DeferredClears() {
   current = previous_;
-  for (const ClearRange& range : ranges()) {
-    FZ_CUDA_CHECK_WARN(
-        cudaMemsetAsync(range.words, 0, range.n_words * sizeof(std::uint64_t), stream_));
+  for (std::size_t i = 0; i < n_ranges_; ++i) {
+    const std::size_t n_bytes = ranges_[i].n_words * sizeof(std::uint64_t);
+    cudaError_t status = cudaSuccess;
+    FZ_CUDA_CHECK_WARN(status = cudaMemsetAsync(ranges_[i].words, 0, n_bytes, stream_));
+    if (status == cudaSuccess) {
+      owners_[i]->noteZero();
+    }
   }
 }
 
-bool DeferredClears::add(std::uint8_t* memory, std::size_t n_bytes, cudaStream_t stream) {
+bool DeferredClears::add(std::uint8_t* memory,
+                         std::size_t n_bytes,
+                         cudaStream_t stream,
+                         ZeroedScratch& owner) {
   if (current == nullptr || current->stream_ != stream || current->n_ranges_ == kMostRanges ||
       n_bytes % sizeof(std::uint64_t) != 0) {
     return false;
   }
-  current->ranges_[current->n_ranges_++] = {reinterpret_cast<std::uint64_t*>(memory),
-                                            n_bytes / sizeof(std::uint64_t)};
+  const std::size_t at = current->n_ranges_++;
+  current->ranges_[at] = {reinterpret_cast<std::uint64_t*>(memory),
+                          n_bytes / sizeof(std::uint64_t)};
+  current->owners_[at] = &owner;
   return true;
 }
 
@@ -39,12 +49,21 @@ bool DeferredClears::withdraw(const std::uint8_t* memory) {
   if (current == nullptr) {
     return false;
   }
-  const auto end = current->ranges_.begin() + static_cast<std::ptrdiff_t>(current->n_ranges_);
-  const auto kept = std::remove_if(current->ranges_.begin(), end, [&](const ClearRange& range) {
-    return reinterpret_cast<const std::uint8_t*>(range.words) == memory;
-  });
-  current->n_ranges_ = static_cast<std::size_t>(kept - current->ranges_.begin());
-  return kept != end;
+  std::size_t n_kept = 0;
+  for (std::size_t i = 0; i < current->n_ranges_; ++i) {
+    if (reinterpret_cast<const std::uint8_t*>(current->ranges_[i].words) != memory) {
+      current->ranges_[n_kept] = current->ranges_[i];
+      current->owners_[n_kept++] = current->owners_[i];
+    }
+  }
+  return std::exchange(current->n_ranges_, n_kept) != n_kept;
+}
+
+void DeferredClears::release() {
+  for (std::size_t i = 0; i < n_ranges_; ++i) {
+    owners_[i]->noteZero();
+  }
+  n_ranges_ = 0;
 }
 
 }  // namespace fz::cuda

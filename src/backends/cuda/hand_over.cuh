@@ -30,18 +30,4 @@ __device__ __forceinline__ void handOver(const HandOver& hand_over) {
   raiseFlag(hand_over.is_done);
 }
 
-/// All threads of every block, when the block has no more to do with the run: true in the block
-/// that comes last, which sees what all have written. *n_blocks_done is 0 before.
-__device__ __forceinline__ bool isLastBlock(std::uint64_t* n_blocks_done) {
-  __syncthreads();
-  bool is_last = false;
-  if (threadIdx.x == 0) {
-    __threadfence();
-    auto* counter = reinterpret_cast<unsigned long long*>(n_blocks_done);
-    is_last = atomicAdd(counter, 1ull) == gridDim.x - 1;  // order-free: whoever it is
-    __threadfence();
-  }
-  return __syncthreads_or(is_last ? 1 : 0) != 0;
-}
-
 }  // namespace fz::cuda
