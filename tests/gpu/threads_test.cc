@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gpu/device_pipeline.h"
+#include "mem/mempool.h"
 
 namespace fz::test {
 namespace {
@@ -144,6 +145,32 @@ TEST_P(DeviceThreads, HandDecodersAndTheirMemoryToEachOther) {
   }
   threads.clear();
   EXPECT_EQ(n_wrong, 0);
+}
+
+class DeviceThreadsWithPools : public OnDevice<> {};
+
+TEST_F(DeviceThreadsWithPools, TakeAndDropThemAllAtOnce) {
+  const int n_rounds = isSmallRun() ? 3 : 300;
+  std::atomic<int> n_refused = 0;
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < n_rounds; ++i) {
+        MemoryPoolConfig config;
+        config.backend = Backend::CUDA;
+        MemoryPool pool(config);
+        for (const std::size_t n_bytes : {1000, 30'000, 400'000}) {
+          void* const memory = pool.allocate(n_bytes, nullptr, "block", true);
+          if (memory == nullptr || cudaMemsetAsync(memory, 0, n_bytes, nullptr) != cudaSuccess) {
+            ++n_refused;
+          }
+          pool.free(memory, nullptr);
+        }
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(n_refused, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Streams, DeviceThreads, testing::Bool(), [](const auto& param) {

@@ -74,6 +74,11 @@ CudaMemory::CudaMemory(int device, bool force_fallback) : device_(device) {
 }
 
 CudaMemory::~CudaMemory() {
+  if (stream_ != nullptr) {
+    // A pool may be destroyed while blocks are on their way back to it, says the documentation;
+    // with other threads at work the driver then locks up or crashes (seen with 580.159).
+    FZ_CUDA_CHECK_WARN(cudaStreamSynchronize(asStream(stream_)));
+  }
   if (pool_ != nullptr) {
     FZ_CUDA_CHECK_WARN(cudaMemPoolDestroy(asPool(pool_)));
   }
