@@ -324,8 +324,6 @@ FrameInfo inspect(ByteView frame) try {
 }
 
 FrameInfo inspectFile(const std::string& path) try {
-  constexpr std::size_t kMaxHeaderBytes =
-      kCoreBytes + kRecordBytes * (FZM_MAX_STAGES + FZM_MAX_BUFFERS);
   std::uint64_t total_bytes = 0;
   const std::vector<std::uint8_t> front = readFileFront(path, kMaxHeaderBytes, &total_bytes);
   return describe(readHeader(front, total_bytes));

@@ -45,8 +45,6 @@ void compressAnd(
 
 /// Length that the header announces.
 std::uint64_t announcedBytes(fz_pipeline& handle, ByteView frame, cudaStream_t stream) {
-  constexpr std::size_t kMaxHeaderBytes =
-      kCoreBytes + kRecordBytes * (FZM_MAX_STAGES + FZM_MAX_BUFFERS);
   const ByteView front = frame.first(std::min(frame.size(), kMaxHeaderBytes));
   if (!handle.device_memory) {
     return readHeader(front, frame.size()).description.original_bytes;

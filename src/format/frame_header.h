@@ -24,6 +24,10 @@ struct FrameDescription {
   std::optional<BoundInfo> bound;
 };
 
+/// Of the longest header there is.
+inline constexpr std::size_t kMaxHeaderBytes =
+    kCoreBytes + kRecordBytes * (FZM_MAX_STAGES + FZM_MAX_BUFFERS);
+
 /// A parsed and checked header.
 struct FrameHeader {
   FZMHeaderCore core;

@@ -86,7 +86,7 @@ void CudaRunner::decompressAsync(const void* d_frame,
                "warmup()), so that its kind is known",
                original_bytes);
     async_decoder_ = std::make_shared<AsyncDecoder>(
-        p_.read_header, ByteView(lastHeader(), p_.read_header.core.header_size),
+        p_.read_header, ByteView(opener_.lastHeader(), p_.read_header.core.header_size),
         p_.decoder->customStages(), p_.pool);
   }
   if (original_bytes > 0) {

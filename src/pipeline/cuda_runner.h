@@ -10,6 +10,7 @@
 #include "backends/cuda/frame_kernels.h"
 #include "backends/cuda/quick_launch.h"
 #include "backends/cuda/timing_event.h"
+#include "pipeline/frame_opener.h"
 #include "pipeline/pipeline_impl.h"
 
 namespace fz {
@@ -46,19 +47,8 @@ class CudaRunner {
   /// Waits for the last compressAsync or decompressAsync and throws what it found.
   std::size_t finishAsync(cudaStream_t stream);
 
-  /// What decoding begins with: reads a frame's header. The device goes on to compute the payload's
-  /// checksum.
-  void openFrame(ByteView frame, FrameHeader& header, cudaStream_t stream);
-  /// Of the last frame that was opened; waits for it. Throws Error(kCuda).
-  std::uint32_t payloadCrc();
-  /// On the device: not 0 once its payload has been found to be what its header announces.
-  const std::uint64_t* outputGate() const;
-  /// After it the device reads that frame no more.
-  void closeFrame() noexcept;
-  /// Its header's bytes.
-  const std::uint8_t* lastHeader() const;
-  /// The header of a frame on the device. Waits.
-  void fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t stream);
+  /// What decoding begins with.
+  FrameOpener& opener() { return opener_; }
 
   void captureGraph(cudaStream_t stream);
   void dropGraph();
@@ -120,15 +110,10 @@ class CudaRunner {
   PoolBuffer aligned_input_;
   PoolBuffer uploaded_frame_;
   std::size_t uploaded_bytes_ = 0;
-  PoolBuffer opened_state_;  // a cuda::FrameState, of the last frame that was opened
-  /// Where the device leaves what the host must know of that frame.
-  struct Front;
-  Front* front_ = nullptr;  // pinned
-  cudaStream_t front_stream_ = nullptr;
-  bool has_open_front_ = false;  // the checksum is on its way
 
   cuda::CallTimer call_timer_;
   cuda::QuickLauncher launcher_;
+  FrameOpener opener_;
   cudaEvent_t last_work_ = nullptr;
   cudaStream_t last_stream_ = nullptr;
 

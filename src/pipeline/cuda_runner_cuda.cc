@@ -2,7 +2,6 @@
 #include <cstring>
 
 #include "backends/cuda/alignment.h"
-#include "backends/cuda/host_flag.h"
 #include "backends/cuda/nvtx_range.h"
 #include "backends/cuda/run_block.h"
 #include "core/require.h"
@@ -20,29 +19,7 @@ namespace {
 
 constexpr int kMaxAttempts = 64;
 
-void makeEvent(cudaEvent_t& event, unsigned flags) {
-  if (event == nullptr) {
-    FZ_CUDA_CHECK(cudaEventCreateWithFlags(&event, flags));
-  }
-}
-void destroyEvent(cudaEvent_t event) {
-  if (event != nullptr) {
-    FZ_CUDA_CHECK_WARN(cudaEventDestroy(event));
-  }
-}
-
 }  // namespace
-
-/// The longest header there is.
-constexpr std::size_t kMaxHeaderBytes =
-    kCoreBytes + kRecordBytes * (FZM_MAX_STAGES + FZM_MAX_BUFFERS);
-
-struct CudaRunner::Front {
-  alignas(16) std::uint8_t header[kMaxHeaderBytes];
-  std::uint32_t payload_crc;
-  std::uint32_t has_header;
-  std::uint32_t has_crc;
-};
 
 CudaRunner::CudaRunner(Pipeline::Impl& pipeline)
     : p_(pipeline),
@@ -50,20 +27,13 @@ CudaRunner::CudaRunner(Pipeline::Impl& pipeline)
       header_fields_(pipeline.pool),
       aligned_input_(pipeline.pool),
       uploaded_frame_(pipeline.pool),
-      opened_state_(pipeline.pool) {
-  makeEvent(last_work_, cudaEventDisableTiming);
-  front_ = static_cast<Front*>(p_.pool.allocatePersistentPinned(sizeof(Front), "frame header"));
-  if (front_ == nullptr) {  // no destructor will run
-    destroyEvent(last_work_);
-  }
-  FZ_REQUIRE(front_ != nullptr, ErrorCode::kOutOfMemory, "Pipeline: {} bytes pinned",
-             sizeof(Front));
+      opener_(pipeline.pool, pipeline.device, launcher_) {
+  FZ_CUDA_CHECK(cudaEventCreateWithFlags(&last_work_, cudaEventDisableTiming));
 }
 
 CudaRunner::~CudaRunner() {
   dropGraph();
-  p_.pool.freePersistentPinned(front_);
-  destroyEvent(last_work_);
+  FZ_CUDA_CHECK_WARN(cudaEventDestroy(last_work_));
 }
 
 void CudaRunner::enter(cudaStream_t stream) {
@@ -351,66 +321,6 @@ void CudaRunner::abandon(cudaStream_t stream) noexcept {
   // it.
   dropGraph();
   pending_ = Pending::kNone;
-}
-
-void CudaRunner::openFrame(ByteView frame, FrameHeader& header, cudaStream_t stream) {
-  const cuda::DeviceGuard guard(p_.device);
-  std::size_t n_front = std::min(frame.size(), kMaxHeaderBytes);
-  if (frame.size() < kCoreBytes) {  // refused as a header, whatever its checksum
-    fetchHeader(frame, header, stream);
-    return;
-  }
-  if (opened_state_.capacity() == 0) {
-    opened_state_.reserve(sizeof(cuda::FrameState), 0, "state of a frame");
-    FZ_CUDA_CHECK(cudaMemsetAsync(opened_state_.data(), 0, sizeof(cuda::FrameState), stream));
-  }
-  cuda::lowerFlag(&front_->has_header);
-  cuda::lowerFlag(&front_->has_crc);
-  const cuda::QuickLauncher::Scope scope(launcher_);
-  cuda::enqueueFrontRead(frame.data(), frame.size(),
-                         reinterpret_cast<cuda::FrameState*>(opened_state_.data()),
-                         {&front_->payload_crc, front_->header, static_cast<std::uint32_t>(n_front),
-                          &front_->has_header, &front_->has_crc},
-                         stream);
-  has_open_front_ = true;
-  front_stream_ = stream;
-  cuda::waitForFlag(&front_->has_header, stream);
-  std::uint64_t stated_bytes = 0;
-  std::memcpy(&stated_bytes, front_->header + cuda::HeaderOffsets::kHeaderSize, 8);
-  n_front = std::min<std::size_t>(n_front, std::max<std::uint64_t>(stated_bytes, kCoreBytes));
-  try {
-    readHeader({front_->header, n_front}, frame.size(), header);
-  } catch (...) {
-    closeFrame();
-    throw;
-  }
-}
-
-void CudaRunner::fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t stream) {
-  const cuda::DeviceGuard guard(p_.device);
-  const std::size_t n_front = std::min(frame.size(), kMaxHeaderBytes);
-  copyAndWait(front_->header, frame.data(), n_front, stream);
-  readHeader({front_->header, n_front}, frame.size(), header);
-}
-
-std::uint32_t CudaRunner::payloadCrc() {
-  if (has_open_front_) {
-    cuda::waitForFlag(&front_->has_crc, front_stream_);
-    has_open_front_ = false;
-  }
-  return front_->payload_crc;
-}
-
-const std::uint64_t* CudaRunner::outputGate() const {
-  return &reinterpret_cast<const cuda::FrameState*>(opened_state_.data())->may_write;
-}
-
-void CudaRunner::closeFrame() noexcept try { payloadCrc(); } catch (const Error&) {
-  has_open_front_ = false;  // the next call on the device meets the same error
-}
-
-const std::uint8_t* CudaRunner::lastHeader() const {
-  return front_->header;
 }
 
 }  // namespace fz

@@ -21,9 +21,6 @@ namespace fz {
 
 namespace {
 
-constexpr std::size_t kMaxHeaderBytes =
-    kCoreBytes + kRecordBytes * (FZM_MAX_STAGES + FZM_MAX_BUFFERS);
-
 /// Memory that the caller frees; never null, so that an empty result can be freed as well.
 struct CallerMemory {
   void* memory = nullptr;
@@ -68,7 +65,7 @@ class OpenFrame {
   ~OpenFrame() {
 #if FZ_HAVE_CUDA
     if (runner_ != nullptr) {
-      runner_->closeFrame();
+      runner_->opener().closeFrame();
     }
 #endif
   }
@@ -109,7 +106,7 @@ void Pipeline::Impl::openFrame(ByteView& bytes, [[maybe_unused]] cudaStream_t st
     cuda->enter(stream);
     cuda->callTimer().begin(profiling, stream);
     bytes = cuda->toDevice(bytes, stream);
-    cuda->openFrame(bytes, read_header, stream);
+    cuda->opener().openFrame(bytes, read_header, stream);
     return;
   }
 #endif
@@ -141,8 +138,8 @@ std::size_t Pipeline::Impl::runDecompress(ByteView bytes,
   decoder->setProgress(progress);
 #if FZ_HAVE_CUDA
   decoder->setCallTimer(cuda != nullptr ? &cuda->callTimer() : nullptr);
-  decoder->setPayloadCrc([this] { return cuda->payloadCrc(); },
-                         cuda != nullptr ? cuda->outputGate() : nullptr);
+  decoder->setPayloadCrc([this] { return cuda->opener().payloadCrc(); },
+                         cuda != nullptr ? cuda->opener().outputGate() : nullptr);
   decoder->setFrameCopyBytes(cuda != nullptr ? cuda->uploadedBytes() : 0);
 #endif
   decoder->decode(header, bytes.subspan(header.core.header_size), limits, context, provide, stream);
@@ -307,7 +304,7 @@ Pipeline::FZMFileHeader Pipeline::buildHeader() const try {
   if (impl_->cuda != nullptr) {
     ByteView bytes(impl_->frame.data(), impl_->frame_bytes);
     FrameHeader header;
-    impl_->cuda->fetchHeader(bytes, header, nullptr);
+    impl_->cuda->opener().fetchHeader(bytes, header, nullptr);
     return {header.core, std::move(header.stages), std::move(header.buffers)};
   }
 #endif

@@ -91,7 +91,7 @@ FrameDescription Pipeline::Impl::describeLast([[maybe_unused]] cudaStream_t stre
 #if FZ_HAVE_CUDA
   if (cuda != nullptr) {
     FrameHeader header;
-    cuda->fetchHeader({frame.data(), frame_bytes}, header, stream);
+    cuda->opener().fetchHeader({frame.data(), frame_bytes}, header, stream);
     return header.description;
   }
 #endif

@@ -67,12 +67,16 @@ inline Bytes decompressed(fz_pipeline* pipeline, const Bytes& archive, std::size
   return values;
 }
 
+inline const Field& sampleField() {
+  static const Field kField = smoothField(DataType::FLOAT32, {40, 20, 1});
+  return kField;
+}
+
 /// Of the preset's own stages, although it is small.
 inline Bytes sampleArchive(const char* preset = "cuszp2") {
   fz_options options = cpuOptions();
   options.fallback = FZ_FALLBACK_NONE;
-  return compressed(fromPreset(preset, options).get(),
-                    smoothField(DataType::FLOAT32, {40, 20, 1}).bytes);
+  return compressed(fromPreset(preset, options).get(), sampleField().bytes);
 }
 
 /// The call failed with this status, and its message says this.
