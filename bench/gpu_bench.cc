@@ -108,7 +108,7 @@ struct Bench {
       return {grid[0], grid[1], grid[2]};
     }
     if (run.dims[2] > 1) {
-      const auto side = static_cast<std::size_t>(std::cbrt(static_cast<double>(n)) + 0.5);
+      const auto side = static_cast<std::size_t>(std::lround(std::cbrt(static_cast<double>(n))));
       return {side, side, n / side / side};
     }
     return {8192, n / 8192, 1};

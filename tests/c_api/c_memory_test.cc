@@ -115,6 +115,7 @@ TEST(CThreads, HandlesInManyThreadsGiveTheSameBytes) {
   const Bytes wanted = sampleArchive();
   std::atomic<int> n_wrong = 0;
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       fz_options options = cpuOptions();

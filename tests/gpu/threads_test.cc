@@ -94,6 +94,8 @@ StoredFrame store(const std::string& preset, const std::array<std::size_t, 3>& d
   return stored;
 }
 
+constexpr int kThreads = 4;
+
 class DeviceThreads : public OnDevice<testing::TestWithParam<bool>> {
  protected:
   /// Decodes every frame; results are kept until all are there. False: values differ.
@@ -125,7 +127,6 @@ class DeviceThreads : public OnDevice<testing::TestWithParam<bool>> {
 };
 
 TEST_P(DeviceThreads, HandDecodersAndTheirMemoryToEachOther) {
-  constexpr int kThreads = 4;
   const int n_rounds = isSmallRun() ? 2 : 30;
   std::vector<StoredFrame> frames;
   for (const char* preset : {"cuszp2", "pfpl", "fzgpu"}) {
@@ -134,6 +135,7 @@ TEST_P(DeviceThreads, HandDecodersAndTheirMemoryToEachOther) {
   }
   std::atomic<int> n_wrong = 0;
   std::vector<std::jthread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&] {
       const DeviceStream own;
@@ -153,13 +155,14 @@ TEST_F(DeviceThreadsWithPools, TakeAndDropThemAllAtOnce) {
   const int n_rounds = isSmallRun() ? 3 : 300;
   std::atomic<int> n_refused = 0;
   std::vector<std::jthread> threads;
-  for (int t = 0; t < 4; ++t) {
+  threads.reserve(kThreads);
+  for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < n_rounds; ++i) {
         MemoryPoolConfig config;
         config.backend = Backend::CUDA;
         MemoryPool pool(config);
-        for (const std::size_t n_bytes : {1000, 30'000, 400'000}) {
+        for (const std::size_t n_bytes : {1000u, 30'000u, 400'000u}) {
           void* const memory = pool.allocate(n_bytes, nullptr, "block", true);
           if (memory == nullptr || cudaMemsetAsync(memory, 0, n_bytes, nullptr) != cudaSuccess) {
             ++n_refused;

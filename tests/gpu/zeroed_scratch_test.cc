@@ -48,7 +48,7 @@ class DeviceZeroedScratch : public OnDevice<> {
 };
 
 TEST_F(DeviceZeroedScratch, IsZeroHoweverTheRunBeforeEnded) {
-  for (const std::size_t n_bytes : {1000, 100, 5000, 1000, 5000}) {
+  for (const std::size_t n_bytes : {1000u, 100u, 5000u, 1000u, 5000u}) {
     expectZerosAndUse(n_bytes);
     ASSERT_FALSE(HasFatalFailure());
     if (n_bytes == 1000) {

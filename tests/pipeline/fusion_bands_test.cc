@@ -44,9 +44,9 @@ TEST(FusionInBands, FewLongRowsOfTilesAreLeftToTheStages) {
 }
 
 TEST(TileCut, BandsEncodeEachUnitOnceAndDecodeAllThatTheyNeed) {
-  for (const std::size_t tile_values : {5, 8, 24, 100}) {
-    for (const std::size_t coder_values : {1, 3, 8, 32}) {
-      for (const std::uint64_t n_values : {1, 7, 100, 101, 250}) {
+  for (const std::size_t tile_values : {5u, 8u, 24u, 100u}) {
+    for (const std::size_t coder_values : {1u, 3u, 8u, 32u}) {
+      for (const std::uint64_t n_values : {1u, 7u, 100u, 101u, 250u}) {
         const TileCut cut{n_values, tile_values, 1, coder_values};
         std::uint64_t end = 0;
         for (std::size_t tile = 0; tile < cut.tileCount(); ++tile) {
