@@ -34,4 +34,10 @@ class BackendMemory {
   void* memory_ = nullptr;
 };
 
+/// Waits until a device has done all work that it was given, by anybody. Unlike
+/// cudaDeviceSynchronize() it lets a pipeline in graph mode, in another thread, end its capture
+/// first, which it would spoil; captures of the caller's own are spoilt. Does nothing in a build
+/// without CUDA. Throws Error(kCuda).
+void waitForDevice(int device);
+
 }  // namespace fz

@@ -8,6 +8,7 @@
 
 #include "convert.h"
 #include "decoder_cache.h"
+#include "fz/backend_memory.h"
 #include "fz/error.h"
 #include "host_buffer.h"
 #include "native_pipeline.h"
@@ -98,12 +99,10 @@ class DeviceMemory {
 
  protected:
   /// Others may have work under way on the memory, on streams that are not known here.
-  void settle() const {
-    int before = 0;
-    if (cudaGetDevice(&before) == cudaSuccess) {
-      cudaSetDevice(device_);
-      cudaDeviceSynchronize();
-      cudaSetDevice(before);
+  void settle() const noexcept {
+    try {
+      waitForDevice(device_);
+    } catch (const Error&) {  // whoever calls the device next meets the same
     }
   }
   Session& session() const { return *session_; }

@@ -35,6 +35,9 @@ void throwCudaError(int code, const char* call, const char* file, int line) {
 }
 
 void warnCudaError(int code, const char* call, const char* file, int line) noexcept {
+#if FZ_HAVE_CUDA
+  cudaGetLastError();  // said here; nobody else may find it
+#endif
   FZ_LOG(WARN, "CUDA: error %d (%s) from %s (%s:%d)", code, nameOf(code), call, file, line);
 }
 

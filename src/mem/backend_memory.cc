@@ -9,7 +9,9 @@
 #if FZ_HAVE_CUDA
 #include <cuda_runtime_api.h>
 
+#include "backends/cuda/captures.h"
 #include "backends/cuda/cuda_memory.h"
+#include "backends/cuda/device_guard.h"
 #include "cuda_check.h"
 #endif
 
@@ -21,7 +23,7 @@ void copyBytes([[maybe_unused]] Backend backend, void* to, const void* from, std
 #if FZ_HAVE_CUDA
   if (backend == Backend::CUDA) {
     FZ_CUDA_CHECK(cudaMemcpy(to, from, n_bytes, cudaMemcpyDefault));
-    FZ_CUDA_CHECK(cudaDeviceSynchronize());  // copies inside a device do not wait
+    FZ_CUDA_CHECK(cudaStreamSynchronize(nullptr));  // copies inside a device do not wait
     return;
   }
 #endif
@@ -78,6 +80,13 @@ void BackendMemory::fetch(Backend backend, const void* from, MutableByteView to)
 
 void BackendMemory::copyFrom(const BackendMemory& other) {
   copyBytes(backend_, memory_, other.memory_, std::min(n_bytes_, other.n_bytes_));
+}
+
+void waitForDevice([[maybe_unused]] int device) {
+#if FZ_HAVE_CUDA
+  const cuda::DeviceGuard guard(device);
+  FZ_CUDA_CHECK(cuda::synchronizeDevice());
+#endif
 }
 
 }  // namespace fz

@@ -12,10 +12,10 @@ namespace fz {
 std::uint8_t* ZeroedScratch::get(const CudaRun& run, std::size_t n_bytes) {
   // Nothing is known of the memory while it may change, or if there is none to be had.
   std::size_t n_known_bytes = std::exchange(n_zero_bytes_, 0);
+  // Before its memory may change: a block that is given up must not be cleared later.
+  cuda::DeferredClears::withdraw(*this);
   std::uint8_t* memory = memory_.get<std::uint8_t>(run.pool, n_bytes).data();
-  const bool is_used_again = cuda::DeferredClears::withdraw(memory);
-  if (memory != data_ || run.pool != pool_ || is_in_use_ || is_used_again ||
-      n_bytes > n_known_bytes) {
+  if (memory != data_ || run.pool != pool_ || is_in_use_ || n_bytes > n_known_bytes) {
     const bool is_new = memory != data_ || run.pool != pool_;
     n_known_bytes = is_new ? n_bytes : std::max(n_bytes, n_known_bytes);
     data_ = memory;

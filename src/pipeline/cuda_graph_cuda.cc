@@ -2,6 +2,7 @@
 // records again and updates the graph in place.
 #include <algorithm>
 
+#include "backends/cuda/captures.h"
 #include "core/require.h"
 #include "cuda_check.h"
 #include "pipeline/cuda_runner.h"
@@ -82,6 +83,26 @@ void CudaRunner::dropGraph() {
   scratch_bytes_ = 0;
 }
 
+/// A captured stream that waits for the default one could not be captured while another thread uses
+/// that; hence one of our own. Kernels in a graph have the priority of the stream they come from.
+cudaStream_t CudaRunner::captureStream(cudaStream_t stream) {
+  int priority = 0;
+  FZ_CUDA_CHECK(cudaStreamGetPriority(stream, &priority));
+  if (capture_stream_ == nullptr || priority != capture_priority_) {
+    dropCaptureStream();
+    FZ_CUDA_CHECK(cudaStreamCreateWithPriority(&capture_stream_, cudaStreamNonBlocking, priority));
+    capture_priority_ = priority;
+  }
+  return capture_stream_;
+}
+
+void CudaRunner::dropCaptureStream() {
+  if (capture_stream_ != nullptr) {
+    FZ_CUDA_CHECK_WARN(cudaStreamDestroy(capture_stream_));
+    capture_stream_ = nullptr;
+  }
+}
+
 void CudaRunner::capture(const Attempt& attempt, cudaStream_t stream) {
   // An ordinary run on the same data leaves every buffer and all scratch in place: during capture
   // nothing may be allocated.
@@ -94,8 +115,10 @@ void CudaRunner::capture(const Attempt& attempt, cudaStream_t stream) {
   std::unique_ptr<CUgraph_st, GraphDestroy> graph;
   {
     const CaptureMode mode(*p_.dag);
-    Capture recording(stream);
-    enqueueAttempt(attempt, stream);
+    const cudaStream_t own_stream = captureStream(stream);
+    const cuda::CaptureTurn turn;
+    Capture recording(own_stream);
+    enqueueAttempt(attempt, own_stream);
     graph.reset(recording.end());
   }
   std::vector<int> kinds = nodeKinds(graph.get());

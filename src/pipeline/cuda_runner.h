@@ -102,6 +102,8 @@ class CudaRunner {
   /// For the run that was launched last.
   void waitForRun(cudaStream_t stream);
   void capture(const Attempt& attempt, cudaStream_t stream);
+  cudaStream_t captureStream(cudaStream_t stream);
+  void dropCaptureStream();
 
   Pipeline::Impl& p_;
   DeviceImage header_template_;
@@ -119,6 +121,8 @@ class CudaRunner {
 
   cudaGraphExec_t graph_ = nullptr;
   std::vector<int> graph_kinds_;  // of its nodes
+  cudaStream_t capture_stream_ = nullptr;
+  int capture_priority_ = 0;
   Attempt captured_ = {};
   std::size_t scratch_bytes_ = 0;  // input size that all memory is in place for
   const std::uint8_t* scratch_frame_ = nullptr;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 
 #include "backends/cuda/alignment.h"
 #include "backends/cuda/nvtx_range.h"
@@ -33,6 +32,7 @@ CudaRunner::CudaRunner(Pipeline::Impl& pipeline)
 
 CudaRunner::~CudaRunner() {
   dropGraph();
+  dropCaptureStream();
   FZ_CUDA_CHECK_WARN(cudaEventDestroy(last_work_));
 }
 

@@ -29,7 +29,7 @@ class FrameOpener {
   void closeFrame() noexcept;
   /// Its header's bytes.
   const std::uint8_t* lastHeader() const;
-  /// The header of a frame on the device. Waits.
+  /// The header of any frame on the device, which is not opened by that. Waits.
   void fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t stream);
 
  private:

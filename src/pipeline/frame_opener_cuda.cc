@@ -15,6 +15,7 @@ struct FrameOpener::Front {
   std::uint32_t payload_crc;
   std::uint32_t has_header;
   std::uint32_t has_crc;
+  std::uint8_t fetched[kMaxHeaderBytes];
 };
 
 FrameOpener::FrameOpener(MemoryPool& pool, int device, cuda::QuickLauncher& launcher)
@@ -28,17 +29,19 @@ FrameOpener::FrameOpener(MemoryPool& pool, int device, cuda::QuickLauncher& laun
 }
 
 FrameOpener::~FrameOpener() {
+  closeFrame();
   pool_.freePersistentPinned(front_);
 }
 
 void FrameOpener::openFrame(ByteView frame, FrameHeader& header, cudaStream_t stream) {
   const cuda::DeviceGuard guard(device_);
+  closeFrame();  // else its checksum would be taken for that of this one
   std::size_t n_front = std::min(frame.size(), kMaxHeaderBytes);
   if (frame.size() < kCoreBytes) {  // refused as a header, whatever its checksum
     fetchHeader(frame, header, stream);
     return;
   }
-  if (!is_state_clear_) {  // every kernel leaves it so
+  if (!is_state_clear_) {  // the kernel finds its sums at zero, and leaves them so
     state_.reserve(sizeof(cuda::FrameState), 0, "state of a frame");
     FZ_CUDA_CHECK(cudaMemsetAsync(state_.data(), 0, sizeof(cuda::FrameState), stream));
     is_state_clear_ = true;
@@ -70,10 +73,10 @@ void FrameOpener::fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t 
   const std::size_t n_front = std::min(frame.size(), kMaxHeaderBytes);
   if (n_front > 0) {
     FZ_CUDA_CHECK(
-        cudaMemcpyAsync(front_->header, frame.data(), n_front, cudaMemcpyDefault, stream));
+        cudaMemcpyAsync(front_->fetched, frame.data(), n_front, cudaMemcpyDefault, stream));
   }
   FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
-  readHeader({front_->header, n_front}, frame.size(), header);
+  readHeader({front_->fetched, n_front}, frame.size(), header);
 }
 
 std::uint32_t FrameOpener::payloadCrc() {

@@ -173,6 +173,7 @@ void Pipeline::decompressFrame(ByteView bytes, void** d_out, std::size_t* out_by
 std::size_t Pipeline::decompressFrame(ByteView bytes,
                                       const std::function<void*(std::size_t)>& provide) try {
   impl_->openFrame(bytes, nullptr);
+  const OpenFrame open_frame(impl_->cuda.get());
   const FrameHeader& header = impl_->read_header;
   // A padded frame decodes to more than its data, and a device to memory of its own.
   const bool direct =

@@ -1,5 +1,7 @@
 #include "gpu/failing_cuda.h"
 
+#include <atomic>
+
 #include <cuda_runtime_api.h>
 
 extern "C" cudaError_t __real_cudaMalloc(void** memory, std::size_t n_bytes);
@@ -15,7 +17,7 @@ struct State {
   std::uint64_t fail_at = 0;
   std::uint64_t n_calls = 0;
   const char* failed_call = "";
-  std::int64_t n_held = 0;
+  std::atomic<std::int64_t> n_held = 0;  // threads take resources too
 };
 State state;  // NOLINT: the wrapped calls have no context
 
@@ -110,6 +112,9 @@ FZ_TAKES(cudaMallocFromPoolAsync,
          (memory, n_bytes, pool, stream))
 FZ_TAKES(cudaMemPoolCreate, (cudaMemPool_t * pool, const cudaMemPoolProps* props), (pool, props))
 FZ_TAKES(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned flags), (stream, flags))
+FZ_TAKES(cudaStreamCreateWithPriority,
+         (cudaStream_t * stream, unsigned flags, int priority),
+         (stream, flags, priority))
 FZ_TAKES(cudaEventCreate, (cudaEvent_t * event), (event))
 FZ_TAKES(cudaEventCreateWithFlags, (cudaEvent_t * event, unsigned flags), (event, flags))
 FZ_TAKES(cudaGraphInstantiate,

@@ -6,7 +6,7 @@ function(fz_failing_cuda target)
                                    ${PROJECT_SOURCE_DIR}/tests/gpu/device_lives.cc)
   foreach(call
       cudaMalloc cudaMallocHost cudaMallocFromPoolAsync cudaMemPoolCreate cudaStreamCreateWithFlags
-      cudaEventCreate cudaEventCreateWithFlags cudaGraphInstantiate cudaGraphExecUpdate
+      cudaStreamCreateWithPriority cudaEventCreate cudaEventCreateWithFlags cudaGraphInstantiate cudaGraphExecUpdate
       cudaGraphLaunch cudaFuncSetAttribute cudaLaunchKernel __cudaLaunchKernel cudaStreamEndCapture
       cudaFree cudaFreeHost cudaFreeAsync cudaMemPoolDestroy cudaStreamDestroy cudaEventDestroy
       cudaGraphExecDestroy)

@@ -1,6 +1,8 @@
 #include "trust/mixed_calls.h"
 
 #include <atomic>
+#include <exception>
+#include <mutex>
 #include <random>
 #include <thread>
 
@@ -95,13 +97,21 @@ void mixedCalls(const std::vector<Expected>& all,
                 std::uint64_t seed,
                 Report& report) {
   std::atomic<std::uint64_t> n_wrong = 0;
+  std::mutex mutex;
+  std::string first_error;
   std::vector<std::thread> threads;
   threads.reserve(n_threads);
   for (unsigned t = 0; t < n_threads; ++t) {
     threads.emplace_back([&, t] {
       std::mt19937_64 rng(trialSeed(seed, t));
       for (std::uint64_t i = 0; i < n_calls_each; ++i) {
-        n_wrong += mixedCall(all, backend, rng) ? 0 : 1;
+        try {
+          n_wrong += mixedCall(all, backend, rng) ? 0 : 1;
+        } catch (const std::exception& e) {
+          ++n_wrong;
+          const std::lock_guard lock(mutex);
+          first_error = first_error.empty() ? e.what() : first_error;
+        }
       }
     });
   }
@@ -110,7 +120,7 @@ void mixedCalls(const std::vector<Expected>& all,
   }
   report.add("threads", n_threads);
   report.add("calls", n_threads * n_calls_each);
-  report.check(n_wrong == 0, std::to_string(n_wrong) + " calls gave another result");
+  report.check(n_wrong == 0, std::to_string(n_wrong) + " calls gave another result " + first_error);
 }
 
 }  // namespace fz::trust

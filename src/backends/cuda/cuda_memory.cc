@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "backends/cuda/captures.h"
 #include "backends/cuda/device_guard.h"
 #include "cuda_check.h"
 #include "log.h"
@@ -74,6 +75,7 @@ CudaMemory::CudaMemory(int device, bool force_fallback) : device_(device) {
 }
 
 CudaMemory::~CudaMemory() {
+  const UnnoticedByCaptures unnoticed;
   if (stream_ != nullptr) {
     // A pool may be destroyed while blocks are on their way back to it, says the documentation;
     // with other threads at work the driver then locks up or crashes (seen with 580.159).
@@ -107,8 +109,9 @@ void CudaMemory::releaseDevice(void* memory) noexcept try {
     FZ_CUDA_CHECK_WARN(cudaFree(memory));
     return;
   }
+  const UnnoticedByCaptures unnoticed;
   // Work that uses the block may still run on a stream that is not known here.
-  FZ_CUDA_CHECK_WARN(cudaDeviceSynchronize());
+  FZ_CUDA_CHECK_WARN(synchronizeDevice());
   FZ_CUDA_CHECK_WARN(cudaFreeAsync(memory, asStream(stream_)));
 } catch (...) {
 }

@@ -31,14 +31,14 @@ class DeferredClears {
   DeferredClears& operator=(const DeferredClears&) = delete;
   ~DeferredClears();
 
-  /// False: nobody will; the caller must clear it himself. Else the owner hears of it when the
-  /// clearing is enqueued, which may fail.
+  /// False: nobody will; the caller must clear it himself. Else the owner, which must live as long,
+  /// hears of it when the clearing is enqueued, which may fail.
   static bool add(std::uint8_t* memory,
                   std::size_t n_bytes,
                   cudaStream_t stream,
                   ZeroedScratch& owner);
-  /// The memory is needed before the run ends. True: it was noted, and is not cleared yet.
-  static bool withdraw(const std::uint8_t* memory);
+  /// Its memory is needed before the run ends.
+  static void withdraw(const ZeroedScratch& owner);
 
   std::span<const ClearRange> ranges() const { return {ranges_.data(), n_ranges_}; }
   /// A kernel that clears all of them is enqueued.

@@ -1,5 +1,3 @@
-#include <utility>
-
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/deferred_clears.h"
@@ -45,18 +43,18 @@ bool DeferredClears::add(std::uint8_t* memory,
   return true;
 }
 
-bool DeferredClears::withdraw(const std::uint8_t* memory) {
+void DeferredClears::withdraw(const ZeroedScratch& owner) {
   if (current == nullptr) {
-    return false;
+    return;
   }
   std::size_t n_kept = 0;
   for (std::size_t i = 0; i < current->n_ranges_; ++i) {
-    if (reinterpret_cast<const std::uint8_t*>(current->ranges_[i].words) != memory) {
+    if (current->owners_[i] != &owner) {
       current->ranges_[n_kept] = current->ranges_[i];
       current->owners_[n_kept++] = current->owners_[i];
     }
   }
-  return std::exchange(current->n_ranges_, n_kept) != n_kept;
+  current->n_ranges_ = n_kept;
 }
 
 void DeferredClears::release() {

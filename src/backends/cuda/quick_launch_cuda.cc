@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 
+#include "backends/cuda/captures.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/quick_launch.h"
 #include "core/require.h"
@@ -65,18 +66,6 @@ bool isCapturing(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   return !isGood(cudaStreamIsCapturing(stream, &status)) || status != cudaStreamCaptureStatusNone;
 }
-
-/// While it lives, calls that take memory do not spoil a capture that another stream is in.
-class UnnoticedByCaptures {
- public:
-  UnnoticedByCaptures() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-  UnnoticedByCaptures(const UnnoticedByCaptures&) = delete;
-  UnnoticedByCaptures& operator=(const UnnoticedByCaptures&) = delete;
-  ~UnnoticedByCaptures() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-
- private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-};
 
 }  // namespace
 
