@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+// NOLINTNEXTLINE: the name that the linker gives it
 extern "C" cudaError_t __real_cudaMalloc(void** memory, std::size_t n_bytes);
 
 namespace fz::test::failing_cuda {
@@ -86,7 +87,8 @@ std::int64_t heldCount() {
 // The linker sends calls of NAME to __wrap_NAME, and __real_NAME to the runtime.
 using namespace fz::test::failing_cuda;  // NOLINT(google-build-using-namespace)
 
-// NOLINTBEGIN(bugprone-macro-parentheses): parameter lists
+// Parameter lists, and names that the linker has chosen.
+// NOLINTBEGIN(bugprone-macro-parentheses,bugprone-reserved-identifier,readability-identifier-naming)
 #define FZ_TAKES(name, parameters, arguments)                                 \
   cudaError_t __real_##name parameters;                                       \
   cudaError_t __wrap_##name parameters {                                      \
@@ -158,4 +160,4 @@ cudaError_t __wrap_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph)
 }
 
 }  // extern "C"
-// NOLINTEND(bugprone-macro-parentheses)
+// NOLINTEND(bugprone-macro-parentheses,bugprone-reserved-identifier,readability-identifier-naming)
