@@ -15,7 +15,7 @@ TEST_F(DeviceOpenFrame, OneThatWasRefusedDoesNotSpeakForTheNext) {
   const Field small = smoothField(DataType::FLOAT32, {1000, 1, 1});
   const FrameBytes good = cpuFrame("cuszp", small);
   const DeviceBytesBuffer good_frame{ByteView(good)};
-  // So large that its checksum is still being worked out when it has been refused.
+  // Large, so that its checksum may still be under way when the next one is opened.
   const DeviceBytesBuffer noise(isSmallRun() ? 4u << 20 : 256u << 20);
   FrameBytes piece(4u << 20);
   std::mt19937_64 random(3);
