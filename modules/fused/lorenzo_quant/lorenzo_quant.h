@@ -189,7 +189,6 @@ class LorenzoQuantStage final : public SimpleStage,
     bool wide = false;  ///< some delta is beyond the integers of this type
   };
 
-#if FZ_HAVE_CUDA
   /// A run on a device, and what limits its launches; takes working memory.
   struct CudaEncoding;
   struct CudaDecoding;
@@ -212,7 +211,6 @@ class LorenzoQuantStage final : public SimpleStage,
   /// In a group marks are found at 0 and left so, and the plan's flags with them.
   enum class DecodeWay { kAlone, kGroupBegins, kGroupEnds };
   CudaDecoding cudaDecoding(const CudaRun& run, DecodeWay way);
-#endif
   LorenzoQuantConfig configFromSettings() const;
   /// Throws Error(kBadSize) for inputs that are no whole values, or too many.
   std::uint32_t checkedCount(std::size_t n_bytes) const;
@@ -248,11 +246,9 @@ class LorenzoQuantStage final : public SimpleStage,
   Scratch device_flags_;
   ZeroedScratch group_memory_;  // of a decode in a group: counter, plan and marks
   const std::uint64_t* output_gate_ = nullptr;
-#if FZ_HAVE_CUDA
   /// What the last run in a group has left on the device, flags and counts at 0 with it.
   std::optional<PlanKey> left_plan_;
   bool was_captured_ = false;  // a graph may leave another one at any time
-#endif
 };
 
 extern template class LorenzoQuantStage<float, std::uint16_t>;

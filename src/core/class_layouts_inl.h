@@ -1,0 +1,20 @@
+#pragma once
+
+// The table of layouts as the including file sees them: once in the library, once in its test.
+
+#include <cstdint>
+
+#include "core/class_layouts.h"
+#include "core/public_stages.h"
+#include "generated_public_classes.h"
+
+namespace fz::detail {
+namespace {
+
+// A class may be named as its members are, so that it must be looked up as a type.
+#define FZ_LAYOUT(...) {#__VA_ARGS__, sizeof(__VA_ARGS__), alignof(__VA_ARGS__)},
+constexpr ClassLayout kClassLayouts[] = {FZ_PUBLIC_CLASSES(FZ_LAYOUT) FZ_PUBLIC_STAGES(FZ_LAYOUT)};
+#undef FZ_LAYOUT
+
+}  // namespace
+}  // namespace fz::detail
