@@ -9,7 +9,8 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/record.h"
-#include "backends/cuda/run_block.h"
+#include "backends/cuda/run_state.h"
+#include "core/stage_access.h"
 #include "cuda_check.h"
 #include "fz/simple_stage.h"
 #include "fzm_format.h"
@@ -61,9 +62,9 @@ class StageRunner {
     for (int attempt = 0; attempt < 8; ++attempt) {
       plan(in);
       enqueue();
-      block_.enqueueReadback(stream_);
+      block_.enqueueCopyToHost(stream_);
       FZ_CUDA_CHECK(cudaStreamSynchronize(stream_));
-      stage_.finishCuda(block_.result(0), capacities_);
+      StageAccess::finishCuda(stage_, block_.result(0), capacities_);
       const std::vector<std::size_t> needed = stage_.neededOutputSizes();
       if (needed.empty()) {
         stage_.checkResult();
@@ -78,7 +79,7 @@ class StageRunner {
   void enqueue() {
     block_.enqueueInit(stream_);
     stage_.beginRun();
-    stage_.enqueueCuda({inputs_, outputs_, block_.onDevice(0), stream_, &pool_});
+    StageAccess::enqueueCuda(stage_, {inputs_, outputs_, block_.onDevice(0), stream_, &pool_});
   }
 
   std::vector<Data>& out() { return out_; }
@@ -108,7 +109,7 @@ class StageRunner {
     out_.resize(capacities_.size());
     outputs_.clear();
     for (std::size_t i = 0; i < capacities_.size(); ++i) {
-      const bool known = stage_.isOutputSizeFixed(i);
+      const bool known = StageAccess::isOutputSizeFixed(stage_, i);
       capacities_[i] = known ? capacities_[i] : std::max(capacities_[i], grown_[i]);
       out_[i].buffer.reserve(capacities_[i] + 16);
       outputs_.push_back({out_[i].buffer.data(), capacities_[i], known});
@@ -117,14 +118,14 @@ class StageRunner {
     if (stage_.isInverse()) {
       std::array<std::uint8_t, FZM_STAGE_CONFIG_SIZE> config{};
       const std::size_t n = stage_.serializeHeader(0, config.data(), config.size());
-      cuda::loadFields(stage_.deviceFields(), {config.data(), n}, stage_.getStageVersion(),
-                       block_.initial(0));
+      cuda::loadFields(StageAccess::deviceFields(stage_), {config.data(), n},
+                       stage_.getStageVersion(), block_.initial(0));
     }
   }
 
   SimpleStage& stage_;
   MemoryPool& pool_;
-  cuda::RunBlock block_;
+  cuda::DeviceRunState block_;
   cudaStream_t stream_;
   std::vector<CudaInput> inputs_;
   std::vector<CudaOutput> outputs_;

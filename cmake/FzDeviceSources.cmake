@@ -1,5 +1,5 @@
 # Compiles the headers of device code into the library, for the run-time compiler of fused groups.
-# A new op header in a stage's folder takes part by its name.
+# A new header in a stage's cuda/ folder takes part by itself.
 set(device_headers "")
 foreach(root src modules include)
   set(patterns ${PROJECT_SOURCE_DIR}/${root}/*.cuh)
@@ -7,13 +7,15 @@ foreach(root src modules include)
     list(APPEND patterns ${PROJECT_SOURCE_DIR}/src/shared/*.h ${PROJECT_SOURCE_DIR}/src/backends/cuda/group/*.h
          ${PROJECT_SOURCE_DIR}/src/backends/cuda/rtc/standard.h)
   elseif(root STREQUAL "modules")
-    list(APPEND patterns ${PROJECT_SOURCE_DIR}/modules/*_op.h ${PROJECT_SOURCE_DIR}/modules/*_codec.h
-         ${PROJECT_SOURCE_DIR}/modules/*_cuda.h)
+    list(APPEND patterns ${PROJECT_SOURCE_DIR}/modules/*.h)
   else()
-    set(patterns ${PROJECT_SOURCE_DIR}/include/fz/cuda_run.h ${PROJECT_SOURCE_DIR}/include/fz/group_shape.h
+    set(patterns ${PROJECT_SOURCE_DIR}/include/fz/device_types.h ${PROJECT_SOURCE_DIR}/include/fz/device_types.h
         ${PROJECT_SOURCE_DIR}/include/fz/stream.h)
   endif()
   file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/${root} ${patterns})
+  if(root STREQUAL "modules")  # codecs, and all that stands in the rooms of the device
+    list(FILTER found INCLUDE REGEX "codec[a-z_]*\\.h$|/cuda/|_op\\.h$|_cuda\\.h$|\\.cuh$")
+  endif()
   list(SORT found)
   foreach(name IN LISTS found)
     list(APPEND device_headers "${PROJECT_SOURCE_DIR}/${root}:${name}")

@@ -98,7 +98,7 @@ def layer(path: str) -> str:
     if parts[0] == "modules":
         if is_test(path):
             return "top"
-        return "codec" if re.search(r"_codec\.h$", path) else "stage"
+        return "codec" if re.search(r"[/_]codec[a-z_]*\.h$", path) else "stage"
     if path.startswith("src/backends/cuda/groups/") and path.endswith((".cu", ".cuh")):
         return "groups"  # where ops of several stages become kernels
     if parts[0] == "src" and len(parts) > 2:
@@ -127,7 +127,7 @@ COMMENT_OR_TEXT = re.compile(
 
 
 def is_test(path: str) -> bool:
-    return path.startswith("tests/") or re.search(r"_(test|bench)[a-z_]*\.(cc|cu|h)$", path) is not None
+    return path.startswith("tests/") or "/tests/" in path or re.search(r"_(test|bench)[a-z_]*\.(cc|cu|h)$", path) is not None
 
 
 def without_comments(text: str) -> str:

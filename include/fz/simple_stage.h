@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,8 +11,7 @@
 
 #include "fz/backend.h"
 #include "fz/cpu_tile.h"
-#include "fz/cuda_run.h"
-#include "fz/small_list.h"
+#include "fz/cuda_part.h"
 #include "fz/span.h"
 #include "fz/stage_descriptor.h"
 #include "fz/tile_op.h"
@@ -74,52 +74,24 @@ class SimpleStage : public Stage {
 
   virtual const StageDescriptor& descriptor() const = 0;
 
-  // For the pipeline's CUDA executor.
-
-  /// Enqueues the stage's work in the current direction; see CudaRun.
-  void enqueueCuda(const CudaRun& run);
-  /// After the records were read back: takes the sizes over, asks for larger outputs, throws what
-  /// the device found.
-  void finishCuda(const StageRecord& record, std::span<const std::size_t> capacities);
-  /// Whether the stage has kernels for the current direction; if not it runs on the host, with
-  /// copies and waits, and cannot be part of a graph.
+  // Stages whose device side is not yet a CudaPart.
   virtual bool hasCuda() const { return false; }
-  /// Whether the size of output `port` follows from the sizes of the inputs, in the current
-  /// direction.
-  bool isOutputSizeFixed(std::size_t port) const;
-  /// The parts of the config that encoding finds out on the device.
   virtual std::vector<DeviceField> deviceFields() const { return {}; }
-
-  // For fused groups; see docs/fusion.md.
-
-  /// The stage's part in a group, in the current direction.
-  TileOp tileOp(Backend backend) const {
-    return backend == Backend::CUDA ? cudaTileOp() : cpuTileOp();
-  }
-  /// The part itself, when tileOp(Backend::CPU) names a role; its class follows from the role.
-  virtual CpuTilePart* cpuTilePart() { return nullptr; }
-  /// What execute() does before and after the stage's work, for a group that does the work.
-  void beginInGroup(MemoryPool* pool,
-                    const std::vector<void*>& inputs,
-                    const std::vector<void*>& outputs,
-                    const std::vector<std::size_t>& sizes,
-                    const TileCut& cut);
-  void endInGroup(MemoryPool* pool);
-  /// Full name of the device type of the op, and the header that defines it, as device code spells
-  /// them. Called when tileOp(Backend::CUDA) names a role.
   virtual std::string tileOpType() const { return {}; }
   virtual std::string tileOpHeader() const { return {}; }
-  /// How often the group's kernel may have to run.
   virtual unsigned groupPasses() const { return 1; }
-  /// Adds the op's arguments; enqueues what must be done before the group's kernel. Inputs and
-  /// outputs between two stages of the group have sizes but no memory.
   virtual void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args);
-  /// Enqueues what must be done after it.
   virtual void endGroupCuda(const CudaRun& /*run*/, const GroupRun& /*group*/) {}
+  virtual bool readsUnaligned(std::size_t /*input*/) const { return false; }
+  virtual bool endsRuns() const { return false; }
 
  protected:
-  virtual TileOp cpuTileOp() const { return {}; }
-  virtual TileOp cudaTileOp() const { return {}; }
+  /// The stage's part in a fused group on the CPU, in the current direction; see docs/fusion.md.
+  virtual TileOp cpuTileOp() const { return NoOp{}; }
+  /// The part itself, where cpuTileOp() is not a NoOp: a CpuOrder for an OrderOp, a CpuCoder for a
+  /// CoderOp, else a CpuTileOp.
+  virtual CpuTilePart* cpuTilePart() { return nullptr; }
+  virtual TileOp cudaTileOp() const { return NoOp{}; }
 
   /// A forward port; the name must outlive the stage.
   struct Port {
@@ -152,19 +124,12 @@ class SimpleStage : public Stage {
   /// Decodes into outputs[0]; calls setActualBytes(0, ...). Inputs are untrusted.
   virtual void decodeCpu(const CpuRun& run) = 0;
 
-  /// Enqueues the encoding of inputs[0]. The base runs encodeCpu, between copies and waits.
   virtual void encodeCuda(const CudaRun& run);
-  /// Enqueues the decoding into outputs[0]. Config fields that deviceFields() names stand in
-  /// record->value. Inputs are untrusted: damage is noted in the record, never acted on.
   virtual void decodeCuda(const CudaRun& run);
-  /// Host side of a finished run: takes over what writeConfig, checkResult and the getters need.
-  /// Called before record.error is looked at.
   virtual void finishEncodeCuda(const StageRecord& /*record*/) {}
   virtual void finishDecodeCuda(const StageRecord& /*record*/) {}
-  /// Called when record.error is set; throws. A stage overrides it to say what was wrong.
-  virtual void throwDeviceError(const StageRecord& record) const;
-  /// What a stage without kernels does: copies, the CPU's work, copies. Waits for the stream.
-  void runOnHost(const CudaRun& run);
+  virtual void throwDeviceError(const StageRecord& /*record*/) const {}
+
   /// Whether encodedBytes(...)[port] is exact, not only a reserve.
   virtual bool hasFixedEncodedBytes(std::size_t /*port*/) const { return false; }
   /// Whether decodedBytes(...) is exact, not only a first reserve.
@@ -180,6 +145,9 @@ class SimpleStage : public Stage {
   void requestOutputBytes(std::size_t output_index, std::size_t n_bytes);
 
  private:
+  friend struct StageAccess;  // for the executors
+  friend class VirtualsPart;
+
   /// Views of the inputs and outputs of a run; nothing has been reported yet.
   void takeViews(const std::vector<void*>& inputs,
                  const std::vector<void*>& outputs,
@@ -191,6 +159,7 @@ class SimpleStage : public Stage {
   std::vector<std::size_t> capacity_bytes_;
   std::vector<ByteView> input_views_;
   std::vector<MutableByteView> output_views_;
+  mutable std::unique_ptr<CudaPart> cuda_part_;
   bool inverse_ = false;
   std::uint16_t stage_version_ = 1;
 };

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -8,13 +12,51 @@
 #include <vector>
 
 #include "fz/data_type.h"
+#include "fz/error.h"
 #include "fz/params.h"
-#include "fz/small_list.h"
 #include "fz/span.h"
 
 namespace fz {
 
+class CudaPart;
+class SimpleStage;
 class Stage;
+
+/// At most N values, held in place: what a call returns without touching the heap.
+template <class T, std::size_t N>
+class SmallList {
+ public:
+  SmallList() = default;
+  /// Throws Error(kInternal) for more than N values.
+  SmallList(std::initializer_list<T> values) {  // NOLINT(google-explicit-constructor)
+    for (const T& value : values) {
+      push_back(value);
+    }
+  }
+
+  // NOLINTBEGIN(readability-identifier-naming): as in the standard's containers
+  /// Throws Error(kInternal) when N values are held already.
+  void push_back(const T& value) {
+    if (size_ == N) {
+      throw Error(ErrorCode::kInternal, "SmallList: no room for another value");
+    }
+    values_[size_++] = value;
+  }
+  // NOLINTEND(readability-identifier-naming)
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const T* data() const { return values_.data(); }
+  const T* begin() const { return values_.data(); }
+  const T* end() const { return values_.data() + size_; }
+  /// i must be below size().
+  T& operator[](std::size_t i) { return values_[i]; }
+  const T& operator[](std::size_t i) const { return values_[i]; }
+
+ private:
+  std::array<T, N> values_ = {};
+  std::size_t size_ = 0;
+};
 
 /// A configuration key that selects an instantiation, such as input_type = "float32".
 struct TypeKey {
@@ -24,6 +66,9 @@ struct TypeKey {
 
 /// Element types that select an instantiation, one per type key.
 using StageTypes = SmallList<DataType, 4>;
+
+/// Makes the device side of a stage of the descriptor's class; the stage outlives it.
+using MakeCudaPart = std::unique_ptr<CudaPart> (*)(SimpleStage& stage);
 
 /// Everything the rest of the library knows about a stage. Configuration files, archives, the
 /// command line, bindings, tests and reference pages read this; none of them names a stage class.
@@ -51,6 +96,9 @@ struct StageDescriptor {
   void (*adjust_config_defaults)(Stage& stage,
                                  const std::function<bool(std::string_view)>& has_key,
                                  const std::function<ParamValue(std::string_view)>& value_of);
+
+  /// What the stage does on a device; null: the build has no CUDA, or the stage no kernels.
+  MakeCudaPart make_cuda = nullptr;
 
   bool graph_compatible_forward = true;
   bool graph_compatible_inverse = true;

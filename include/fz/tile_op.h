@@ -1,104 +1,77 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
-
-#include "fz/group_shape.h"
+#include <variant>
 
 namespace fz {
 
-/// What a stage does to the tiles of a fused group; decides where in a group it may stand. A group
-/// is, from the field on: maps, at most one order, rows and maps, at most one planes, at most one
-/// coder.
-enum class TileRole : std::uint8_t {
-  kNone,    ///< cannot take part
-  kMap,     ///< value by value
-  kOrder,   ///< takes the field's values in an order of its own
-  kRows,    ///< looks at neighbours inside its unit
-  kPlanes,  ///< sorts the bits of a chunk; bytes from here on
-  kCoder,   ///< writes the stream, tile by tile
+// A stage's part in a fused group, in its direction and with its settings: one of the structs
+// below. They are cheap to make and to compare; two equal answers mean that a planned group still
+// stands. A group is, from the field on: maps, at most one order, rows and maps, at most one
+// planes, at most one coder. docs/fusion.md explains each with an example.
+//
+// `variant` is whatever else selects the op's code on a device. `warp_*` say how much one warp
+// works on there, 0 meaning any number; they are ignored on the CPU.
+
+/// Takes no part; the reason is for people and is not compared.
+struct NoOp {
+  const char* reason = "has no tile operation";
+  friend bool operator==(const NoOp&, const NoOp&) { return true; }
 };
 
-/// A stage's part in a fused group, in its direction and with its settings. Cheap to ask for and to
-/// compare: two equal answers mean that a planned group still stands.
-struct TileOp {
-  TileRole role = TileRole::kNone;
-  /// Maps and rows: values that belong together. A coder's tile must be a multiple of it.
-  std::uint32_t unit_values = 1;
-  /// Planes: bytes that belong together. Coder: bytes of a tile of its input.
-  std::uint32_t tile_bytes = 0;
-  /// Planes and coder: bytes that a value of the stage before must have; 0: any.
-  std::uint32_t value_bytes = 0;
-  /// On a GPU. Order: values that a warp must have together; rows: what a warp has must be a
-  /// multiple of them; 0: any number. Planes and coder: the bytes that a warp has.
-  std::uint32_t warp_values = 0;
-  std::uint32_t warp_bytes = 0;
-  /// On a GPU. Rows: go along lines that are longer than what a warp has. Coder: may come behind
-  /// such an op.
-  bool has_lines = false;
-  /// On a GPU. Rows: takes runs of values that lie anywhere in the stream, so it must stand next to
-  /// a coder that can hand them out. Coder: it can.
-  bool has_runs = false;
-  /// On the CPU. Rows: units may be long and need not begin where the coder's do, since the first
-  /// values of a unit can be encoded ahead. Coder: its tiles need not be equally long.
-  bool has_bands = false;
-  /// On a GPU. Rows that take runs: the bytes of chunks that they take as well, whole and in an
-  /// order of their own; 0: none, and `why` tells the reason. Coder: those it hands out in any
-  /// order, also through planes.
-  std::uint32_t chunk_bytes = 0;
-  /// Whatever else selects the op's code.
+/// Value by value.
+struct MapOp {
   std::uint64_t variant = 0;
-  /// kNone, and rows that take no chunks: why, for people; not compared.
-  const char* why = "has no tile operation";
-
-  friend bool operator==(const TileOp& a, const TileOp& b) {
-    return a.role == b.role && a.unit_values == b.unit_values && a.tile_bytes == b.tile_bytes &&
-           a.value_bytes == b.value_bytes && a.warp_values == b.warp_values &&
-           a.warp_bytes == b.warp_bytes && a.has_lines == b.has_lines && a.has_runs == b.has_runs &&
-           a.has_bands == b.has_bands && a.chunk_bytes == b.chunk_bytes && a.variant == b.variant;
-  }
+  friend bool operator==(const MapOp&, const MapOp&) = default;
 };
 
-/// The parameter of a group's kernel: the arguments of the field and of every op, in this order,
-/// each at a multiple of 16 bytes.
-class GroupArgs {
- public:
-  static constexpr std::size_t kAlignment = 16;
-  static constexpr std::size_t kMaxBytes = 3072;
-
-  template <class Args>
-  void add(const Args& args) {
-    static_assert(alignof(Args) <= kAlignment);
-    const std::size_t size = (sizeof(Args) + kAlignment - 1) / kAlignment * kAlignment;
-    fits_ = fits_ && n_bytes_ + size <= kMaxBytes;
-    if (fits_) {
-      std::memcpy(bytes_.data() + n_bytes_, &args, sizeof(Args));
-      n_bytes_ += size;
-    }
-  }
-  bool fits() const { return fits_; }
-  std::size_t size() const { return n_bytes_; }
-  std::byte* data() { return bytes_.data(); }
-
- private:
-  alignas(kAlignment) std::array<std::byte, kMaxBytes> bytes_ = {};
-  std::size_t n_bytes_ = 0;
-  bool fits_ = true;
+/// Takes the field's values in an order of its own.
+struct OrderOp {
+  std::uint32_t unit_values = 1;  ///< values that belong together
+  std::uint32_t warp_values = 0;  ///< a warp must have exactly these
+  std::uint64_t variant = 0;
+  friend bool operator==(const OrderOp&, const OrderOp&) = default;
 };
 
-/// One launch of a group's kernel, as its stages see it.
-struct GroupRun {
-  GroupShape shape;
-  std::uint64_t n_values = 0;  ///< of the coder's input, or the most there can be
-  std::uint64_t n_tiles = 0;   ///< of shape.tile_values, at least 1
-  unsigned n_blocks = 1;       ///< thread blocks of the launch
-  /// A stage may need the group to run again with other settings (a smaller step). Waiting calls
-  /// run pass after pass until one is good; others enqueue all passes, and a kernel of a pass that
-  /// is not needed must do nothing.
-  unsigned pass = 0;
-  bool all_passes = false;
+/// How far rows look beyond their own unit.
+enum class RowsReach : std::uint8_t {
+  kUnit,   ///< not at all
+  kBands,  ///< CPU: units may be long and begin anywhere, since their first values can be encoded
+           ///< ahead; the coder must take bands
+  kLines,  ///< GPU: along lines longer than what a warp has; the coder must take lines
+  kRuns,   ///< GPU: as kLines, and takes runs of values from anywhere in the stream, so that it
+           ///< must stand next to a coder that gives runs
 };
+
+/// Looks at neighbours inside its unit.
+struct RowsOp {
+  std::uint32_t unit_values = 1;  ///< a tile is a multiple of them
+  std::uint32_t warp_values = 0;  ///< what a warp has must be a multiple of these
+  RowsReach reach = RowsReach::kUnit;
+  std::uint64_t variant = 0;
+  friend bool operator==(const RowsOp&, const RowsOp&) = default;
+};
+
+/// Sorts the bits of a block; bytes from here on.
+struct PlanesOp {
+  std::uint32_t block_bytes = 1;  ///< that belong together
+  std::uint32_t value_bytes = 0;  ///< of a value of the stage before; 0: any
+  std::uint32_t warp_bytes = 0;
+  friend bool operator==(const PlanesOp&, const PlanesOp&) = default;
+};
+
+/// Writes the stream, tile by tile.
+struct CoderOp {
+  std::uint32_t tile_bytes = 1;   ///< of its input
+  std::uint32_t value_bytes = 0;  ///< of a value of the stage before; 0: any
+  std::uint32_t warp_bytes = 0;
+  bool takes_bands = false;  ///< CPU: its tiles need not be equally long
+  bool takes_lines = false;  ///< GPU: may come behind RowsReach::kLines
+  bool gives_runs = false;   ///< GPU: serves RowsReach::kRuns when it decodes
+  std::uint64_t variant = 0;
+  friend bool operator==(const CoderOp&, const CoderOp&) = default;
+};
+
+using TileOp = std::variant<NoOp, MapOp, OrderOp, RowsOp, PlanesOp, CoderOp>;
 
 }  // namespace fz

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fz/cuda_run.h"
+#include "fz/cuda_part.h"
 #include "mem/scratch.h"
 
 namespace fz {
@@ -14,14 +14,14 @@ class ZeroedScratch {
  public:
   /// At least n_bytes, 64-byte aligned, zero when the stream gets there. What the caller enqueues
   /// must leave them so.
-  std::uint8_t* get(const CudaRun& run, std::size_t n_bytes);
+  std::uint8_t* get(const cuda::Call& call, std::size_t n_bytes);
   /// What the last get() gave.
   std::uint8_t* data() const { return data_; }
   /// All of that is enqueued. A run that breaks off before leaves nobody knows what.
   void noteZero() { is_in_use_ = is_uncertain_; }
   /// Or this instead, behind kernels that leave something else: the kernel that ends a compression
   /// clears it, or a memset where there is none.
-  void clear(cudaStream_t stream);
+  void clear(const cuda::Call& call);
 
  private:
   Scratch memory_;

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "fz/cuda_run.h"
+#include "fz/device_types.h"
 #include "fz/fusion.h"
 #include "fz/stream.h"
 #include "fz/tile_op.h"
@@ -22,7 +22,8 @@ struct ExecContext;
 struct RunProgress;
 namespace cuda {
 struct GroupKernel;
-class RunBlock;
+class DeviceRunState;
+class RunContext;
 }  // namespace cuda
 struct CpuGroup;
 struct TileCut;
@@ -137,22 +138,19 @@ class CompressionDAG {
   /// Runs all stages. Throws what a stage throws; the graph can be run again afterwards.
   void execute(cudaStream_t stream);
   /// On a device, without waiting: enqueues all stages. The records of the run (see CudaRun) are in
-  /// runBlock(), which the caller reads back and hands to finishCuda() once the stream is through.
-  void enqueueCuda(cudaStream_t stream);
+  /// runState(), which the caller reads back and hands to finishCuda() once the stream is through.
+  void enqueueCuda(cuda::RunContext& run);
   /// Takes the results over, in order. False: an output was too small, its buffer will be larger
   /// next time, enqueue again. Throws what a stage throws.
   bool finishCuda(cudaStream_t stream);
-  cuda::RunBlock& runBlock();
+  cuda::DeviceRunState& runState();
   /// Called when records are cleared and no stage has begun; empty: nothing.
   void setBeforeStages(std::function<void(cudaStream_t)> f) { before_stages_ = std::move(f); }
   /// Called once, before the first kernel is enqueued that may write to a buffer of the graph; a
-  /// group looks over its input before. Empty: nothing. `gate`, where there is one, is a word on
-  /// the device that earlier work on the stream sets, to 0 where nothing may be written: groups
-  /// look at it themselves, and f is called when the first one is enqueued.
-  void setBeforeOutput(std::function<void()> f, const std::uint64_t* gate = nullptr) {
-    before_output_ = std::move(f);
-    output_gate_ = gate;
-  }
+  /// group looks over its input before. Empty: nothing. Where the run has a word on the device
+  /// that says whether outputs may be written, groups look at it themselves, and f is called when
+  /// the first one is enqueued.
+  void setBeforeOutput(std::function<void()> f) { before_output_ = std::move(f); }
   BufferInfo& editBuffer(int buffer_id) { return bufferAt(buffer_id); }
   /// Estimates every buffer for these external inputs and allocates (PREALLOCATE only).
   void preallocateBuffers(cudaStream_t stream = nullptr);
@@ -262,7 +260,7 @@ class CompressionDAG {
   struct CudaState;
   CudaState& cudaState();
   void planSizesCuda();
-  void enqueueNodeCuda(DAGNode& node, cudaStream_t stream);
+  void enqueueNodeCuda(DAGNode& node, cuda::RunContext& run);
   void runForeignCuda(DAGNode& node, cudaStream_t stream);
   void settleInputsCuda(DAGNode& node, cudaStream_t stream);
   bool takeResultCuda(DAGNode& node);
@@ -281,7 +279,7 @@ class CompressionDAG {
   void beginGroup(FusedGroup& group, const TileCut& cut, cudaStream_t stream);
   bool isGroupDone(FusedGroup& group);
   void provideOutputs(DAGNode& node, std::vector<std::size_t>& capacities, cudaStream_t stream);
-  void enqueueGroupCuda(FusedGroup& group, cudaStream_t stream);
+  void enqueueGroupCuda(FusedGroup& group, cuda::RunContext& run);
   void announceOutput();
   std::vector<CudaInput> inputsCuda(const DAGNode& node);
   std::vector<CudaOutput> outputsCuda(const DAGNode& node,
@@ -312,7 +310,6 @@ class CompressionDAG {
   RunProgress* progress_ = nullptr;
   std::function<void(cudaStream_t)> before_stages_;
   std::function<void()> before_output_;
-  const std::uint64_t* output_gate_ = nullptr;
   std::shared_ptr<CudaState> cuda_;  // shared only because the type is hidden here
   std::size_t memory_limit_bytes_ = 0;
   std::size_t elsewhere_bytes_ = 0;

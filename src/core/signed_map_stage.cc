@@ -54,7 +54,7 @@ void SignedMapStage::decodeCpu(const CpuRun& run) {
 }
 
 TileOp SignedMapStage::cpuTileOp() const {
-  return {.role = TileRole::kMap};
+  return MapOp{};
 }
 
 void SignedMapStage::beginTiles(const CpuRun& run, const TileCut& /*cut*/) {
@@ -72,9 +72,9 @@ void SignedMapStage::endTiles(const CpuRun& run) {
 
 TileOp SignedMapStage::cudaTileOp() const {
   if (map_.op_template == nullptr) {
-    return {};
+    return NoOp{};
   }
-  return {.role = TileRole::kMap, .variant = getDataTypeSize(signed_type_)};
+  return MapOp{getDataTypeSize(signed_type_)};
 }
 
 std::string SignedMapStage::tileOpType() const {

@@ -3,9 +3,38 @@
 #include "backends/cpu/exec_context.h"
 #include "backends/cpu/parallel_for.h"
 #include "core/require.h"
+#include "core/stage_access.h"
 #include "fz/byte_io.h"
 
 namespace fz {
+
+/// Stages whose device side is not yet a part of its own.
+class VirtualsPart final : public CudaPart {
+ public:
+  explicit VirtualsPart(SimpleStage& stage) : stage_(stage) {}
+  bool hasKernels() const override { return stage_.hasCuda(); }
+  void encode(const cuda::Call& call) override { stage_.encodeCuda(call); }
+  void decode(const cuda::Call& call) override { stage_.decodeCuda(call); }
+  void finishEncode(const StageRecord& record) override { stage_.finishEncodeCuda(record); }
+  void finishDecode(const StageRecord& record) override { stage_.finishDecodeCuda(record); }
+  void throwError(const StageRecord& record) const override { stage_.throwDeviceError(record); }
+  std::vector<DeviceField> fields() const override { return stage_.deviceFields(); }
+  bool readsUnaligned(std::size_t input) const override { return stage_.readsUnaligned(input); }
+  TileOp tileOp() const override { return stage_.cudaTileOp(); }
+  std::string tileOpType() const override { return stage_.tileOpType(); }
+  std::string tileOpHeader() const override { return stage_.tileOpHeader(); }
+  unsigned groupPasses() const override { return stage_.groupPasses(); }
+  void beginGroup(const cuda::Call& call, const GroupRun& group, GroupArgs& args) override {
+    stage_.beginGroupCuda(call, group, args);
+  }
+  void endGroup(const cuda::Call& call, const GroupRun& group) override {
+    stage_.endGroupCuda(call, group);
+  }
+  bool endsRuns() const override { return stage_.endsRuns(); }
+
+ private:
+  SimpleStage& stage_;
+};
 
 #if FZ_HAVE_CUDA
 /// Runs one stage alone on the device, waits for it and takes its results over.
@@ -75,61 +104,84 @@ CpuRun SimpleStage::cpuRun(MemoryPool* pool) const {
   return {input_views_, output_views_, executor, pool};
 }
 
-void SimpleStage::beginInGroup(MemoryPool* pool,
+CudaPart* StageAccess::cudaPart(const SimpleStage& stage) {
+  auto& part = stage.cuda_part_;
+  if (part == nullptr) {
+    auto& maker = const_cast<SimpleStage&>(stage);  // the part works on the stage that owns it
+    if (const MakeCudaPart make = stage.descriptor().make_cuda) {
+      part = make(maker);
+    } else if (stage.hasCuda()) {
+      part = std::make_unique<VirtualsPart>(maker);
+    }
+  }
+  return part.get();
+}
+
+bool StageAccess::hasKernels(const SimpleStage& stage) {
+  const CudaPart* part = cudaPart(stage);
+  return part != nullptr && part->hasKernels();
+}
+
+std::vector<DeviceField> StageAccess::deviceFields(const SimpleStage& stage) {
+  const CudaPart* part = cudaPart(stage);
+  return part == nullptr ? std::vector<DeviceField>{} : part->fields();
+}
+
+bool StageAccess::isOutputSizeFixed(const SimpleStage& stage, std::size_t port) {
+  return stage.inverse_ ? stage.hasFixedDecodedBytes() : stage.hasFixedEncodedBytes(port);
+}
+
+TileOp StageAccess::tileOp(const SimpleStage& stage, Backend backend) {
+  if (backend == Backend::CPU) {
+    return stage.cpuTileOp();
+  }
+  const CudaPart* part = cudaPart(stage);
+  return part == nullptr ? TileOp{} : part->tileOp();
+}
+
+void StageAccess::beginInGroup(SimpleStage& stage,
+                               MemoryPool* pool,
                                const std::vector<void*>& inputs,
                                const std::vector<void*>& outputs,
                                const std::vector<std::size_t>& sizes,
                                const TileCut& cut) {
-  FZ_ASSERT(capacity_bytes_.size() == outputs.size());
-  takeViews(inputs, outputs, sizes);
-  cpuTilePart()->beginTiles(cpuRun(pool), cut);
+  FZ_ASSERT(stage.capacity_bytes_.size() == outputs.size());
+  stage.takeViews(inputs, outputs, sizes);
+  cpuTilePart(stage)->beginTiles(stage.cpuRun(pool), cut);
 }
 
-void SimpleStage::endInGroup(MemoryPool* pool) {
-  cpuTilePart()->endTiles(cpuRun(pool));
-  capacity_bytes_.clear();
+void StageAccess::endInGroup(SimpleStage& stage, MemoryPool* pool) {
+  cpuTilePart(stage)->endTiles(stage.cpuRun(pool));
+  stage.capacity_bytes_.clear();
 }
 
-void SimpleStage::enqueueCuda(const CudaRun& run) {
-  actual_bytes_.assign(run.outputs.size(), 0);
-  needed_bytes_.clear();
-  if (inverse_) {
-    decodeCuda(run);
-  } else {
-    encodeCuda(run);
-  }
-}
-
-void SimpleStage::finishCuda(const StageRecord& record, std::span<const std::size_t> capacities) {
-  actual_bytes_.assign(capacities.size(), 0);
-  needed_bytes_.clear();
+void StageAccess::finishCuda(SimpleStage& stage,
+                             const StageRecord& record,
+                             std::span<const std::size_t> capacities) {
+  stage.actual_bytes_.assign(capacities.size(), 0);
+  stage.needed_bytes_.clear();
   for (std::size_t i = 0; i < capacities.size(); ++i) {
-    actual_bytes_[i] = record.n_bytes[i];
+    stage.actual_bytes_[i] = record.n_bytes[i];
     if (record.needed_bytes[i] > capacities[i]) {
-      requestOutputBytes(i, record.needed_bytes[i]);
+      stage.requestOutputBytes(i, record.needed_bytes[i]);
     }
   }
-  if (!needed_bytes_.empty()) {
+  if (!stage.needed_bytes_.empty()) {
     return;  // whatever else was found, it was found in part of the data
   }
-  if (inverse_) {
-    finishDecodeCuda(record);
-  } else {
-    finishEncodeCuda(record);
+  CudaPart* part = cudaPart(stage);
+  if (part != nullptr) {
+    stage.inverse_ ? part->finishDecode(record) : part->finishEncode(record);
   }
-  if (record.error != 0) {
-    throwDeviceError(record);
+  if (record.error == 0) {
+    return;
   }
-}
-
-bool SimpleStage::isOutputSizeFixed(std::size_t port) const {
-  return inverse_ ? hasFixedDecodedBytes() : hasFixedEncodedBytes(port);
-}
-
-void SimpleStage::throwDeviceError(const StageRecord& record) const {
+  if (part != nullptr) {
+    part->throwError(record);
+  }
   const bool corrupt = static_cast<DeviceError>(record.error) == DeviceError::kCorrupt;
   detail::throwError(corrupt ? ErrorCode::kCorrupt : ErrorCode::kBoundViolation,
-                     fmt::format("{}: {} at {}", getName(),
+                     fmt::format("{}: {} at {}", stage.getName(),
                                  corrupt ? "the stream contradicts itself"
                                          : "a value cannot be kept with these settings",
                                  record.error_index));
@@ -140,15 +192,12 @@ void SimpleStage::beginGroupCuda(const CudaRun& /*run*/,
                                  GroupArgs& /*args*/) {
   detail::throwError(ErrorCode::kInternal, getName() + ": names a tile operation and has none");
 }
-
-#if !FZ_HAVE_CUDA
 void SimpleStage::encodeCuda(const CudaRun& /*run*/) {
   detail::throwError(ErrorCode::kNoDevice, getName() + ": this build has no CUDA");
 }
 void SimpleStage::decodeCuda(const CudaRun& /*run*/) {
   detail::throwError(ErrorCode::kNoDevice, getName() + ": this build has no CUDA");
 }
-#endif
 
 std::string SimpleStage::getName() const {
   return std::string(descriptor().name);

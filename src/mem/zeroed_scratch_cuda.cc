@@ -3,27 +3,29 @@
 
 #include <cuda_runtime_api.h>
 
-#include "backends/cuda/deferred_clears.h"
+#include "backends/cuda/run_context.h"
 #include "cuda_check.h"
 #include "mem/zeroed_scratch.h"
 
 namespace fz {
 
-std::uint8_t* ZeroedScratch::get(const CudaRun& run, std::size_t n_bytes) {
+std::uint8_t* ZeroedScratch::get(const cuda::Call& call, std::size_t n_bytes) {
   // Nothing is known of the memory while it may change, or if there is none to be had.
   std::size_t n_known_bytes = std::exchange(n_zero_bytes_, 0);
   // Before its memory may change: a block that is given up must not be cleared later.
-  cuda::DeferredClears::withdraw(*this);
-  std::uint8_t* memory = memory_.get<std::uint8_t>(run.pool, n_bytes).data();
-  if (memory != data_ || run.pool != pool_ || is_in_use_ || n_bytes > n_known_bytes) {
-    const bool is_new = memory != data_ || run.pool != pool_;
+  if (call.run != nullptr) {
+    call.run->withdrawClear(*this);
+  }
+  std::uint8_t* memory = memory_.get<std::uint8_t>(call.pool, n_bytes).data();
+  if (memory != data_ || call.pool != pool_ || is_in_use_ || n_bytes > n_known_bytes) {
+    const bool is_new = memory != data_ || call.pool != pool_;
     n_known_bytes = is_new ? n_bytes : std::max(n_bytes, n_known_bytes);
     data_ = memory;
-    pool_ = run.pool;
+    pool_ = call.pool;
     is_in_use_ = true;
-    FZ_CUDA_CHECK(cudaMemsetAsync(data_, 0, n_known_bytes, run.stream));
+    FZ_CUDA_CHECK(cudaMemsetAsync(data_, 0, n_known_bytes, call.stream));
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    FZ_CUDA_CHECK(cudaStreamIsCapturing(run.stream, &status));
+    FZ_CUDA_CHECK(cudaStreamIsCapturing(call.stream, &status));
     is_uncertain_ = status != cudaStreamCaptureStatusNone;
   }
   n_zero_bytes_ = n_known_bytes;
@@ -32,9 +34,9 @@ std::uint8_t* ZeroedScratch::get(const CudaRun& run, std::size_t n_bytes) {
   return data_;
 }
 
-void ZeroedScratch::clear(cudaStream_t stream) {
-  if (!cuda::DeferredClears::add(data_, n_bytes_, stream, *this)) {
-    FZ_CUDA_CHECK(cudaMemsetAsync(data_, 0, n_bytes_, stream));
+void ZeroedScratch::clear(const cuda::Call& call) {
+  if (call.run == nullptr || !call.run->clearAtEnd(data_, n_bytes_, *this)) {
+    FZ_CUDA_CHECK(cudaMemsetAsync(data_, 0, n_bytes_, call.stream));
     noteZero();
   }
 }

@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <map>
 
+#include "backends/cuda/run_context.h"
 #include "core/require.h"
+#include "core/stage_access.h"
 #include "cuda_check.h"
 #include "format/frame_layout.h"
-#include "fz/simple_stage.h"
 #include "pipeline/async_decoder.h"
 #include "pipeline/dag_cuda.h"
 #include "stage/stage.h"
@@ -24,7 +25,7 @@ AsyncDecoder::AsyncDecoder(const FrameHeader& header,
       fields_image_(pool) {
   for (std::size_t i = 0; i < header.stages.size(); ++i) {
     const auto* stage = dynamic_cast<const SimpleStage*>(plan_->stages[i]);
-    FZ_REQUIRE(plan_->stages[i] == nullptr || (stage != nullptr && stage->hasCuda()),
+    FZ_REQUIRE(plan_->stages[i] == nullptr || (stage != nullptr && StageAccess::hasKernels(*stage)),
                ErrorCode::kUnsupported,
                "Pipeline::decompressAsync: {} has no kernels to decode with",
                plan_->stages[i]->getName());
@@ -67,7 +68,8 @@ void AsyncDecoder::planSizes(const FrameHeader& header) {
     stage->setInverse(false);
     const std::vector<std::size_t> most = stage->maxOutputSizes({in.n_bytes});
     for (std::size_t k = 0; k < record.num_outputs && k < most.size(); ++k) {
-      sizes[record.output_buffer_ids[k]] = {most[k], in.exact && stage->isOutputSizeFixed(k)};
+      sizes[record.output_buffer_ids[k]] = {most[k],
+                                            in.exact && StageAccess::isOutputSizeFixed(*stage, k)};
     }
     stage->setInverse(true);
     BufferInfo& decoded = plan_->dag.editBuffer(plan_->nodes[i]->output_buffer_ids.front());
@@ -84,7 +86,7 @@ void AsyncDecoder::planSizes(const FrameHeader& header) {
 
 /// Header fields that may differ from frame to frame, and where the device needs them.
 void AsyncDecoder::listFields(const FrameHeader& header) {
-  cuda::RunBlock& block = plan_->dag.runBlock();
+  cuda::DeviceRunState& block = plan_->dag.runState();
   const auto add = [&](std::size_t offset, std::size_t n_bytes, std::uint64_t* target) {
     fields_.push_back(
         {target, static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(n_bytes)});
@@ -107,7 +109,7 @@ void AsyncDecoder::listFields(const FrameHeader& header) {
       continue;
     }
     StageRecord* record = block.onDevice(static_cast<std::size_t>(plan_->nodes[s]->id));
-    for (const DeviceField& field : stage->deviceFields()) {
+    for (const DeviceField& field : StageAccess::deviceFields(*stage)) {
       if (field.config_offset == DeviceField::kAbsoluteBound) {
         continue;
       }
@@ -140,7 +142,7 @@ void AsyncDecoder::enqueue(const std::uint8_t* frame,
                            const ExecContext& context,
                            cudaStream_t stream) {
   CompressionDAG& dag = plan_->dag;
-  cuda::RunBlock& block = dag.runBlock();
+  cuda::DeviceRunState& block = dag.runState();
   cuda::FrameState* state = block.frameOnDevice();
   template_image_.update(template_, stream);
   fields_image_.update({reinterpret_cast<const std::uint8_t*>(fields_.data()),
@@ -185,25 +187,26 @@ void AsyncDecoder::enqueue(const std::uint8_t* frame,
   }
   dag.setExternalOutput(plan_->result_buffer, out, original_bytes_);
   try {
-    dag.enqueueCuda(stream);
+    cuda::RunContext run({stream});  // may be captured, so no graphs of one node
+    dag.enqueueCuda(run);
   } catch (...) {
     dag.setBeforeStages({});
     abandonRun(dag, stream);
     throw;
   }
   dag.setBeforeStages({});
-  block.enqueueReadback(stream);
+  block.enqueueCopyToHost(stream);
 }
 
 const std::uint64_t* AsyncDecoder::lengthOnDevice() const {
-  return &plan_->dag.runBlock()
+  return &plan_->dag.runState()
               .onDevice(static_cast<std::size_t>(
                   plan_->dag.getBufferInfo(plan_->result_buffer).producer_stage_id))
               ->n_bytes[0];
 }
 
 std::size_t AsyncDecoder::finish(cudaStream_t stream) {
-  const cuda::FrameState& state = plan_->dag.runBlock().frameResult();
+  const cuda::FrameState& state = plan_->dag.runState().frameResult();
   FZ_REQUIRE(state.mismatch == 0, ErrorCode::kCorrupt, "frame: {}",
              state.mismatch == 1 ? "the payload does not match its checksum"
                                  : "the header is damaged or of another kind than the one decoded "

@@ -1,7 +1,7 @@
 // compressAsync, decompressAsync and how they end.
 #include "backends/cuda/alignment.h"
 #include "backends/cuda/nvtx_range.h"
-#include "backends/cuda/run_block.h"
+#include "backends/cuda/run_state.h"
 #include "core/require.h"
 #include "cuda_check.h"
 #include "pipeline/async_decoder.h"
@@ -53,13 +53,13 @@ void CudaRunner::compressAsync(const void* input,
   pending_ = Pending::kCompress;
   try {
     const NobodyWaits mode(*p_.dag);
-    launch(pending_attempt_, stream);
+    launch(pending_attempt_, {stream});
   } catch (...) {
     abandon(stream);
     throw;
   }
   if (d_frame_bytes != nullptr) {
-    FZ_CUDA_CHECK(cudaMemcpyAsync(d_frame_bytes, &p_.dag->runBlock().frameOnDevice()->total_bytes,
+    FZ_CUDA_CHECK(cudaMemcpyAsync(d_frame_bytes, &p_.dag->runState().frameOnDevice()->total_bytes,
                                   sizeof(std::uint64_t), cudaMemcpyDeviceToDevice, stream));
   }
   leave(stream);
@@ -121,7 +121,7 @@ std::size_t CudaRunner::finishAsync(cudaStream_t stream) {
       done, ErrorCode::kBufferTooSmall,
       "Pipeline::finishAsync: a buffer was too small for these data; buffers are larger from "
       "now on, so start again (setOutlierCapacity avoids it)");
-  return p_.dag->runBlock().frameResult().total_bytes;
+  return p_.dag->runState().frameResult().total_bytes;
 }
 
 }  // namespace fz

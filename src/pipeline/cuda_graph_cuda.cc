@@ -107,7 +107,7 @@ void CudaRunner::capture(const Attempt& attempt, cudaStream_t stream) {
   // An ordinary run on the same data leaves every buffer and all scratch in place: during capture
   // nothing may be allocated.
   if (scratch_bytes_ < attempt.padded_bytes || scratch_frame_ != attempt.frame) {
-    enqueueAttempt(attempt, stream);
+    enqueueAttempt(attempt, {stream});
     FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
     scratch_bytes_ = attempt.padded_bytes;
     scratch_frame_ = attempt.frame;
@@ -118,7 +118,7 @@ void CudaRunner::capture(const Attempt& attempt, cudaStream_t stream) {
     const cudaStream_t own_stream = captureStream(stream);
     const cuda::CaptureTurn turn;
     Capture recording(own_stream);
-    enqueueAttempt(attempt, own_stream);
+    enqueueAttempt(attempt, {own_stream});
     graph.reset(recording.end());
   }
   std::vector<int> kinds = nodeKinds(graph.get());

@@ -8,7 +8,7 @@
 #include "backends/cuda/device_guard.h"
 #include "backends/cuda/device_image.h"
 #include "backends/cuda/frame_kernels.h"
-#include "backends/cuda/quick_launch.h"
+#include "backends/cuda/graph_launcher.h"
 #include "backends/cuda/timing_event.h"
 #include "pipeline/frame_opener.h"
 #include "pipeline/pipeline_impl.h"
@@ -65,7 +65,7 @@ class CudaRunner {
   /// From the first to the last work that the current call gave its stream.
   cuda::CallTimer& callTimer() { return call_timer_; }
   /// For calls that the host waits for.
-  cuda::QuickLauncher& launcher() { return launcher_; }
+  cuda::GraphNodeLauncher& launcher() { return launcher_; }
   /// Throws Error(kInvalidArgument) when a kernel cannot read the memory at `data`.
   void requireDevicePointer(const void* data, const char* what) const;
   /// Host memory, and device memory that is not aligned, is copied into the pipeline's own buffer;
@@ -94,9 +94,9 @@ class CudaRunner {
   FrameRoom frameRoom(std::size_t padded_bytes);
   void bind(const Attempt& attempt);
   void updateTemplate(const Attempt& attempt, cudaStream_t stream);
-  void enqueueFrame(const Attempt& attempt, cuda::DeferredClears& clears, cudaStream_t stream);
-  void enqueueAttempt(const Attempt& attempt, cudaStream_t stream);
-  void launch(const Attempt& attempt, cudaStream_t stream);
+  void enqueueFrame(const Attempt& attempt, cuda::RunContext& run);
+  void enqueueAttempt(const Attempt& attempt, const cuda::Launcher& launcher);
+  void launch(const Attempt& attempt, const cuda::Launcher& launcher);
   /// After a run of this pipeline that broke off; see abandonRun().
   void abandon(cudaStream_t stream) noexcept;
   /// For the run that was launched last.
@@ -114,7 +114,7 @@ class CudaRunner {
   std::size_t uploaded_bytes_ = 0;
 
   cuda::CallTimer call_timer_;
-  cuda::QuickLauncher launcher_;
+  cuda::GraphNodeLauncher launcher_;
   FrameOpener opener_;
   cudaEvent_t last_work_ = nullptr;
   cudaStream_t last_stream_ = nullptr;

@@ -2,11 +2,11 @@
 
 #include "backends/cuda/alignment.h"
 #include "backends/cuda/nvtx_range.h"
-#include "backends/cuda/run_block.h"
+#include "backends/cuda/run_context.h"
 #include "core/require.h"
+#include "core/stage_access.h"
 #include "cuda_check.h"
 #include "format/frame_layout.h"
-#include "fz/simple_stage.h"
 #include "pipeline/async_decoder.h"
 #include "pipeline/cuda_runner.h"
 #include "pipeline/dag_cuda.h"
@@ -151,7 +151,7 @@ void CudaRunner::updateTemplate(const Attempt& attempt, cudaStream_t stream) {
   p_.describeFrame(attempt.n_bytes, attempt.padded_bytes, header);
   std::vector<std::uint8_t> bytes(p_.header_bytes);
   std::vector<cuda::HeaderField> fields;
-  cuda::RunBlock& block = p_.dag->runBlock();
+  cuda::DeviceRunState& block = p_.dag->runState();
   const cuda::FrameState* state = block.frameOnDevice();
   const auto add = [&](std::size_t offset, std::size_t n_bytes, const std::uint64_t* source) {
     fields.push_back(
@@ -173,11 +173,11 @@ void CudaRunner::updateTemplate(const Attempt& attempt, cudaStream_t stream) {
     const auto* stage = dynamic_cast<const SimpleStage*>(order[s]->stage);
     const bool first_bound = !has_bound && order[s]->stage->boundInfo().has_value();
     has_bound = has_bound || first_bound;
-    if (stage == nullptr || !stage->hasCuda()) {
+    if (stage == nullptr || !StageAccess::hasKernels(*stage)) {
       continue;
     }
     const StageRecord* record = block.onDevice(static_cast<std::size_t>(order[s]->id));
-    for (const DeviceField& field : stage->deviceFields()) {
+    for (const DeviceField& field : StageAccess::deviceFields(*stage)) {
       const std::uint64_t* source = &record->value[field.slot];
       if (field.config_offset == DeviceField::kAbsoluteBound) {
         if (first_bound) {
@@ -212,10 +212,8 @@ void CudaRunner::updateTemplate(const Attempt& attempt, cudaStream_t stream) {
   n_fields_ = static_cast<std::uint32_t>(fields.size());
 }
 
-void CudaRunner::enqueueFrame(const Attempt& attempt,
-                              cuda::DeferredClears& clears,
-                              cudaStream_t stream) {
-  cuda::RunBlock& block = p_.dag->runBlock();
+void CudaRunner::enqueueFrame(const Attempt& attempt, cuda::RunContext& run) {
+  cuda::DeviceRunState& block = p_.dag->runState();
   cuda::FrameJob job = {};
   job.segments.n_segments = static_cast<std::uint32_t>(p_.sinks.size());
   for (std::size_t i = 0; i < p_.sinks.size(); ++i) {
@@ -230,41 +228,42 @@ void CudaRunner::enqueueFrame(const Attempt& attempt,
   job.fields = reinterpret_cast<const cuda::HeaderField*>(header_fields_.data());
   job.n_fields = n_fields_;
   job.state = block.frameOnDevice();
-  job.hand_over = block.handOver();
-  job.n_clears = static_cast<std::uint32_t>(clears.ranges().size());
-  std::copy(clears.ranges().begin(), clears.ranges().end(), job.clears);
+  job.readback = block.hostReadback();
+  job.n_clears = static_cast<std::uint32_t>(run.clears().size());
+  std::copy(run.clears().begin(), run.clears().end(), job.clears);
   if (!p_.dag->isCaptureMode()) {
-    block.noteHandOver();
+    block.recordReadback();
   }
-  cuda::enqueueFrame(job, stream);
-  clears.release();
+  cuda::enqueueFrame(job, run.launcher());
+  run.recordClears();
 }
 
 /// Everything of one attempt, ending with the readback. Enqueues only, unless a stage has no
 /// kernels.
-void CudaRunner::enqueueAttempt(const Attempt& attempt, cudaStream_t stream) {
+void CudaRunner::enqueueAttempt(const Attempt& attempt, const cuda::Launcher& launcher) {
   bind(attempt);
-  cuda::DeferredClears clears(stream);
-  p_.dag->enqueueCuda(stream);
+  cuda::RunContext run(launcher);
+  p_.dag->enqueueCuda(run);
   if (!p_.dag->isCaptureMode()) {
-    updateTemplate(attempt, stream);
+    updateTemplate(attempt, run.stream());
   }
-  enqueueFrame(attempt, clears, stream);
+  enqueueFrame(attempt, run);
 }
 
-void CudaRunner::launch(const Attempt& attempt, cudaStream_t stream) {
+void CudaRunner::launch(const Attempt& attempt, const cuda::Launcher& launcher) {
   if (!p_.graph_captured) {
-    enqueueAttempt(attempt, stream);
+    enqueueAttempt(attempt, launcher);
     return;
   }
+  const cudaStream_t stream = launcher.stream;
   const bool same = graph_ != nullptr && captured_.input == attempt.input &&
                     captured_.n_bytes == attempt.n_bytes && captured_.frame == attempt.frame;
   if (!same) {
     capture(attempt, stream);
   }
-  cuda::RunBlock& block = p_.dag->runBlock();
+  cuda::DeviceRunState& block = p_.dag->runState();
   block.enqueueInitIfNeeded(stream);
-  block.noteHandOver();
+  block.recordReadback();
   FZ_CUDA_CHECK(cudaGraphLaunch(graph_, stream));
 }
 
@@ -274,19 +273,19 @@ void CudaRunner::waitForRun(cudaStream_t stream) {
   if (p_.profiling || pending_ != Pending::kNone) {
     FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
   } else {
-    p_.dag->runBlock().waitForHandOver(stream);
+    p_.dag->runState().waitForReadback(stream);
   }
 }
 
 void CudaRunner::runToEnd(const void* data, std::size_t n_bytes, cudaStream_t stream) {
   const std::size_t padded_bytes = bits::roundUp(n_bytes, p_.alignment);
-  const cuda::QuickLauncher::Scope scope(launcher_);
   for (int tries = 0;; ++tries) {
     FZ_REQUIRE(tries < kMaxAttempts, ErrorCode::kInternal, "Pipeline: not done after {} attempts",
                tries);
     const FrameRoom room = frameRoom(padded_bytes);
     p_.frame.reserve(room.n_bytes, 0, "frame");
-    launch({data, n_bytes, padded_bytes, p_.frame.data(), room.first_segment_bytes}, stream);
+    launch({data, n_bytes, padded_bytes, p_.frame.data(), room.first_segment_bytes},
+           {stream, &launcher_});
     call_timer_.end(stream);
     leave(stream);
     waitForRun(stream);
@@ -312,7 +311,7 @@ void CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStream_t s
     abandon(stream);
     throw;
   }
-  p_.frame_bytes = p_.dag->runBlock().frameResult().total_bytes;
+  p_.frame_bytes = p_.dag->runState().frameResult().total_bytes;
 }
 
 void CudaRunner::abandon(cudaStream_t stream) noexcept {

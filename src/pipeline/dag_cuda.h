@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "backends/cuda/run_block.h"
+#include "backends/cuda/run_state.h"
 #include "backends/cuda/timing_event.h"
 #include "pipeline/dag.h"
 
@@ -12,7 +12,7 @@ namespace fz {
 struct CompressionDAG::CudaState {
   explicit CudaState(MemoryPool* pool) : block(pool) {}
 
-  cuda::RunBlock block;
+  cuda::DeviceRunState block;
   std::vector<std::vector<std::size_t>> capacities;  // by node, of the last attempt
   std::vector<cuda::TimingEvent> begin_events;
   std::vector<cuda::TimingEvent> end_events;

@@ -6,8 +6,9 @@
 
 #include "backends/cuda/nvtx_range.h"
 #include "backends/cuda/record.h"
+#include "backends/cuda/run_context.h"
 #include "core/require.h"
-#include "fz/simple_stage.h"
+#include "core/stage_access.h"
 #include "mem/mempool.h"
 #include "pipeline/dag_cuda.h"
 #include "stage/stage.h"
@@ -19,7 +20,7 @@ namespace {
 /// The stage when it has kernels for the current direction.
 SimpleStage* nativeStage(const DAGNode& node) {
   auto* stage = dynamic_cast<SimpleStage*>(node.stage);
-  return stage != nullptr && stage->hasCuda() ? stage : nullptr;
+  return stage != nullptr && StageAccess::hasKernels(*stage) ? stage : nullptr;
 }
 
 }  // namespace
@@ -28,7 +29,7 @@ void abandonRun(CompressionDAG& dag, cudaStream_t stream) noexcept {
   // Each part on its own: the exception that is under way already tells what is wrong, and what
   // can still be put right must be.
   try {
-    dag.runBlock().noteFailure();
+    dag.runState().recordFailure();
   } catch (...) {  // NOLINT(bugprone-empty-catch)
   }
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -46,7 +47,7 @@ CompressionDAG::CudaState& CompressionDAG::cudaState() {
   return *cuda_;
 }
 
-cuda::RunBlock& CompressionDAG::runBlock() {
+cuda::DeviceRunState& CompressionDAG::runState() {
   return cudaState().block;
 }
 
@@ -71,7 +72,8 @@ void CompressionDAG::planSizesCuda() {
     for (const int id : node->output_buffer_ids) {
       BufferInfo& buffer = bufferAt(id);
       const auto port = static_cast<std::size_t>(buffer.producer_output_index);
-      buffer.size_exact = exact && native != nullptr && native->isOutputSizeFixed(port);
+      buffer.size_exact =
+          exact && native != nullptr && StageAccess::isOutputSizeFixed(*native, port);
       if (buffer.has_planned_size) {
         buffer.size_exact = buffer.planned_exact;
         estimates[port] = buffer.planned_size;
@@ -85,7 +87,8 @@ void CompressionDAG::planSizesCuda() {
   }
 }
 
-void CompressionDAG::enqueueCuda(cudaStream_t stream) {
+void CompressionDAG::enqueueCuda(cuda::RunContext& run) {
+  const cudaStream_t stream = run.stream();
   FZ_REQUIRE(finalized_, ErrorCode::kInvalidState, "CompressionDAG: execute before finalize");
   CudaState& state = cudaState();
   for (BufferInfo& buffer : buffers_) {
@@ -129,13 +132,13 @@ void CompressionDAG::enqueueCuda(cudaStream_t stream) {
     const cuda::NvtxRange range(group != nullptr ? group->name.c_str() : node->name.c_str());
     const auto i = static_cast<std::size_t>(node->id);
     if (group != nullptr) {
-      enqueueGroupCuda(*group, stream);
+      enqueueGroupCuda(*group, run);
     } else {
       if (state.timed) {
         state.begin_events[i].record(stream);
       }
       announceOutput();
-      enqueueNodeCuda(*node, stream);
+      enqueueNodeCuda(*node, run);
     }
     if (state.timed) {
       state.end_events[i].record(stream);
@@ -187,7 +190,7 @@ void CompressionDAG::settleInputsCuda(DAGNode& node, cudaStream_t stream) {
   FZ_REQUIRE(!capture_mode_, ErrorCode::kUnsupported,
              "{}: waits for the host and cannot be part of a graph", node.name);
   CudaState& state = cudaState();
-  state.block.enqueueReadback(stream);
+  state.block.enqueueCopyToHost(stream);
   FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
   for (std::size_t k = 0; k < node.input_buffer_ids.size(); ++k) {
     const BufferInfo& buffer = bufferAt(node.input_buffer_ids[k]);
@@ -220,7 +223,8 @@ void CompressionDAG::runForeignCuda(DAGNode& node, cudaStream_t stream) {
   FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
 }
 
-void CompressionDAG::enqueueNodeCuda(DAGNode& node, cudaStream_t stream) {
+void CompressionDAG::enqueueNodeCuda(DAGNode& node, cuda::RunContext& run) {
+  const cudaStream_t stream = run.stream();
   CudaState& state = cudaState();
   const auto i = static_cast<std::size_t>(node.id);
   prepareInputs(node);
@@ -229,7 +233,7 @@ void CompressionDAG::enqueueNodeCuda(DAGNode& node, cudaStream_t stream) {
     runForeignCuda(node, stream);
     return;
   }
-  FZ_REQUIRE(stage->hasCuda() || !capture_mode_, ErrorCode::kUnsupported,
+  FZ_REQUIRE(StageAccess::hasKernels(*stage) || !capture_mode_, ErrorCode::kUnsupported,
              "{}: has no kernels and cannot be part of a graph", node.name);
   stage->setExecContext(exec_context_);
   stage->beginRun();
@@ -243,7 +247,8 @@ void CompressionDAG::enqueueNodeCuda(DAGNode& node, cudaStream_t stream) {
     const std::vector<CudaOutput> outputs = outputsCuda(node, capacities);
     {
       const ScratchScope scope(*this);
-      stage->enqueueCuda({inputs, outputs, state.block.onDevice(i), stream, pool_});
+      StageAccess::enqueueCuda(*stage,
+                               {inputs, outputs, state.block.onDevice(i), stream, pool_, &run});
     }
     const bool is_settled =
         !stage->isInverse() || node.dependents.empty() ||
@@ -257,7 +262,7 @@ void CompressionDAG::enqueueNodeCuda(DAGNode& node, cudaStream_t stream) {
     FZ_REQUIRE(!capture_mode_, ErrorCode::kUnsupported,
                "{}: decodes to a size that only the data tell and cannot be part of a graph",
                node.name);
-    state.block.enqueueReadback(stream);
+    state.block.enqueueCopyToHost(stream);
     FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
     if (takeResultCuda(node)) {
       for (const int id : node.output_buffer_ids) {
@@ -283,7 +288,7 @@ bool CompressionDAG::takeResultCuda(DAGNode& node) {
   if (stage == nullptr) {
     return true;  // was dealt with when it ran
   }
-  stage->finishCuda(state.block.result(i), state.capacities[i]);
+  StageAccess::finishCuda(*stage, state.block.result(i), state.capacities[i]);
   const std::vector<std::size_t> needed = stage->neededOutputSizes();
   for (const int id : node.output_buffer_ids) {
     BufferInfo& buffer = bufferAt(id);

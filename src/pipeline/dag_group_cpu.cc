@@ -6,9 +6,10 @@
 #include "backends/cpu/parallel_for.h"
 #include "backends/cpu/tile_walk.h"
 #include "core/require.h"
+#include "core/stage_access.h"
 #include "fz/progress.h"
-#include "fz/simple_stage.h"
 #include "pipeline/dag.h"
+#include "pipeline/tile_role.h"
 
 namespace fz {
 
@@ -40,7 +41,7 @@ TileStep stepOf(const DAGNode& node, std::size_t value_bytes) {
   TileStep step;
   step.field_bytes = stage.isInverse() ? out : in;
   step.coded_bytes = stage.isInverse() ? in : out;
-  if (node.tile_op.role >= TileRole::kPlanes) {
+  if (!takesValues(node.tile_op)) {
     step.field_bytes = value_bytes;  // bytes, but as many as there are values
     step.coded_bytes = value_bytes;
   }
@@ -54,7 +55,7 @@ std::shared_ptr<CpuGroup> prepare(const FusedGroup& group) {
   chain.between_bytes = group.value_bytes;
   for (DAGNode* node : group.chain) {
     TileStep step = stepOf(*node, group.value_bytes);
-    CpuTilePart* part = stageOf(*node).cpuTilePart();
+    CpuTilePart* part = StageAccess::cpuTilePart(stageOf(*node));
     FZ_REQUIRE(part != nullptr, ErrorCode::kInternal, "{}: names a tile operation and has none",
                node->name);
     if (node == group.chain.front()) {
@@ -62,7 +63,7 @@ std::shared_ptr<CpuGroup> prepare(const FusedGroup& group) {
     }
     chain.widest_bytes = std::max({chain.widest_bytes, step.field_bytes, step.coded_bytes});
     chain.between_bytes = std::max(chain.between_bytes, step.coded_bytes);
-    switch (node->tile_op.role) {
+    switch (roleOf(node->tile_op)) {
       case TileRole::kOrder:
         chain.order = static_cast<CpuOrder*>(part);
         chain.maps = std::move(chain.steps);
@@ -75,7 +76,7 @@ std::shared_ptr<CpuGroup> prepare(const FusedGroup& group) {
         step.op = static_cast<CpuTileOp*>(part);
         chain.steps.push_back(step);
     }
-    if (node->tile_op.role != TileRole::kCoder) {
+    if (!std::holds_alternative<CoderOp>(node->tile_op)) {
       chain.coded_bytes = step.coded_bytes;
     }
   }
@@ -100,8 +101,8 @@ void CompressionDAG::beginGroup(FusedGroup& group, const TileCut& cut, cudaStrea
   for (DAGNode* node : group.cpu->in_order) {
     provideOutputs(*node, node->exec_capacities, stream);
     stageOf(*node).setOutputCapacities(node->exec_capacities);
-    stageOf(*node).beginInGroup(pool_, node->exec_inputs, node->exec_outputs, node->exec_sizes,
-                                cut);
+    StageAccess::beginInGroup(stageOf(*node), pool_, node->exec_inputs, node->exec_outputs,
+                              node->exec_sizes, cut);
   }
 }
 
@@ -166,7 +167,7 @@ void CompressionDAG::runGroup(FusedGroup& group, cudaStream_t stream) {
       encodeTiles(walk, inputOf(first), outputOf(last));
     }
     for (DAGNode* node : cpu.in_order) {
-      stageOf(*node).endInGroup(pool_);
+      StageAccess::endInGroup(stageOf(*node), pool_);
     }
     if (isGroupDone(group)) {
       break;

@@ -7,13 +7,11 @@
 #include "backends/cuda/group/plain_op.h"
 #include "backends/cuda/group_kernels.h"
 #include "backends/cuda/launch.h"
-#include "backends/cuda/quick_launch.h"
-#include "backends/cuda/run_block.h"
+#include "backends/cuda/run_context.h"
 #include "core/require.h"
-#include "fz/early_output.h"
-#include "fz/run_end.h"
-#include "fz/simple_stage.h"
+#include "core/stage_access.h"
 #include "pipeline/dag_cuda.h"
+#include "pipeline/tile_role.h"
 #include "shared/bits.h"
 #include "shared/function_ref.h"
 
@@ -34,7 +32,7 @@ struct GroupPart {
 };
 
 bool hasCoder(const FusedGroup& group) {
-  return group.chain.back()->tile_op.role == TileRole::kCoder;
+  return std::holds_alternative<CoderOp>(group.chain.back()->tile_op);
 }
 
 /// The coder's side tells the number of values: it may differ from the field's.
@@ -73,7 +71,7 @@ group::FieldArgs fieldOf(const GroupPart& first, const std::uint64_t* gate) {
 /// themselves.
 bool hasWholeField(const CompressionDAG& dag, const FusedGroup& group) {
   const DAGNode& first = *group.chain.front();
-  if (first.tile_op.role < TileRole::kPlanes) {
+  if (takesValues(first.tile_op)) {
     return true;
   }
   const bool is_inverse = first.stage->isInverse();
@@ -91,58 +89,52 @@ bool hasWholeField(const CompressionDAG& dag, const FusedGroup& group) {
   return (isKnown(type) ? getDataTypeSize(type) : 1) % group.value_bytes == 0;
 }
 
-/// What the stages need after the kernel. With `block`, nothing comes behind it, so that the last
-/// stage that can ends the run.
+CudaPart& deviceSide(const GroupPart& part) {
+  return *StageAccess::cudaPart(*part.stage);
+}
+
+/// What the stages need after the kernel. Where nothing comes behind it, the last stage that can
+/// ends the run.
 void endPass(const std::vector<GroupPart>& parts,
-             const GroupRun& run,
-             FunctionRef<CudaRun(const GroupPart&)> run_of,
-             cuda::RunBlock* block) {
-  RunEnd* last = nullptr;
-  const GroupPart* last_part = nullptr;
-  if (block != nullptr) {
-    for (const GroupPart& part : parts) {
-      if (auto* end = dynamic_cast<RunEnd*>(part.stage)) {
-        last = end;
-        last_part = &part;
-      }
-    }
+             const GroupRun& group_run,
+             FunctionRef<cuda::Call(const GroupPart&)> call_of,
+             cuda::RunContext* run_to_end) {
+  const GroupPart* last = nullptr;
+  for (const GroupPart& part : parts) {
+    last = run_to_end != nullptr && deviceSide(part).endsRuns() ? &part : last;
   }
   for (const GroupPart& part : parts) {
-    if (&part != last_part) {
-      part.stage->endGroupCuda(run_of(part), run);
+    if (&part != last) {
+      deviceSide(part).endGroup(call_of(part), group_run);
     }
   }
   if (last != nullptr) {
-    block->noteHandOver();
-    if (last->endGroupAndRun(run_of(*last_part), run, block->handOver())) {
-      block->acceptOffer();
-    }
+    run_to_end->openReadback();
+    deviceSide(*last).endGroup(call_of(*last), group_run);
+    run_to_end->closeReadback();
   }
 }
 
 /// Enqueues one pass: what the stages need before the kernel, the kernel, what they need after it.
-/// A kernel with a gate looks by itself whether it may write, so nobody need wait to enqueue it.
+/// A kernel that is told where to look whether it may write need not be waited for.
 void enqueuePass(const FusedGroup& group,
                  const std::vector<GroupPart>& parts,
                  const GroupRun& run,
-                 cudaStream_t stream,
                  MemoryPool* pool,
-                 const std::uint64_t* gate,
+                 cuda::RunContext& context,
                  FunctionRef<void()> before_output,
-                 cuda::RunBlock* block_to_end) {
-  const auto runOf = [&](const GroupPart& part) {
-    return CudaRun{part.inputs, part.outputs, part.record, stream, pool};
+                 bool ends_run) {
+  const auto callOf = [&](const GroupPart& part) {
+    return cuda::Call{part.inputs, part.outputs, part.record, context.stream(), pool, &context};
   };
+  const std::uint64_t* gate = context.mayWrite();
   if (gate == nullptr) {
     before_output();
   }
   GroupArgs args;
   args.add(fieldOf(parts.front(), gate));
   for (const GroupPart& part : parts) {
-    if (auto* early = dynamic_cast<EarlyOutput*>(part.stage)) {
-      early->setOutputGate(gate);
-    }
-    part.stage->beginGroupCuda(runOf(part), run, args);
+    deviceSide(part).beginGroup(callOf(part), run, args);
   }
   if (!hasCoder(group)) {
     const GroupPart& last = parts.back();
@@ -152,17 +144,17 @@ void enqueuePass(const FusedGroup& group,
              "{}: the kernel takes {} bytes of arguments, {} came", group.name,
              run.shape.args_bytes, args.size());
   const cuda::KernelLaunch::Parameter parameter = {args.data(), args.size()};
-  cuda::launchKernel({group.kernel->function,
-                      group.name.c_str(),
-                      run.n_blocks,
-                      run.shape.n_threads,
-                      run.shape.shared_bytes,
-                      {&parameter, 1}},
-                     stream);
+  callOf(parts.front())
+      .launch({group.kernel->function,
+               group.name.c_str(),
+               run.n_blocks,
+               run.shape.n_threads,
+               run.shape.shared_bytes,
+               {&parameter, 1}});
   if (gate != nullptr) {
     before_output();
   }
-  endPass(parts, run, runOf, block_to_end);
+  endPass(parts, run, callOf, ends_run ? &context : nullptr);
 }
 
 }  // namespace
@@ -175,7 +167,7 @@ void CompressionDAG::dropUnsettledGroups() {
   for (std::size_t g = groups_.size(); g-- > 0;) {
     const FusedGroup& group = groups_[g];
     const DAGNode& last = *group.chain.back();
-    const bool is_plain = last.tile_op.role != TileRole::kCoder;
+    const bool is_plain = !std::holds_alternative<CoderOp>(last.tile_op);
     const auto isOpen = [&](int id) {
       return !bufferAt(id).size_exact && (bufferAt(id).is_virtual || is_plain);
     };
@@ -207,7 +199,8 @@ void CompressionDAG::dropUnsettledGroups() {
   }
 }
 
-void CompressionDAG::enqueueGroupCuda(FusedGroup& group, cudaStream_t stream) {
+void CompressionDAG::enqueueGroupCuda(FusedGroup& group, cuda::RunContext& context) {
+  const cudaStream_t stream = context.stream();
   CudaState& state = cudaState();
   std::vector<GroupPart> parts;
   unsigned n_passes = 1;
@@ -229,7 +222,7 @@ void CompressionDAG::enqueueGroupCuda(FusedGroup& group, cudaStream_t stream) {
         {&stage, inputsCuda(*node), outputsCuda(*node, capacities), state.block.onDevice(i)});
     stage.setExecContext(exec_context_);
     stage.beginRun();
-    n_passes = std::max(n_passes, stage.groupPasses());
+    n_passes = std::max(n_passes, deviceSide(parts.back()).groupPasses());
   }
   GroupRun run = planRun(group, parts.back());
   run.all_passes = capture_mode_ || !caller_waits_;
@@ -241,10 +234,9 @@ void CompressionDAG::enqueueGroupCuda(FusedGroup& group, cudaStream_t stream) {
   const ScratchScope scope(*this);
   for (run.pass = first_pass; run.pass < end_pass; ++run.pass) {
     const bool ends_run =
-        state.block.hasOffer() && run.pass + 1 == end_pass && group.runs_at == order_.back();
+        context.isReadbackOffered() && run.pass + 1 == end_pass && group.runs_at == order_.back();
     enqueuePass(
-        group, parts, run, stream, pool_, output_gate_, [this] { announceOutput(); },
-        ends_run ? &state.block : nullptr);
+        group, parts, run, pool_, context, [this] { announceOutput(); }, ends_run);
   }
   for (DAGNode* node : group.chain) {
     node->is_executed = true;

@@ -3,9 +3,10 @@
 
 #include "backends/cpu/exec_context.h"
 #include "core/require.h"
-#include "fz/simple_stage.h"
+#include "core/stage_access.h"
 #include "pipeline/dag.h"
 #include "pipeline/group_fit.h"
+#include "pipeline/tile_role.h"
 
 #if FZ_HAVE_CUDA
 #include "backends/cuda/group_kernels.h"
@@ -18,9 +19,9 @@ namespace {
 TileOp opOf(const DAGNode& node, Backend backend) {
   const SimpleStage* stage = tileStage(node);
   if (stage == nullptr) {
-    return {.why = "comes from outside the library"};
+    return NoOp{"comes from outside the library"};
   }
-  return stage->tileOp(backend);
+  return StageAccess::tileOp(*stage, backend);
 }
 
 bool mayFollow(TileRole before, TileRole role, bool has_order_or_rows) {
@@ -62,13 +63,14 @@ cuda::GroupChain describeChain(const std::vector<DAGNode*>& chain, std::size_t v
   description.is_inverse = first.isInverse();
   description.field_type = static_cast<DataType>(first.isInverse() ? first.getOutputDataType(0)
                                                                    : first.getInputDataType(0));
-  if (chain.front()->tile_op.role >= TileRole::kPlanes) {
+  if (!takesValues(chain.front()->tile_op)) {
     description.field_type = wordType(value_bytes);
   }
   for (const DAGNode* node : chain) {
-    description.ops.push_back({tileStage(*node)->tileOpType(), tileStage(*node)->tileOpHeader()});
+    const CudaPart& part = *StageAccess::cudaPart(*tileStage(*node));
+    description.ops.push_back({part.tileOpType(), part.tileOpHeader()});
   }
-  description.has_coder = chain.back()->tile_op.role == TileRole::kCoder;
+  description.has_coder = std::holds_alternative<CoderOp>(chain.back()->tile_op);
   return description;
 }
 #endif
@@ -192,19 +194,22 @@ void CompressionDAG::splitChain(const std::vector<DAGNode*>& chain) {
     groupChain(open);
     open.clear();
   };
+  const auto addReason = [&](const DAGNode& node) {
+    fusion_notes_.push_back(fmt::format("{}: {}", node.name, std::get<NoOp>(node.tile_op).reason));
+  };
   bool has_order_or_rows = false;
   for (DAGNode* node : chain) {
-    const TileRole role = node->tile_op.role;
-    if (!open.empty() && !mayFollow(open.back()->tile_op.role, role, has_order_or_rows)) {
+    const TileRole role = roleOf(node->tile_op);
+    if (!open.empty() && !mayFollow(roleOf(open.back()->tile_op), role, has_order_or_rows)) {
       if (role == TileRole::kNone) {
-        fusion_notes_.push_back(fmt::format("{}: {}", node->name, node->tile_op.why));
+        addReason(*node);
       } else {
         fusion_notes_.push_back(
             fmt::format("{}: cannot come after {} in a group", node->name, open.back()->name));
       }
       close();
     } else if (open.empty() && role == TileRole::kNone) {
-      fusion_notes_.push_back(fmt::format("{}: {}", node->name, node->tile_op.why));
+      addReason(*node);
     }
     if (open.empty()) {
       has_order_or_rows = false;

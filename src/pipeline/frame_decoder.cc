@@ -6,8 +6,8 @@
 #include "backends/cpu/exec_context.h"
 #include "backends/cpu/parallel_for.h"
 #include "core/require.h"
+#include "core/stage_access.h"
 #include "fz/progress.h"
-#include "fz/unaligned_inputs.h"
 #include "mem/mempool.h"
 #include "mem/scratch.h"
 #include "pipeline/decode_plan.h"
@@ -17,10 +17,9 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/record.h"
-#include "backends/cuda/run_block.h"
+#include "backends/cuda/run_context.h"
 #include "backends/cuda/timing_event.h"
 #include "cuda_check.h"
-#include "fz/simple_stage.h"
 #include "pipeline/dag_cuda.h"
 #endif
 
@@ -36,12 +35,13 @@ bool isReadUnaligned(const CompressionDAG& dag, int buffer_id) {
   const std::vector<int>& consumers = dag.getBufferInfo(buffer_id).consumer_stage_ids;
   return std::all_of(consumers.begin(), consumers.end(), [&](int id) {
     const DAGNode& node = *dag.getNodes()[static_cast<std::size_t>(id)];
-    const auto* stage = dynamic_cast<const UnalignedInputs*>(node.stage);
-    if (stage == nullptr) {
+    const auto* stage = dynamic_cast<const SimpleStage*>(node.stage);
+    const CudaPart* part = stage == nullptr ? nullptr : StageAccess::cudaPart(*stage);
+    if (part == nullptr) {
       return false;
     }
     for (std::size_t i = 0; i < node.input_buffer_ids.size(); ++i) {
-      if (node.input_buffer_ids[i] == buffer_id && !stage->readsUnaligned(i)) {
+      if (node.input_buffer_ids[i] == buffer_id && !part->readsUnaligned(i)) {
         return false;
       }
     }
@@ -185,13 +185,13 @@ void FrameDecoder::runCuda(const FrameHeader&, cudaStream_t) {
 void FrameDecoder::runCuda(const FrameHeader& header, cudaStream_t stream) {
   constexpr int kMaxAttempts = 64;
   CompressionDAG& dag = plan_->dag;
-  cuda::RunBlock& block = dag.runBlock();
+  cuda::DeviceRunState& block = dag.runState();
   for (std::size_t i = 0; i < header.stages.size(); ++i) {
     const auto* stage = dynamic_cast<const SimpleStage*>(plan_->stages[i]);
     if (stage != nullptr) {
       const FZMStageInfo& record = header.stages[i];
-      cuda::loadFields(stage->deviceFields(), {record.stage_config.data(), record.config_size},
-                       record.stage_version,
+      cuda::loadFields(StageAccess::deviceFields(*stage),
+                       {record.stage_config.data(), record.config_size}, record.stage_version,
                        block.initial(static_cast<std::size_t>(plan_->nodes[i]->id)));
     }
   }
@@ -199,24 +199,26 @@ void FrameDecoder::runCuda(const FrameHeader& header, cudaStream_t stream) {
   bool is_verified = false;
   // Frames of minor version 0 have no checksum that a gate could go by.
   const std::uint64_t* gate = header.minor() == 0 ? nullptr : output_gate_;
-  dag.setBeforeOutput(
-      [&] {
-        is_verified = true;
-        const std::uint32_t crc = wait_for_crc_();
-        if (gate != nullptr && crc != header.core.data_checksum) {
-          FZ_CUDA_CHECK(cudaStreamSynchronize(stream));  // a kernel is on its way to the gate
-        }
-        verifyPayloadCrc(header, crc);
-      },
-      gate);
+  dag.setBeforeOutput([&] {
+    is_verified = true;
+    const std::uint32_t crc = wait_for_crc_();
+    if (gate != nullptr && crc != header.core.data_checksum) {
+      FZ_CUDA_CHECK(cudaStreamSynchronize(stream));  // a kernel is on its way to the gate
+    }
+    verifyPayloadCrc(header, crc);
+  });
   for (int attempt = 0;; ++attempt) {
     FZ_REQUIRE(attempt < kMaxAttempts, ErrorCode::kInternal, "frame: not decoded after {} attempts",
                attempt);
-    block.offerHandOver();
-    dag.enqueueCuda(stream);
-    FZ_ASSERT(is_verified);
-    if (!block.takeOffer()) {
-      block.enqueueHandOver(stream);
+    {
+      cuda::RunContext run({stream, graph_nodes_});
+      run.setMayWrite(gate);
+      run.offerReadback(block);
+      dag.enqueueCuda(run);
+      FZ_ASSERT(is_verified);
+      if (!run.isReadbackTaken()) {
+        block.enqueueReadback(run.launcher());
+      }
     }
     if (call_timer_ != nullptr) {
       call_timer_->end(stream);
@@ -224,7 +226,7 @@ void FrameDecoder::runCuda(const FrameHeader& header, cudaStream_t stream) {
     if (profiling_) {  // events must have passed before they are read
       FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
     } else {
-      block.waitForHandOver(stream);
+      block.waitForReadback(stream);
     }
     if (dag.finishCuda(stream)) {
       return;

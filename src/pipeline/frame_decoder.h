@@ -20,7 +20,8 @@ struct ExecContext;
 struct RunProgress;
 namespace cuda {
 class CallTimer;
-}
+class GraphNodeLauncher;
+}  // namespace cuda
 
 /// Where a decoded array goes: given its length, returns memory for it.
 using OutputProvider = FunctionRef<void*(std::size_t n_bytes)>;
@@ -62,6 +63,8 @@ class FrameDecoder {
   void setProgress(RunProgress* progress) { progress_ = progress; }
   /// Told when a device has the last work of a decode; may be null.
   void setCallTimer(cuda::CallTimer* timer) { call_timer_ = timer; }
+  /// Launches a device's kernels; may be null.
+  void setGraphNodes(cuda::GraphNodeLauncher* nodes) { graph_nodes_ = nodes; }
   bool isFor(MemoryStrategy strategy) const { return strategy_ == strategy; }
 
  private:
@@ -80,6 +83,7 @@ class FrameDecoder {
   const std::uint64_t* output_gate_ = nullptr;
   std::size_t frame_copy_bytes_ = 0;
   cuda::CallTimer* call_timer_ = nullptr;
+  cuda::GraphNodeLauncher* graph_nodes_ = nullptr;
   RunProgress* progress_ = nullptr;
   std::vector<std::uint16_t> key_;  // of the frame at hand
 };

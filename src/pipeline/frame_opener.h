@@ -4,7 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "backends/cuda/quick_launch.h"
+#include "backends/cuda/graph_launcher.h"
 #include "format/frame_header.h"
 #include "pipeline/pipeline_impl.h"
 
@@ -14,7 +14,7 @@ namespace fz {
 class FrameOpener {
  public:
   /// Throws Error(kOutOfMemory).
-  FrameOpener(MemoryPool& pool, int device, cuda::QuickLauncher& launcher);
+  FrameOpener(MemoryPool& pool, int device, cuda::GraphNodeLauncher& launcher);
   FrameOpener(const FrameOpener&) = delete;
   FrameOpener& operator=(const FrameOpener&) = delete;
   ~FrameOpener();
@@ -38,7 +38,7 @@ class FrameOpener {
 
   MemoryPool& pool_;
   int device_;
-  cuda::QuickLauncher& launcher_;
+  cuda::GraphNodeLauncher& launcher_;
   PoolBuffer state_;  // a cuda::FrameState, of the last frame that was opened
   bool is_state_clear_ = false;
   Front* front_;  // pinned

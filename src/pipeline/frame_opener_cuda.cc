@@ -18,7 +18,7 @@ struct FrameOpener::Front {
   std::uint8_t fetched[kMaxHeaderBytes];
 };
 
-FrameOpener::FrameOpener(MemoryPool& pool, int device, cuda::QuickLauncher& launcher)
+FrameOpener::FrameOpener(MemoryPool& pool, int device, cuda::GraphNodeLauncher& launcher)
     : pool_(pool),
       device_(device),
       launcher_(launcher),
@@ -48,12 +48,11 @@ void FrameOpener::openFrame(ByteView frame, FrameHeader& header, cudaStream_t st
   }
   cuda::lowerFlag(&front_->has_header);
   cuda::lowerFlag(&front_->has_crc);
-  const cuda::QuickLauncher::Scope scope(launcher_);
   cuda::enqueueFrontRead(frame.data(), frame.size(),
                          reinterpret_cast<cuda::FrameState*>(state_.data()),
                          {&front_->payload_crc, front_->header, static_cast<std::uint32_t>(n_front),
                           &front_->has_header, &front_->has_crc},
-                         stream);
+                         {stream, &launcher_});
   is_open_ = true;
   stream_ = stream;
   cuda::waitForFlag(&front_->has_header, stream);

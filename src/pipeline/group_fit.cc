@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "fz/simple_stage.h"
+#include "pipeline/tile_role.h"
 #include "shared/bits.h"
 
 namespace fz {
@@ -41,25 +42,52 @@ std::size_t fieldValueBytes(const SimpleStage& stage) {
 
 /// Bytes that belong together for an op.
 std::size_t unitBytes(const TileOp& op, std::size_t value_bytes) {
-  return op.role >= TileRole::kPlanes ? op.tile_bytes : op.unit_values * value_bytes;
+  if (const auto* coder = std::get_if<CoderOp>(&op)) {
+    return coder->tile_bytes;
+  }
+  if (const auto* planes = std::get_if<PlanesOp>(&op)) {
+    return planes->block_bytes;
+  }
+  if (const auto* order = std::get_if<OrderOp>(&op)) {
+    return order->unit_values * value_bytes;
+  }
+  const auto* rows = std::get_if<RowsOp>(&op);
+  return (rows == nullptr ? 1 : rows->unit_values) * value_bytes;
+}
+
+/// Bytes that a value must have for planes and coders; 0: any.
+std::size_t neededValueBytes(const TileOp& op) {
+  if (const auto* coder = std::get_if<CoderOp>(&op)) {
+    return coder->value_bytes;
+  }
+  const auto* planes = std::get_if<PlanesOp>(&op);
+  return planes == nullptr ? 0 : planes->value_bytes;
+}
+
+/// What a warp has of the input of planes and coders.
+std::size_t warpBytes(const TileOp& op) {
+  if (const auto* coder = std::get_if<CoderOp>(&op)) {
+    return coder->warp_bytes;
+  }
+  return std::get<PlanesOp>(op).warp_bytes;
 }
 
 /// Bands of the first op's units, where it and the coder can do with those. False: they cannot.
 bool chooseCpuBand(const std::vector<DAGNode*>& chain, FusedGroup& group) {
-  const TileOp& rows = chain.front()->tile_op;
-  const TileOp& coder = chain.back()->tile_op;
-  const bool has_planes = chain.size() == 3 && chain[1]->tile_op.role == TileRole::kPlanes;
-  if (rows.role != TileRole::kRows || !rows.has_bands || coder.role != TileRole::kCoder ||
-      !coder.has_bands || (chain.size() != 2 && !has_planes)) {
+  const auto* rows = std::get_if<RowsOp>(&chain.front()->tile_op);
+  const auto* coder = std::get_if<CoderOp>(&chain.back()->tile_op);
+  const auto* planes = chain.size() == 3 ? std::get_if<PlanesOp>(&chain[1]->tile_op) : nullptr;
+  if (rows == nullptr || rows->reach != RowsReach::kBands || coder == nullptr ||
+      !coder->takes_bands || (chain.size() != 2 && planes == nullptr)) {
     return false;
   }
-  const std::size_t row_bytes = rows.unit_values * group.value_bytes;
-  const std::size_t planes_bytes = has_planes ? chain[1]->tile_op.tile_bytes : 1;
-  if (row_bytes == 0 || planes_bytes == 0 || coder.tile_bytes == 0) {
+  const std::size_t row_bytes = rows->unit_values * group.value_bytes;
+  const std::size_t planes_bytes = planes == nullptr ? 1 : planes->block_bytes;
+  if (row_bytes == 0 || planes_bytes == 0 || coder->tile_bytes == 0) {
     return false;
   }
   const std::size_t coder_bytes =
-      std::lcm(group.value_bytes, std::lcm<std::size_t>(planes_bytes, coder.tile_bytes));
+      std::lcm(group.value_bytes, std::lcm<std::size_t>(planes_bytes, coder->tile_bytes));
   const std::size_t band_bytes =
       bits::roundUp(std::max(kCpuOrderTileBytes, kMinUnitsPerBand * coder_bytes), row_bytes);
   group.tile_values = band_bytes / group.value_bytes;
@@ -84,7 +112,7 @@ std::string chooseCpuTile(const std::vector<DAGNode*>& chain, FusedGroup& group)
     }
   }
   const bool has_order = std::any_of(chain.begin(), chain.end(), [](const DAGNode* node) {
-    return node->tile_op.role == TileRole::kOrder;
+    return std::holds_alternative<OrderOp>(node->tile_op);
   });
   const std::size_t wanted = has_order ? kCpuOrderTileBytes : kCpuTileBytes;
   group.tile_values = std::max<std::size_t>(1, wanted / common) * common / group.value_bytes;
@@ -96,10 +124,11 @@ std::string misfitOfLines(const std::vector<DAGNode*>& chain) {
   const DAGNode* with_lines = nullptr;
   const DAGNode* without = nullptr;
   for (const DAGNode* node : chain) {
-    const TileOp& op = node->tile_op;
-    if (op.role == TileRole::kOrder || op.role == TileRole::kRows) {
-      (op.has_lines ? with_lines : without) = node;
-    } else if (op.role == TileRole::kCoder && !op.has_lines) {
+    if (const auto* rows = std::get_if<RowsOp>(&node->tile_op)) {
+      (rows->reach >= RowsReach::kLines ? with_lines : without) = node;
+    } else if (const auto* coder = std::get_if<CoderOp>(&node->tile_op)) {
+      without = coder->takes_lines ? without : node;
+    } else if (std::holds_alternative<OrderOp>(node->tile_op)) {
       without = node;
     }
   }
@@ -110,35 +139,19 @@ std::string misfitOfLines(const std::vector<DAGNode*>& chain) {
                      without->name);
 }
 
-/// Why an op that takes values from all over the stream, in runs or in chunks, does not get them;
-/// empty when it does, or when there is none.
+/// Why an op that takes runs of values from all over the stream does not get them; empty when it
+/// does, or when there is none.
 std::string misfitOfRuns(const std::vector<DAGNode*>& chain) {
   for (std::size_t i = 0; i < chain.size(); ++i) {
-    const TileOp& op = chain[i]->tile_op;
-    if (op.role != TileRole::kRows || !op.has_runs) {
+    const auto* rows = std::get_if<RowsOp>(&chain[i]->tile_op);
+    if (rows == nullptr || rows->reach != RowsReach::kRuns) {
       continue;
     }
-    const std::string& name = chain[i]->name;
     const DAGNode* next = i + 1 < chain.size() ? chain[i + 1] : chain[i];
-    const bool has_planes = next->tile_op.role == TileRole::kPlanes;
-    const TileOp* coder = i + 2 == chain.size() || (has_planes && i + 3 == chain.size())
-                              ? &chain.back()->tile_op
-                              : nullptr;
-    if (coder == nullptr || coder->role != TileRole::kCoder) {
-      return fmt::format("{} takes values from all over the stream, {} does not hand them out",
-                         name, next->name);
-    }
-    if (coder->has_runs && !has_planes) {
-      continue;
-    }
-    if (op.chunk_bytes == 0) {
-      return fmt::format(
-          "{} takes values from all over the stream, {} hands out whole chunks of them only; {}",
-          name, chain.back()->name, op.why);
-    }
-    if (op.chunk_bytes != coder->chunk_bytes) {
-      return fmt::format("{} takes chunks of {} bytes from all over the stream, {} hands out {}",
-                         name, op.chunk_bytes, chain.back()->name, coder->chunk_bytes);
+    const auto* coder = std::get_if<CoderOp>(&next->tile_op);
+    if (coder == nullptr || !coder->gives_runs) {
+      return fmt::format("{} takes values from all over the stream, {} does not give them",
+                         chain[i]->name, next->name);
     }
   }
   return {};
@@ -148,18 +161,20 @@ std::string misfitOfRuns(const std::vector<DAGNode*>& chain) {
 std::string misfitOfWarps(const std::vector<DAGNode*>& chain, std::size_t value_bytes) {
   std::size_t n_values = kPlainWarpValues;
   for (const DAGNode* node : chain) {
-    if (node->tile_op.role >= TileRole::kPlanes) {
-      n_values = node->tile_op.warp_bytes / value_bytes;
+    if (!takesValues(node->tile_op)) {
+      n_values = warpBytes(node->tile_op) / value_bytes;
       break;
     }
   }
   for (const DAGNode* node : chain) {
-    const TileOp& op = node->tile_op;
-    const bool must_equal = op.role == TileRole::kOrder;
-    if (op.warp_values != 0 &&
-        (must_equal ? n_values != op.warp_values : n_values % op.warp_values != 0)) {
+    const auto* order = std::get_if<OrderOp>(&node->tile_op);
+    const auto* rows = std::get_if<RowsOp>(&node->tile_op);
+    const std::size_t needed = order != nullptr  ? order->warp_values
+                               : rows != nullptr ? rows->warp_values
+                                                 : 0;
+    if (needed != 0 && (order != nullptr ? n_values != needed : n_values % needed != 0)) {
       return fmt::format("{} needs {} values in one warp, in this chain a warp has {}", node->name,
-                         op.warp_values, n_values);
+                         needed, n_values);
     }
   }
   return {};
@@ -174,7 +189,7 @@ const SimpleStage* tileStage(const DAGNode& node) {
 std::string misfit(const std::vector<DAGNode*>& chain, Backend backend, FusedGroup& group) {
   std::size_t value_bytes = 0;  // of the values that planes or coder get
   for (const DAGNode* node : chain) {
-    if (node->tile_op.role < TileRole::kPlanes) {
+    if (takesValues(node->tile_op)) {
       // A frame may name stages of other types than those that wrote it.
       const std::size_t taken = fieldValueBytes(*tileStage(*node));
       if (value_bytes != 0 && value_bytes != taken) {
@@ -182,12 +197,12 @@ std::string misfit(const std::vector<DAGNode*>& chain, Backend backend, FusedGro
                            value_bytes);
       }
       value_bytes = codedValueBytes(*tileStage(*node));
-    } else if (node->tile_op.value_bytes != 0) {
-      if (value_bytes != 0 && value_bytes != node->tile_op.value_bytes) {
-        return fmt::format("{} works on values of {} bytes, {} come", node->name,
-                           node->tile_op.value_bytes, value_bytes);
+    } else if (const std::size_t needed = neededValueBytes(node->tile_op); needed != 0) {
+      if (value_bytes != 0 && value_bytes != needed) {
+        return fmt::format("{} works on values of {} bytes, {} come", node->name, needed,
+                           value_bytes);
       }
-      value_bytes = node->tile_op.value_bytes;
+      value_bytes = needed;
     }
   }
   value_bytes = std::max<std::size_t>(value_bytes, 1);
@@ -204,13 +219,13 @@ std::string misfit(const std::vector<DAGNode*>& chain, Backend backend, FusedGro
   if (std::string why = misfitOfWarps(chain, value_bytes); !why.empty()) {
     return why;
   }
-  const TileOp& last = chain.back()->tile_op;
+  const auto* coder = std::get_if<CoderOp>(&chain.back()->tile_op);
   const std::size_t tile_bytes =
-      last.role == TileRole::kCoder ? last.tile_bytes : kPlainTileValues * value_bytes;
+      coder != nullptr ? coder->tile_bytes : kPlainTileValues * value_bytes;
   for (const DAGNode* node : chain) {
-    const TileOp& op = node->tile_op;
-    const std::size_t unit_bytes = unitBytes(op, value_bytes);
-    if (op.role != TileRole::kCoder && (unit_bytes == 0 || tile_bytes % unit_bytes != 0)) {
+    const std::size_t unit_bytes = unitBytes(node->tile_op, value_bytes);
+    if (!std::holds_alternative<CoderOp>(node->tile_op) &&
+        (unit_bytes == 0 || tile_bytes % unit_bytes != 0)) {
       return fmt::format("{} works on {} bytes at a time, a tile of {} has {}", node->name,
                          unit_bytes, chain.back()->name, tile_bytes);
     }

@@ -120,10 +120,8 @@ std::size_t Pipeline::Impl::runDecompress(ByteView bytes,
   const FrameHeader& header = read_header;
 #if FZ_HAVE_CUDA
   std::optional<cuda::DeviceGuard> guard;
-  std::optional<cuda::QuickLauncher::Scope> scope;
   if (cuda != nullptr) {
     guard.emplace(device);
-    scope.emplace(cuda->launcher());
   }
 #endif
   if (executor == nullptr) {
@@ -138,6 +136,7 @@ std::size_t Pipeline::Impl::runDecompress(ByteView bytes,
   decoder->setProgress(progress);
 #if FZ_HAVE_CUDA
   decoder->setCallTimer(cuda != nullptr ? &cuda->callTimer() : nullptr);
+  decoder->setGraphNodes(cuda != nullptr ? &cuda->launcher() : nullptr);
   decoder->setPayloadCrc([this] { return cuda->opener().payloadCrc(); },
                          cuda != nullptr ? cuda->opener().outputGate() : nullptr);
   decoder->setFrameCopyBytes(cuda != nullptr ? cuda->uploadedBytes() : 0);

@@ -7,6 +7,7 @@
 
 #include "backends/cuda/record.h"
 #include "coders/huffman/huffman_stage.h"
+#include "core/stage_access.h"
 #include "cuda_check.h"
 #include "fz/backend.h"
 #include "fz/byte_io.h"
@@ -168,11 +169,11 @@ StageRecord runWithUnknownSize(SimpleStage& stage,
   const DeviceBlock size(ByteView(reinterpret_cast<const std::uint8_t*>(&exact), sizeof(exact)));
   const CudaInput input{in.data(),
                         {limit_bytes, reinterpret_cast<const std::uint64_t*>(size.data())}};
-  stage.enqueueCuda({{&input, 1},
-                     {&out, 1},
-                     reinterpret_cast<StageRecord*>(on_device.data()),
-                     nullptr,
-                     &devicePool()});
+  StageAccess::enqueueCuda(stage, {{&input, 1},
+                                   {&out, 1},
+                                   reinterpret_cast<StageRecord*>(on_device.data()),
+                                   nullptr,
+                                   &devicePool()});
   FZ_CUDA_CHECK(cudaMemcpy(&record, on_device.data(), sizeof(record), cudaMemcpyDefault));
   return record;
 }

@@ -8,6 +8,7 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/record.h"
+#include "core/stage_access.h"
 #include "cuda_check.h"
 #include "fused/lorenzo_quant/lorenzo_quant.h"
 #include "fz/backend.h"
@@ -192,12 +193,12 @@ StageRecord encodeOfUnknownSize(F32& stage, const std::vector<float>& values, st
   }
   auto* on_device =
       reinterpret_cast<StageRecord*>(onDevice(&record, sizeof(record), sizeof(record)));
-  stage.enqueueCuda({{&input, 1}, outputs, on_device, nullptr, &devicePool()});
+  StageAccess::enqueueCuda(stage, {{&input, 1}, outputs, on_device, nullptr, &devicePool()});
   FZ_CUDA_CHECK(cudaMemcpy(&record, on_device, sizeof(record), cudaMemcpyDefault));
   for (void* p : memory) {
     FZ_CUDA_CHECK(cudaFree(p));
   }
-  stage.finishCuda(record, limits);
+  StageAccess::finishCuda(stage, record, limits);
   return record;
 }
 

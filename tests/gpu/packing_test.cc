@@ -9,6 +9,7 @@
 #include "coders/adaptive_bitpack/adaptive_bitpack_codec.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_stage.h"
 #include "coders/bitpack/bitpack_stage.h"
+#include "core/stage_access.h"
 #include "cuda_check.h"
 #include "fz/byte_io.h"
 #include "fz/error.h"
@@ -197,12 +198,12 @@ void expectReplaysGive(SimpleStage& stage, const std::vector<Bytes>& inputs, std
   const std::uint64_t nothing = 0;
   size.set(&nothing, 8);
   record.set(&initial, sizeof(initial));
-  stage.enqueueCuda(run);
+  StageAccess::enqueueCuda(stage, run);
   FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t executable = nullptr;
   FZ_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
-  stage.enqueueCuda(run);
+  StageAccess::enqueueCuda(stage, run);
   FZ_CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
   FZ_CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
   for (const Bytes& bytes : inputs) {
@@ -215,7 +216,7 @@ void expectReplaysGive(SimpleStage& stage, const std::vector<Bytes>& inputs, std
     StageRecord result;
     FZ_CUDA_CHECK(cudaMemcpy(&result, record.data, sizeof(result), cudaMemcpyDefault));
     const std::size_t capacities[] = {capacity};
-    stage.finishCuda(result, capacities);
+    StageAccess::finishCuda(stage, result, capacities);
     Encoded gpu;
     gpu.config.resize(64);
     gpu.config.resize(stage.serializeHeader(0, gpu.config.data(), gpu.config.size()));
@@ -225,7 +226,7 @@ void expectReplaysGive(SimpleStage& stage, const std::vector<Bytes>& inputs, std
     const Encoded cpu = encode(stage, bytes);
     EXPECT_EQ(gpu.config, cpu.config);
     EXPECT_TRUE(gpu.streams == cpu.streams) << bytes.size() << " bytes";
-    for (const DeviceField& field : stage.deviceFields()) {
+    for (const DeviceField& field : StageAccess::deviceFields(stage)) {
       std::uint64_t value = 0;
       std::copy_n(cpu.config.data() + field.config_offset, field.n_bytes,
                   reinterpret_cast<std::uint8_t*>(&value));

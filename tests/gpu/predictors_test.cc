@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/record.h"
+#include "core/stage_access.h"
 #include "cuda_check.h"
 #include "fz/backend.h"
 #include "fz/error.h"
@@ -67,7 +68,7 @@ Encoded runWithSizeOnDevice(SimpleStage& stage, ByteView input, std::size_t limi
   Bytes config(FZM_STAGE_CONFIG_SIZE);
   config.resize(stage.serializeHeader(0, config.data(), config.size()));
   if (stage.isInverse()) {
-    cuda::loadFields(stage.deviceFields(), config, stage.getStageVersion(), record);
+    cuda::loadFields(StageAccess::deviceFields(stage), config, stage.getStageVersion(), record);
   }
   FZ_CUDA_CHECK(cudaMemcpy(in.get(), input.data(), n_bytes, cudaMemcpyDefault));
   FZ_CUDA_CHECK(cudaMemcpy(sizes.get(), &n_bytes, sizeof(n_bytes), cudaMemcpyDefault));
@@ -75,13 +76,13 @@ Encoded runWithSizeOnDevice(SimpleStage& stage, ByteView input, std::size_t limi
   const CudaInput cuda_input = {static_cast<const std::uint8_t*>(in.get()),
                                 {limit, static_cast<const std::uint64_t*>(sizes.get())}};
   const CudaOutput cuda_output = {static_cast<std::uint8_t*>(out.get()), capacity, false};
-  stage.enqueueCuda({{&cuda_input, 1},
-                     {&cuda_output, 1},
-                     static_cast<StageRecord*>(records.get()),
-                     nullptr,
-                     &devicePool()});
+  StageAccess::enqueueCuda(stage, {{&cuda_input, 1},
+                                   {&cuda_output, 1},
+                                   static_cast<StageRecord*>(records.get()),
+                                   nullptr,
+                                   &devicePool()});
   FZ_CUDA_CHECK(cudaMemcpy(&record, records.get(), sizeof(record), cudaMemcpyDefault));
-  stage.finishCuda(record, std::vector<std::size_t>{capacity});
+  StageAccess::finishCuda(stage, record, std::vector<std::size_t>{capacity});
   Encoded result;
   result.config.resize(FZM_STAGE_CONFIG_SIZE);
   result.config.resize(stage.serializeHeader(0, result.config.data(), result.config.size()));

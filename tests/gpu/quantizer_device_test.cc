@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/record.h"
+#include "core/stage_access.h"
 #include "cuda_check.h"
 #include "fz/backend.h"
 #include "fz/error.h"
@@ -245,10 +246,10 @@ class SizesOnDevice {
                   const Bytes& config = {}) {
     StageRecord record;
     cuda::initRecord(record);
-    cuda::loadFields(stage.deviceFields(), config, stage.getStageVersion(), record);
+    cuda::loadFields(StageAccess::deviceFields(stage), config, stage.getStageVersion(), record);
     FZ_CUDA_CHECK(cudaMemcpy(record_, &record, sizeof(record), cudaMemcpyDefault));
-    stage.enqueueCuda(
-        {inputs, outputs, static_cast<StageRecord*>(record_), nullptr, &devicePool()});
+    StageAccess::enqueueCuda(
+        stage, {inputs, outputs, static_cast<StageRecord*>(record_), nullptr, &devicePool()});
     FZ_CUDA_CHECK(cudaMemcpy(&record, record_, sizeof(record), cudaMemcpyDefault));
     return record;
   }
@@ -279,7 +280,7 @@ TEST_F(DeviceQuantizer, SizesMayStandOnTheDevice) {
   const StageRecord record =
       encode_run.run(*stage, {{memory, encode_run.size(0, kLimit * 4)}}, outputs);
   const std::vector<std::size_t> capacities = {kLimit * 2, kBuffer, kBuffer};
-  stage->finishCuda(record, capacities);
+  StageAccess::finishCuda(*stage, record, capacities);
   std::vector<std::size_t> sizes;
   for (std::size_t i = 0; i < 3; ++i) {
     Bytes stream(record.n_bytes[i]);
@@ -298,7 +299,7 @@ TEST_F(DeviceQuantizer, SizesMayStandOnTheDevice) {
                                               {buffer(2), decode_run.size(1, kBuffer)},
                                               {buffer(3), decode_run.size(2, kBuffer)}},
                                              {{buffer(4), kBuffer, false}}, config);
-  stage->finishCuda(decoded, std::vector<std::size_t>{kBuffer});
+  StageAccess::finishCuda(*stage, decoded, std::vector<std::size_t>{kBuffer});
   Bytes result(decoded.n_bytes[0]);
   FZ_CUDA_CHECK(cudaMemcpy(result.data(), buffer(4), result.size(), cudaMemcpyDefault));
   EXPECT_TRUE(result == decode(kId, cpu));
@@ -307,7 +308,7 @@ TEST_F(DeviceQuantizer, SizesMayStandOnTheDevice) {
   SizesOnDevice odd_run({kN * 4 - 1});
   const StageRecord odd = odd_run.run(*stage, {{memory, odd_run.size(0, kLimit * 4)}}, outputs);
   try {
-    stage->finishCuda(odd, capacities);
+    StageAccess::finishCuda(*stage, odd, capacities);
     ADD_FAILURE() << "no whole number of values";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::kBadSize);

@@ -1,5 +1,5 @@
 // The second and later calls of a pipeline launch their kernels in another way than the first
-// (backends/cuda/quick_launch.h).
+// (backends/cuda/graph_launcher.h).
 #include <gtest/gtest.h>
 
 #include "gpu/device_pipeline.h"

@@ -8,6 +8,7 @@
 
 #include "backends/cuda/rtc/compiler.h"
 #include "backends/cuda/rtc/kernel_cache.h"
+#include "core/stage_access.h"
 #include "fzgpumodules.h"
 #include "gpu/device_pipeline.h"
 
@@ -22,8 +23,9 @@ cuda::GroupChain chainOf(const Stages& stages, DataType field_type, bool is_inve
   chain.field_type = field_type;
   for (const auto& stage : stages) {
     stage->setInverse(is_inverse);
-    chain.ops.push_back({stage->tileOpType(), stage->tileOpHeader()});
-    chain.has_coder = stage->tileOp(Backend::CUDA).role == TileRole::kCoder;
+    chain.ops.push_back({StageAccess::cudaPart(*stage)->tileOpType(),
+                         StageAccess::cudaPart(*stage)->tileOpHeader()});
+    chain.has_coder = std::holds_alternative<CoderOp>(StageAccess::tileOp(*stage, Backend::CUDA));
   }
   return chain;
 }
@@ -102,9 +104,10 @@ TEST_F(RunTimeCompiler, TakesDecodersOfGrids) {
     chain.field_type = name[0] == 'f' ? DataType::FLOAT32 : DataType::FLOAT64;
     chain.has_coder = true;
     BitplaneRZEStage coder;
-    chain.ops = {{"fz::lorenzo_quant::LorenzoQuantGridDecodeOp<" + name + ">",
-                  "fused/lorenzo_quant/lorenzo_quant_grid_decode.cuh"},
-                 {coder.tileOpType(), coder.tileOpHeader()}};
+    chain.ops = {
+        {"fz::lorenzo_quant::LorenzoQuantGridDecodeOp<" + name + ">",
+         "fused/lorenzo_quant/lorenzo_quant_grid_decode.cuh"},
+        {StageAccess::cudaPart(coder)->tileOpType(), StageAccess::cudaPart(coder)->tileOpHeader()}};
     std::string why;
     EXPECT_FALSE(cuda::rtc::compile(cuda::rtc::sourceOf(chain), 90, why).empty()) << why;
   }
@@ -124,10 +127,12 @@ TEST_F(RunTimeCompiler, TakesDecodersOfGridsByTheChunk) {
       BitshuffleStage planes;
       planes.setElementWidth(2);
       if (has_planes) {
-        chain.ops.push_back({planes.tileOpType(), planes.tileOpHeader()});
+        chain.ops.push_back({StageAccess::cudaPart(planes)->tileOpType(),
+                             StageAccess::cudaPart(planes)->tileOpHeader()});
       }
       RZEStage coder;
-      chain.ops.push_back({coder.tileOpType(), coder.tileOpHeader()});
+      chain.ops.push_back({StageAccess::cudaPart(coder)->tileOpType(),
+                           StageAccess::cudaPart(coder)->tileOpHeader()});
       std::string why;
       EXPECT_FALSE(cuda::rtc::compile(cuda::rtc::sourceOf(chain), 90, why).empty()) << why;
     }

@@ -8,7 +8,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "backends/cuda/deferred_clears.h"
+#include "backends/cuda/run_context.h"
 #include "fz/error.h"
 #include "gpu/device_fixture.h"
 #include "gpu/device_pipeline.h"

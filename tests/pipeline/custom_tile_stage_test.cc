@@ -32,7 +32,7 @@ const StageDescriptor& negateDescriptor();
 
 class NegateStage final : public fz::SimpleStage, private fz::CpuTileOp {
  public:
-  fz::TileOp cpuTileOp() const override { return {.role = fz::TileRole::kMap}; }
+  fz::TileOp cpuTileOp() const override { return fz::MapOp{}; }
   fz::CpuTilePart* cpuTilePart() override { return this; }
 
   const StageDescriptor& descriptor() const override { return negateDescriptor(); }

@@ -145,10 +145,9 @@ template <class T>
 TileOp AdaptiveBitpackStage<T>::cudaTileOp() const {
   const ab::BlockLayout layout = layoutOf(*this);
   if (!ab::isGroupLayout(layout)) {
-    return {.why = "has a tile operation for blocks of 32, 64, 128 ... 1024 values only"};
+    return NoOp{"has a tile operation for blocks of 32, 64, 128 ... 1024 values only"};
   }
-  return {
-      .role = TileRole::kCoder,
+  return CoderOp{
       .tile_bytes = ab::kWarpValues * sizeof(T),
       .value_bytes = sizeof(T),
       .warp_bytes = ab::kWarpValues * sizeof(T),

@@ -6,8 +6,7 @@
 
 #include "coders/adaptive_bitpack/adaptive_bitpack_codec.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_op.h"
-#include "fz/cuda_run.h"
-#include "fz/group_shape.h"
+#include "fz/device_types.h"
 
 /// The stage's kernels. Launchers only enqueue; memory comes from the caller.
 namespace fz::adaptive_bitpack {

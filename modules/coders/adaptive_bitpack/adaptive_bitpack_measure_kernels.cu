@@ -1,6 +1,6 @@
+#include "backends/cuda/graph_launcher.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
-#include "backends/cuda/quick_launch.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_device.cuh"
 
 namespace fz::adaptive_bitpack {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "fz/cuda_run.h"
+#include "fz/device_types.h"
 
 namespace fz::adaptive_bitpack {
 

@@ -114,9 +114,8 @@ void AdaptiveBitpackStage<T>::decodeCpu(const CpuRun& run) {
 
 template <class T>
 TileOp AdaptiveBitpackStage<T>::cpuTileOp() const {
-  return {.role = TileRole::kCoder,
-          .tile_bytes = static_cast<std::uint32_t>(state_.block_size * sizeof(T)),
-          .value_bytes = sizeof(T)};
+  return CoderOp{.tile_bytes = static_cast<std::uint32_t>(state_.block_size * sizeof(T)),
+                 .value_bytes = sizeof(T)};
 }
 
 template <class T>

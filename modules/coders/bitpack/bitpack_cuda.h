@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fz/cuda_run.h"
+#include "fz/device_types.h"
 #include "shared/host_device.h"
 
 /// The stage's kernels. Launchers only enqueue. Where sizes are wrong, error_value of the record

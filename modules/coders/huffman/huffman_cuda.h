@@ -5,7 +5,7 @@
 
 #include "coders/huffman/huffman_blob_impl.h"
 #include "coders/huffman/huffman_codec.h"
-#include "fz/cuda_run.h"
+#include "fz/device_types.h"
 
 /// Launchers; every one only enqueues. Value types have 1, 2 or 4 bytes.
 namespace fz::huffman {

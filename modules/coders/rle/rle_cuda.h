@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fz/cuda_run.h"
+#include "fz/device_types.h"
 #include "fz/stream.h"
 
 namespace fz::rle {

@@ -42,7 +42,7 @@ void BitplaneRZEStage::encodeCuda(const CudaRun& run) {
   bp::launchEncode(
       {run.inputs[0], run.outputs[0], run.record, encodeStates(run, n_blocks), n_blocks},
       run.stream);
-  look_back_.clear(run.stream);
+  look_back_.clear(run);
 }
 
 void BitplaneRZEStage::finishEncodeCuda(const StageRecord& record) {
@@ -60,12 +60,11 @@ void BitplaneRZEStage::decodeCuda(const CudaRun& run) {
 }
 
 TileOp BitplaneRZEStage::cudaTileOp() const {
-  return {.role = TileRole::kCoder,
-          .tile_bytes = bp::kChunkBytes,
-          .value_bytes = 2,
-          .warp_bytes = bp::kChunkBytes,
-          .has_lines = true,
-          .has_runs = true};
+  return CoderOp{.tile_bytes = bp::kChunkBytes,
+                 .value_bytes = 2,
+                 .warp_bytes = bp::kChunkBytes,
+                 .takes_lines = true,
+                 .gives_runs = true};
 }
 
 std::string BitplaneRZEStage::tileOpType() const {
@@ -96,7 +95,7 @@ void BitplaneRZEStage::endGroupCuda(const CudaRun& run, const GroupRun& /*group*
   if (!isInverse()) {
     // Blocks that counted themselves, for the last one to do this, took 32 of 270 microseconds more
     // on 512 MiB.
-    look_back_.clear(run.stream);
+    look_back_.clear(run);
   }
 }
 

@@ -12,8 +12,7 @@ namespace fz {
 namespace bp = bitplane_rze;
 
 TileOp BitplaneRZEStage::cpuTileOp() const {
-  return {
-      .role = TileRole::kCoder, .tile_bytes = bp::kChunkBytes, .value_bytes = 2, .has_bands = true};
+  return CoderOp{.tile_bytes = bp::kChunkBytes, .value_bytes = 2, .takes_bands = true};
 }
 
 void BitplaneRZEStage::beginTiles(const CpuRun& run, const TileCut& cut) {

@@ -10,11 +10,8 @@
 #include <vector>
 
 #include "fz/bound.h"
-#include "fz/early_output.h"
-#include "fz/run_end.h"
 #include "fz/simple_stage.h"
 #include "fz/stage_dims.h"
-#include "fz/unaligned_inputs.h"
 #include "mem/scratch.h"
 #include "mem/zeroed_scratch.h"
 
@@ -56,11 +53,7 @@ static_assert(sizeof(LorenzoQuantConfig) == 44);
 /// |x - x'| <= bound holds for every finite value, on the real numbers; what the grid cannot keep
 /// (NaN and infinities included) is stored bit for bit. Outlier lists grow as needed.
 template <class TInput = float, class TCode = std::uint16_t>
-class LorenzoQuantStage final : public SimpleStage,
-                                public UnalignedInputs,
-                                public EarlyOutput,
-                                public RunEnd,
-                                private CpuTileOp {
+class LorenzoQuantStage final : public SimpleStage, private CpuTileOp {
  public:
   bool readsUnaligned(std::size_t input) const override { return isInverse() && input > 0; }
 
@@ -133,11 +126,8 @@ class LorenzoQuantStage final : public SimpleStage,
   std::string tileOpHeader() const override;
   void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
   void endGroupCuda(const CudaRun& run, const GroupRun& group) override;
-  bool endGroupAndRun(const CudaRun& run,
-                      const GroupRun& group,
-                      const cuda::HandOver& hand_over) override;
-  void setOutputGate(const std::uint64_t* gate) override {
-    output_gate_ = gate;
+  bool endsRuns() const override {
+    return isInverse();
   }
 #endif
 
@@ -245,7 +235,6 @@ class LorenzoQuantStage final : public SimpleStage,
   Scratch device_plan_;
   Scratch device_flags_;
   ZeroedScratch group_memory_;  // of a decode in a group: counter, plan and marks
-  const std::uint64_t* output_gate_ = nullptr;
   /// What the last run in a group has left on the device, flags and counts at 0 with it.
   std::optional<PlanKey> left_plan_;
   bool was_captured_ = false;  // a graph may leave another one at any time

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "fused/lorenzo_quant/lorenzo_quant_codec.h"
-#include "fz/cuda_run.h"
+#include "fz/device_types.h"
 
 /// LorenzoQuant on a device. A warp takes a stripe of tiles: 32 lanes side by side in x, each with
 /// 16 bytes of values, over the rows of one tile in y and z (in one dimension: one tile of 1024

@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include "backends/cuda/device.cuh"
+#include "backends/cuda/graph_launcher.h"
 #include "backends/cuda/last_block.cuh"
 #include "backends/cuda/launch.h"
-#include "backends/cuda/quick_launch.h"
 #include "fused/lorenzo_quant/lorenzo_quant_entries.cuh"
 
 namespace fz::lorenzo_quant::device {

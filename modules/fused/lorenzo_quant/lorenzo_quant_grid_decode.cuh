@@ -4,14 +4,10 @@
 // takes the runs of codes that lie above and behind each other in a band of tiles and puts them
 // into shared memory; then warps walk down the columns. Where rows are whole runs, lanes sum them
 // up along x while they have them in registers; else runs begin anywhere in a tile, and those sums
-// are made by the lanes that walk. Next to a coder that hands out whole chunks (through planes, or
-// not) a block takes those above or behind each other one after the other, and keeps what columns
-// have summed up to; lorenzo_quant_chunk_op.h says of which grids. Device code only; must compile
-// with NVRTC.
+// are made by the lanes that walk. Device code only; must compile with NVRTC.
 
 #include "backends/cuda/group/runs.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_bands.cuh"
-#include "fused/lorenzo_quant/lorenzo_quant_chunk_decode.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_column_walk.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_op.h"
 #include "fused/lorenzo_quant/lorenzo_quant_sums.cuh"
@@ -30,8 +26,6 @@ struct LorenzoQuantGridDecodeOp {
     static constexpr bool kBlockWide = true;
     static constexpr bool kCanFetch = false;
     static constexpr bool kTakesRuns = true;
-    static constexpr bool kTakesChunks = true;
-    static constexpr unsigned kChunkSharedBytes = device::kKeptBytes;
 
     using Shape = device::BandShape<kDim>;
     using Cut = device::BandCut<kDim>;
@@ -106,11 +100,6 @@ struct LorenzoQuantGridDecodeOp {
         }
         __syncthreads();  // the next runs take the place of these
       }
-    }
-
-    template <class Reader>
-    __device__ __forceinline__ void decodeChunks(const Reader& reader) const {
-      device::ChunkDecoder<T, kDim, Inner, Reader>{args.decode, plan(), inner, reader}.run();
     }
 
    private:

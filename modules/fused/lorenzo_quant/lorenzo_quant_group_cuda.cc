@@ -1,10 +1,7 @@
 // LorenzoQuant's part in fused groups on a device: where it takes part, and with which code.
-#include <atomic>
 #include <fmt/format.h>
 #include <utility>
 
-#include "fused/lorenzo_quant/lorenzo_quant_chunk_op.h"
-#include "fused/lorenzo_quant/lorenzo_quant_chunk_plan_cuda.h"
 #include "fused/lorenzo_quant/lorenzo_quant_cuda_impl.h"
 #include "fused/lorenzo_quant/lorenzo_quant_decode.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_entries.cuh"
@@ -38,53 +35,11 @@ const char* whyEncodedStaged(std::size_t value_bytes, int ndim, std::size_t nx) 
                           "than stage by stage unless rows have 128, 256, 512 or 1024 values";
 }
 
-std::atomic<bool> chunks_for_speed_only = true;
-
-/// Why a grid is not decoded by the chunk (lorenzo_quant_chunk_op.h); null where it is.
-const char* whyNotByChunk(const LorenzoQuantConfig& config, std::size_t value_bytes) {
-  using lorenzo_quant::kChunkCodes;
-  const std::uint64_t nx = config.dim_x;
-  if (nx == 0 || config.dim_y == 0 || config.dim_z == 0) {
-    return "the extents are not known before";
-  }
-  if (config.ndim == 2) {
-    if (nx < lorenzo_quant::kFewestColumns) {
-      return "rows have fewer than 256 values";
-    }
-    if (nx * value_bytes % 16 != 0) {
-      return "rows are no multiple of 16 bytes, for which that takes longer than stage by stage";
-    }
-    if (nx > lorenzo_quant::kMostColumns && nx % kChunkCodes != 0) {
-      return "rows have more than 8192 values and are no whole chunks";
-    }
-  } else {
-    const bool has_whole_tiles =
-        nx >= lorenzo_quant::kFewestColumnsOfTiles && kChunkCodes % (8 * nx) == 0;
-    if (!has_whole_tiles || config.dim_y % (kChunkCodes / nx) != 0) {
-      return "chunks are no whole tiles, for which rows of 128, 256, 512 or 1024 values are "
-             "needed, and planes of whole chunks";
-    }
-  }
-  const lorenzo_quant::Grid grid{nx, config.dim_y, config.dim_z, config.ndim};
-  const std::uint64_t n_units = unitCount(grid, config.ndim);
-  // Floats in rows that are no whole tiles are as quick at best.
-  const unsigned tenths = value_bytes == 4 && config.ndim == 2 && nx % 32 != 0 ? 9 : 8;
-  if (chunks_for_speed_only && !lorenzo_quant::areEnough(n_units, tenths)) {
-    return "the grid has too few rows of tiles to keep a device busy, and is decoded quicker stage "
-           "by stage";
-  }
-  return nullptr;
-}
-
 bool isGrid(const LorenzoQuantConfig& config) {
   return config.dim_y > 1 || config.dim_z > 1;
 }
 
 }  // namespace
-
-void lorenzo_quant::setChunksForSpeedOnly(bool only) {
-  chunks_for_speed_only = only;
-}
 
 template <class TInput, class TCode>
 TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const {
@@ -92,33 +47,24 @@ TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const {
     const char* why =
         ndim() > 1 ? whyEncodedStaged(sizeof(TInput), ndim(), dims_.get()[0]) : nullptr;
     if (why != nullptr) {
-      return {.why = why};
+      return NoOp{why};
     }
-    return {
-        .role = TileRole::kRows, .has_lines = true, .variant = static_cast<std::uint64_t>(ndim())};
+    return RowsOp{.reach = RowsReach::kLines, .variant = static_cast<std::uint64_t>(ndim())};
   }
   if (!config_.has_value()) {
-    return {.why = "has no config to decode with"};
+    return NoOp{"has no config to decode with"};
   }
   if (isGrid(*config_)) {
     if (sizeof(TCode) != 2) {
-      return {.why = "sums down the rows of tiles, for which it takes codes of 16 bits only"};
+      return NoOp{"sums down the rows of tiles, for which it takes codes of 16 bits only"};
     }
-    const char* why = whyNotByChunk(*config_, sizeof(TInput));
-    return {.role = TileRole::kRows,
-            .has_lines = true,
-            .has_runs = true,
-            .chunk_bytes = why == nullptr ? lorenzo_quant::kCodeChunkBytes : 0,
-            .variant = static_cast<std::uint64_t>(config_->ndim),
-            .why = why == nullptr ? "" : why};
+    return RowsOp{.reach = RowsReach::kRuns, .variant = static_cast<std::uint64_t>(config_->ndim)};
   }
   if (sizeof(TCode) > 2) {
-    return {.why = "a tile of 32-bit codes is more than a warp has at a time"};
+    return NoOp{"a tile of 32-bit codes is more than a warp has at a time"};
   }
-  return {.role = TileRole::kRows,
-          .unit_values = lorenzo_quant::kMaxTileValues,
-          .has_lines = true,
-          .variant = 1};
+  return RowsOp{
+      .unit_values = lorenzo_quant::kMaxTileValues, .reach = RowsReach::kLines, .variant = 1};
 }
 
 template <class TInput, class TCode>
@@ -155,8 +101,8 @@ void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun& run,
   if (isInverse()) {
     const CudaDecoding decoding = cudaDecoding(run, DecodeWay::kGroupBegins);
     own.decode = decoding.run;
-    device::launchGroupBegin<TInput>(own.decode, sizeof(TCode), decoding.entry_limit, output_gate_,
-                                     run.stream);
+    device::launchGroupBegin<TInput>(own.decode, sizeof(TCode), decoding.entry_limit,
+                                     run.mayWrite(), run.stream);
   } else {
     const CudaEncoding encoding = cudaEncoding(run);
     own.encode = encoding.run;
@@ -175,9 +121,14 @@ void LorenzoQuantStage<TInput, TCode>::beginGroupCuda(const CudaRun& run,
 }
 
 template <class TInput, class TCode>
-void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const GroupRun& group) {
+void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun& run, const GroupRun& /*group*/) {
   if (isInverse()) {
-    endGroupAndRun(run, group, {});
+    const CudaDecoding decoding = cudaDecoding(run, DecodeWay::kGroupEnds);
+    if (decoding.entry_limit != 0) {
+      device::launchGroupEnd<TInput>(decoding.run, decoding.entry_limit, decoding.n_blocks_done,
+                                     run);
+    }
+    group_memory_.noteZero();
   } else {
     CudaEncoding encoding = cudaEncoding(run);
     const std::optional<PlanKey> key = planKey(encoding, run.pool);
@@ -209,23 +160,6 @@ auto LorenzoQuantStage<TInput, TCode>::planKey(const CudaEncoding& encoding,
                  .base = run.base};
 }
 
-template <class TInput, class TCode>
-bool LorenzoQuantStage<TInput, TCode>::endGroupAndRun(const CudaRun& run,
-                                                      const GroupRun& group,
-                                                      const cuda::HandOver& hand_over) {
-  if (!isInverse()) {
-    endGroupCuda(run, group);
-    return false;
-  }
-  const CudaDecoding decoding = cudaDecoding(run, DecodeWay::kGroupEnds);
-  if (decoding.entry_limit != 0) {
-    device::launchGroupEnd<TInput>(decoding.run, decoding.entry_limit, decoding.n_blocks_done,
-                                   hand_over, run.stream);
-  }
-  group_memory_.noteZero();
-  return decoding.entry_limit != 0;
-}
-
 #define FZ_LORENZO_QUANT_GROUP(TInput, TCode)                                                     \
   template TileOp LorenzoQuantStage<TInput, TCode>::cudaTileOp() const;                           \
   template std::string LorenzoQuantStage<TInput, TCode>::tileOpType() const;                      \
@@ -234,8 +168,6 @@ bool LorenzoQuantStage<TInput, TCode>::endGroupAndRun(const CudaRun& run,
                                                                  GroupArgs&);                     \
   template std::optional<LorenzoQuantStage<TInput, TCode>::PlanKey>                               \
   LorenzoQuantStage<TInput, TCode>::planKey(const CudaEncoding&, const MemoryPool*) const;        \
-  template bool LorenzoQuantStage<TInput, TCode>::endGroupAndRun(const CudaRun&, const GroupRun&, \
-                                                                 const cuda::HandOver&);          \
   template void LorenzoQuantStage<TInput, TCode>::endGroupCuda(const CudaRun&, const GroupRun&)
 FZ_LORENZO_QUANT_GROUP(float, std::uint16_t);
 FZ_LORENZO_QUANT_GROUP(float, std::uint8_t);

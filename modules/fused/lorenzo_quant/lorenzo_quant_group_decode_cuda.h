@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backends/cuda/run_block.h"
+#include "backends/cuda/run_state.h"
 #include "fused/lorenzo_quant/lorenzo_quant_cuda.h"
 
 /// What a decode in a fused group has before and behind the group's kernel, one launch each.
@@ -16,12 +16,11 @@ void launchGroupBegin(const DecodeRun& run,
                       cudaStream_t stream);
 
 /// Writes the exact values over the decoded ones, and leaves the marks and the plan's flags at 0,
-/// *n_blocks_done too; ends the run where `hand_over` has a place for that.
+/// *n_blocks_done too; ends the run where `readback` has a place for that.
 template <class T>
 void launchGroupEnd(const DecodeRun& run,
                     std::uint64_t entry_limit,
                     std::uint64_t* n_blocks_done,
-                    const cuda::HandOver& hand_over,
-                    cudaStream_t stream);
+                    const cuda::Call& call);
 
 }  // namespace fz::lorenzo_quant::device

@@ -3,10 +3,10 @@
 #include <cstdint>
 
 #include "backends/cuda/device.cuh"
-#include "backends/cuda/hand_over.cuh"
+#include "backends/cuda/graph_launcher.h"
 #include "backends/cuda/last_block.cuh"
 #include "backends/cuda/launch.h"
-#include "backends/cuda/quick_launch.h"
+#include "backends/cuda/readback.cuh"
 #include "backends/cuda/unaligned_load.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_decode_plan.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_group_decode_cuda.h"
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(kThreads)
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    endGroup(const DecodeRun run, std::uint64_t* n_blocks_done, const cuda::HandOver hand_over) {
+    endGroup(const DecodeRun run, std::uint64_t* n_blocks_done, const cuda::HostReadback readback) {
   auto& plan = *static_cast<DecodePlan<T>*>(run.plan);
   placeExact<T>(run, plan);
   clearMarks<T>(run, plan);
@@ -142,8 +142,8 @@ __global__ void __launch_bounds__(kThreads)
     plan.is_long = 0;
     *n_blocks_done = 0;
   }
-  if (hand_over.is_done != nullptr) {
-    cuda::handOver(hand_over);
+  if (readback.is_done != nullptr) {
+    cuda::bringToHost(readback);
   }
 }
 
@@ -179,10 +179,9 @@ template <class T>
 void launchGroupEnd(const DecodeRun& run,
                     std::uint64_t entry_limit,
                     std::uint64_t* n_blocks_done,
-                    const cuda::HandOver& hand_over,
-                    cudaStream_t stream) {
-  cuda::launchKernel("lorenzo_quant group end", endGroup<T>, stridedGrid(entry_limit), kThreads, 0,
-                     stream, run, n_blocks_done, hand_over);
+                    const cuda::Call& call) {
+  call.launch("lorenzo_quant group end", endGroup<T>, stridedGrid(entry_limit), kThreads, 0, run,
+              n_blocks_done, call.takeReadback());
 }
 
 #define FZ_LORENZO_QUANT_PLACE(T)                                                     \
@@ -191,7 +190,7 @@ void launchGroupEnd(const DecodeRun& run,
   template void launchGroupBegin<T>(const DecodeRun&, std::size_t, std::uint64_t,     \
                                     const std::uint64_t*, cudaStream_t);              \
   template void launchGroupEnd<T>(const DecodeRun&, std::uint64_t, std::uint64_t*,    \
-                                  const cuda::HandOver&, cudaStream_t)
+                                  const cuda::Call&)
 FZ_LORENZO_QUANT_PLACE(float);
 FZ_LORENZO_QUANT_PLACE(double);
 #undef FZ_LORENZO_QUANT_PLACE

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "backends/cuda/device.cuh"
+#include "backends/cuda/graph_launcher.h"
 #include "backends/cuda/launch.h"
-#include "backends/cuda/quick_launch.h"
 #include "fused/lorenzo_quant/lorenzo_quant_decode_plan.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_entries.cuh"
 

@@ -47,26 +47,25 @@ TileOp LorenzoQuantStage<TInput, TCode>::cpuTileOp() const {
     const bool is_whole = dims[2] != 0 && config_->num_elements % dims[2] == 0 &&
                           std::uint64_t{dims[0]} * dims[1] == config_->num_elements / dims[2];
     if (ndim > 1 && !is_whole) {
-      return {.why = "has dims that do not say where all values lie"};
+      return NoOp{"has dims that do not say where all values lie"};
     }
   }
   if (ndim > 1 && dims[0] == 0) {
-    return {.why = "learns the length of its rows from the data"};
+    return NoOp{"learns the length of its rows from the data"};
   }
   const std::uint64_t edge = lorenzo_quant::tileEdge(ndim);
   const std::uint64_t row_values = ndim > 1 ? std::min<std::uint64_t>(dims[0], kMaxUnitValues) : 1;
   const std::uint64_t n_rows = ndim > 2 ? std::min<std::uint64_t>(dims[1], kMaxUnitValues) : 1;
   const std::uint64_t unit = edge * row_values * n_rows;
   if (unit > kMaxUnitValues) {
-    return {.why = "has tiles whose rows lie far apart"};
+    return NoOp{"has tiles whose rows lie far apart"};
   }
   const std::uint64_t n_units =
       bits::ceilDiv<std::uint64_t>(dims[static_cast<std::size_t>(ndim - 1)], edge);
   if (ndim > 1 && unit * sizeof(TCode) > kLongUnitBytes && n_units < kMinLongUnits) {
-    return {.why = "has few and long rows of tiles, so threads could not share them"};
+    return NoOp{"has few and long rows of tiles, so threads could not share them"};
   }
-  return {
-      .role = TileRole::kRows, .unit_values = static_cast<std::uint32_t>(unit), .has_bands = true};
+  return RowsOp{.unit_values = static_cast<std::uint32_t>(unit), .reach = RowsReach::kBands};
 }
 
 template <class TInput, class TCode>

@@ -61,16 +61,15 @@ void DifferenceStage<T, TOut>::decodeCuda(const CudaRun& run) {
 template <class T, class TOut>
 TileOp DifferenceStage<T, TOut>::cudaTileOp() const {
   if (std::is_floating_point_v<T>) {
-    return {.why = "sums of floats depend on their order"};
+    return NoOp{"sums of floats depend on their order"};
   }
   const std::size_t chunk = chunk_bytes_ / sizeof(T);
   if (isInverse() && (chunk == 0 || chunk > kMostUnitValues)) {
-    return {.why = "its chunks are longer than any tile"};
+    return NoOp{"its chunks are longer than any tile"};
   }
   // Encoding looks at one neighbour only, wherever it is.
-  return {.role = TileRole::kRows,
-          .unit_values = isInverse() ? static_cast<std::uint32_t>(chunk) : 1u,
-          .has_lines = true};
+  return RowsOp{.unit_values = isInverse() ? static_cast<std::uint32_t>(chunk) : 1u,
+                .reach = RowsReach::kLines};
 }
 
 template <class T, class TOut>

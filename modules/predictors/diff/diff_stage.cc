@@ -119,13 +119,12 @@ void DifferenceStage<T, TOut>::decodeCpu(const CpuRun& run) {
 template <class T, class TOut>
 TileOp DifferenceStage<T, TOut>::cpuTileOp() const {
   if (std::is_floating_point_v<T>) {
-    return {.why = "must see all sums of floats before it can say that they are exact"};
+    return NoOp{"must see all sums of floats before it can say that they are exact"};
   }
   if (chunk_bytes_ == 0) {
-    return {.why = "has one chunk, as long as the data"};
+    return NoOp{"has one chunk, as long as the data"};
   }
-  return {.role = TileRole::kRows,
-          .unit_values = static_cast<std::uint32_t>(chunk_bytes_ / sizeof(T))};
+  return RowsOp{.unit_values = static_cast<std::uint32_t>(chunk_bytes_ / sizeof(T))};
 }
 
 template <class T, class TOut>

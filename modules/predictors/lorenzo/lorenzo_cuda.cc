@@ -103,19 +103,18 @@ void LorenzoStage<T>::decodeCuda(const CudaRun& run) {
 template <class T>
 TileOp LorenzoStage<T>::cudaTileOp() const {
   if (shape().ndim() > 1) {
-    return {.why = "predicts across the whole grid, so no part of it can be decoded alone"};
+    return NoOp{"predicts across the whole grid, so no part of it can be decoded alone"};
   }
   if (sizeof(T) != 2 && sizeof(T) != 4) {
-    return {.why = "has a tile operation for values of 16 and 32 bits only"};
+    return NoOp{"has a tile operation for values of 16 and 32 bits only"};
   }
   const auto block = static_cast<std::uint32_t>(blockValues());
   if (!std::has_single_bit(block)) {
-    return {.why = "has a tile operation for blocks of a power of two of values only"};
+    return NoOp{"has a tile operation for blocks of a power of two of values only"};
   }
-  return {.role = TileRole::kRows,
-          .unit_values = std::max(block, kRowValues),
-          .warp_values = block,
-          .variant = std::uint64_t{sizeof(T)} << 32 | block};
+  return RowsOp{.unit_values = std::max(block, kRowValues),
+                .warp_values = block,
+                .variant = std::uint64_t{sizeof(T)} << 32 | block};
 }
 
 template <class T>

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fz/cuda_run.h"
+#include "fz/device_types.h"
 
 /// Lorenzo in two and three dimensions on the device. U is one of the unsigned integers and serves
 /// the signed type of its width too. All functions only enqueue.

@@ -131,9 +131,9 @@ void LorenzoStage<T>::decodeCpu(const CpuRun& run) {
 template <class T>
 TileOp LorenzoStage<T>::cpuTileOp() const {
   if (shape().ndim() != 1) {
-    return {.why = "looks at rows that lie far apart"};
+    return NoOp{"looks at rows that lie far apart"};
   }
-  return {.role = TileRole::kRows, .unit_values = static_cast<std::uint32_t>(blockValues())};
+  return RowsOp{.unit_values = static_cast<std::uint32_t>(blockValues())};
 }
 
 template <class T>

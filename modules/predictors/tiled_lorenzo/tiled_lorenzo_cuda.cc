@@ -88,12 +88,12 @@ TileOp TiledLorenzoStage<T>::cudaTileOp() const {
   const std::size_t n_values = tile[0] * tile[1] * tile[2];
   if (!std::has_single_bit(tile[0]) || !std::has_single_bit(tile[1]) ||
       !std::has_single_bit(tile[2]) || n_values > tiled_lorenzo::kMaxTileValues) {
-    return {.why = "has a tile operation for extents that are powers of two only"};
+    return NoOp{"has a tile operation for extents that are powers of two only"};
   }
-  return {.role = TileRole::kOrder,
-          .unit_values = static_cast<std::uint32_t>(std::max<std::size_t>(n_values, 32)),
-          .warp_values = tiled_lorenzo::kGroupWarpValues,
-          .variant = std::uint64_t{sizeof(T)} << 32 | tile[2] << 16 | tile[1] << 8 | tile[0]};
+  return OrderOp{
+      .unit_values = static_cast<std::uint32_t>(std::max<std::size_t>(n_values, 32)),
+      .warp_values = tiled_lorenzo::kGroupWarpValues,
+      .variant = std::uint64_t{sizeof(T)} << 32 | tile[2] << 16 | tile[1] << 8 | tile[0]};
 }
 
 template <class T>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "fz/cuda_run.h"
+#include "fz/device_types.h"
 #include "predictors/tiled_lorenzo/tiled_lorenzo_codec.h"
 
 /// TiledLorenzo on the device. U is std::uint16_t or std::uint32_t and serves the signed type of

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "fz/cuda_run.h"
+#include "fz/device_types.h"
 #include "predictors/tiled_lorenzo/tiled_lorenzo_codec.h"
 
 namespace fz::tiled_lorenzo {

@@ -80,8 +80,7 @@ StripRows rowsAtDesk(const Grid& grid, const Strip& strip, T* desk) {
 template <class T>
 TileOp TiledLorenzoStage<T>::cpuTileOp() const {
   const std::array<std::size_t, 3> tile = isInverse() ? coded_tile_ : getTileShape();
-  return {.role = TileRole::kOrder,
-          .unit_values = static_cast<std::uint32_t>(tile[0] * tile[1] * tile[2])};
+  return OrderOp{.unit_values = static_cast<std::uint32_t>(tile[0] * tile[1] * tile[2])};
 }
 
 template <class T>

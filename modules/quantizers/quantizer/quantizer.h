@@ -13,9 +13,7 @@
 
 #include "fz/bound.h"
 #include "fz/data_type.h"
-#include "fz/run_end.h"
 #include "fz/simple_stage.h"
-#include "fz/unaligned_inputs.h"
 #include "mem/scratch.h"
 #include "mem/zeroed_scratch.h"
 
@@ -32,7 +30,7 @@ struct BinRules;
 struct BinSettings;
 
 /// Settings and work of QuantizerStage, whatever its element types.
-class QuantizerBase : public SimpleStage, public UnalignedInputs, public RunEnd, private CpuTileOp {
+class QuantizerBase : public SimpleStage, private CpuTileOp {
  public:
   bool readsUnaligned(std::size_t input) const override { return isInverse() && input > 0; }
 
@@ -126,9 +124,7 @@ class QuantizerBase : public SimpleStage, public UnalignedInputs, public RunEnd,
   unsigned groupPasses() const override;
   void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
   void endGroupCuda(const CudaRun& run, const GroupRun& group) override;
-  bool endGroupAndRun(const CudaRun& run,
-                      const GroupRun& group,
-                      const cuda::HandOver& hand_over) override;
+  bool endsRuns() const override { return hasOutlierPorts() && isInverse(); }
 
  protected:
   QuantizerBase(DataType value_type, DataType code_type);

@@ -1,6 +1,6 @@
 // Before the codes: the range of the data (NOA) and the bound in use.
+#include "backends/cuda/graph_launcher.h"
 #include "backends/cuda/launch.h"
-#include "backends/cuda/quick_launch.h"
 #include "quantizers/quantizer/quantizer_tile.cuh"
 
 namespace fz::quantizer::device {

@@ -182,7 +182,7 @@ void QuantizerBase::decodeCuda(const CudaRun& run) {
   const DecodeJob job = beginDecodeCuda(run);
   device::launchDecode(job, run.stream);
   if (job.has_lists) {
-    device::launchScatter(job, run.stream);
+    device::launchScatter(job, run);
   }
 }
 

@@ -3,12 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fz/cuda_run.h"
+#include "fz/device_types.h"
 #include "quantizers/quantizer/quantizer_codec.h"
 #include "quantizers/quantizer/quantizer_rel_codec.h"
 
 /// What the host hands to the kernels. Launchers only enqueue; they throw Error(kCuda) when a
 /// launch is refused.
+namespace fz::cuda {
+struct Call;
+}
+
 namespace fz::quantizer::device {
 
 /// record->value[...]. Bounds, ranges and values are the bits of a double; the F32 slots hold the
@@ -135,6 +139,6 @@ struct DecodeJob {
 };
 
 void launchDecode(const DecodeJob& job, cudaStream_t stream);
-void launchScatter(const DecodeJob& job, cudaStream_t stream);
+void launchScatter(const DecodeJob& job, const cuda::Call& call);
 
 }  // namespace fz::quantizer::device

@@ -1,10 +1,9 @@
 // Codes to values, then the outliers.
-#include "backends/cuda/hand_over.cuh"
+#include "backends/cuda/graph_launcher.h"
 #include "backends/cuda/last_block.cuh"
 #include "backends/cuda/launch.h"
-#include "backends/cuda/quick_launch.h"
+#include "backends/cuda/readback.cuh"
 #include "backends/cuda/unaligned_load.cuh"
-#include "quantizers/quantizer/quantizer_scatter_cuda.h"
 #include "quantizers/quantizer/quantizer_values.cuh"
 
 namespace fz::quantizer::device {
@@ -111,10 +110,10 @@ __device__ void placeInOrder(const DecodeJob& job, const Head& head) {
 }
 
 /// All outliers at once. That is final when the indices ascend; else the last block goes through
-/// them once more. It also ends the run where there is a hand-over.
+/// them once more. It also ends the run where it has taken the readback.
 template <class U>
 __global__ void __launch_bounds__(kScatterThreads)
-    scatterKernel(const DecodeJob job, const cuda::HandOver hand_over) {
+    scatterKernel(const DecodeJob job, const cuda::HostReadback readback) {
   const Head head = readHead(job);
   const std::uint64_t j = std::uint64_t{blockIdx.x} * kScatterThreads + threadIdx.x;
   const bool is_open = head.ok && fitsOutput<U>(job, head);
@@ -138,8 +137,8 @@ __global__ void __launch_bounds__(kScatterThreads)
       *const_cast<const volatile std::uint64_t*>(&record.error) == 0) {
     placeInOrder<U>(job, head);
   }
-  if (hand_over.is_done != nullptr) {
-    cuda::handOver(hand_over);
+  if (readback.is_done != nullptr) {
+    cuda::bringToHost(readback);
   }
 }
 
@@ -182,20 +181,14 @@ void launchDecode(const DecodeJob& job, cudaStream_t stream) {
   }
 }
 
-void launchScatter(const DecodeJob& job, cudaStream_t stream) {
-  launchLastScatter(job, {}, stream);
-}
-
-bool launchLastScatter(const DecodeJob& job, const cuda::HandOver& hand_over, cudaStream_t stream) {
+void launchScatter(const DecodeJob& job, const cuda::Call& call) {
   const std::size_t most = job.outlier_indices.size.n_bytes / sizeof(std::uint32_t);
   if (most == 0) {
-    return false;
+    return;
   }
-  cuda::launchKernel(
-      "quantizer scatterKernel",
-      job.value_bytes == 4 ? scatterKernel<std::uint32_t> : scatterKernel<std::uint64_t>,
-      cuda::gridFor(most, kScatterThreads), kScatterThreads, 0, stream, job, hand_over);
-  return true;
+  call.launch("quantizer scatterKernel",
+              job.value_bytes == 4 ? scatterKernel<std::uint32_t> : scatterKernel<std::uint64_t>,
+              cuda::gridFor(most, kScatterThreads), kScatterThreads, 0, job, call.takeReadback());
 }
 
 }  // namespace fz::quantizer::device

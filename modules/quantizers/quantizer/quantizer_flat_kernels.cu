@@ -1,6 +1,6 @@
 // In place and linear: every value has its code's place, and nothing else is written.
+#include "backends/cuda/graph_launcher.h"
 #include "backends/cuda/launch.h"
-#include "backends/cuda/quick_launch.h"
 #include "quantizers/quantizer/quantizer_op.cuh"
 #include "quantizers/quantizer/quantizer_tile.cuh"
 

@@ -2,9 +2,9 @@
 // but only where there are outliers (behind a fused group, marks and masks are left at zero, as the
 // group's ops must find them); a tile that waited for its place in the lists while it holds
 // its codes would cost more.
+#include "backends/cuda/graph_launcher.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
-#include "backends/cuda/quick_launch.h"
 #include "quantizers/quantizer/quantizer_lists.cuh"
 
 namespace fz::quantizer::device {

@@ -9,9 +9,8 @@ TileOp QuantizerBase::cudaTileOp() const {
   if (hasOutlierPorts()) {
     return listTileOp();
   }
-  return {.role = TileRole::kMap,
-          .variant = getDataTypeSize(value_type_) << 16 | getDataTypeSize(code_type_) << 8 |
-                     (inplace_ ? 1u : 0u)};
+  return MapOp{getDataTypeSize(value_type_) << 16 | getDataTypeSize(code_type_) << 8 |
+               (inplace_ ? 1u : 0u)};
 }
 
 std::string QuantizerBase::tileOpType() const {

@@ -6,7 +6,6 @@
 #include "quantizers/quantizer/quantizer.h"
 #include "quantizers/quantizer/quantizer_bound_codec.h"
 #include "quantizers/quantizer/quantizer_list_op.h"
-#include "quantizers/quantizer/quantizer_scatter_cuda.h"
 #include "shared/bits.h"
 
 namespace fz::quantizer {
@@ -50,15 +49,15 @@ ListForm relForm(double bound, bool is_float, bool is_inverse) {
 TileOp QuantizerBase::listTileOp() const {
   const bool rel = mode_ == ErrorBoundMode::REL;
   if (isInverse() && rel && getStageVersion() < 2) {
-    return {.why = "codes of an old version are decoded on their own"};
+    return NoOp{"codes of an old version are decoded on their own"};
   }
   const ListForm form = rel ? relForm(error_bound_, value_type_ == DataType::FLOAT32, isInverse())
                             : (zigzag_ ? ListForm::kZigzag : ListForm::kPlain);
-  return {.role = TileRole::kMap, .variant = static_cast<std::uint64_t>(form)};
+  return MapOp{static_cast<std::uint64_t>(form)};
 }
 
 std::string QuantizerBase::listOpType() const {
-  const auto form = static_cast<ListForm>(listTileOp().variant);
+  const auto form = static_cast<ListForm>(std::get<MapOp>(listTileOp()).variant);
   return fmt::format("fz::quantizer::ListOp<{}, std::uint{}_t, fz::quantizer::ListForm::{}>",
                      value_type_ == DataType::FLOAT32 ? "float" : "double", codeBits(),
                      formName(form));
@@ -100,22 +99,12 @@ void QuantizerBase::beginListGroup(const CudaRun& run, GroupArgs& args) {
   args.add(list);
 }
 
-bool QuantizerBase::endGroupAndRun(const CudaRun& run,
-                                   const GroupRun& group,
-                                   const cuda::HandOver& hand_over) {
-  if (hasOutlierPorts() && isInverse()) {
-    return device::launchLastScatter(beginDecodeCuda(run), hand_over, run.stream);
-  }
-  endGroupCuda(run, group);
-  return false;
-}
-
 void QuantizerBase::endGroupCuda(const CudaRun& run, const GroupRun& /*group*/) {
   if (!hasOutlierPorts()) {
     return;
   }
   if (isInverse()) {
-    device::launchScatter(beginDecodeCuda(run), run.stream);
+    device::launchScatter(beginDecodeCuda(run), run);
   } else {
     device::launchGather(encodeJob(run, EncodeWay::kGroupEnds), run.stream);
     group_marks_.noteZero();

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "fz/cuda_run.h"
+#include "fz/device_types.h"
 #include "quantizers/quantizer/quantizer_bound_codec.h"
 #include "quantizers/quantizer/quantizer_codec.h"
 

@@ -77,7 +77,7 @@ void QuantizerBase::decodeCuda(const CudaRun& run) {
   SimpleStage::decodeCuda(run);
 }
 TileOp QuantizerBase::cudaTileOp() const {
-  return {};
+  return NoOp{};
 }
 std::string QuantizerBase::tileOpType() const {
   return {};
@@ -90,11 +90,6 @@ void QuantizerBase::beginGroupCuda(const CudaRun& run, const GroupRun& group, Gr
 }
 void QuantizerBase::endGroupCuda(const CudaRun& run, const GroupRun& group) {
   SimpleStage::endGroupCuda(run, group);
-}
-bool QuantizerBase::endGroupAndRun(const CudaRun& run,
-                                   const GroupRun& group,
-                                   const cuda::HandOver& hand_over) {
-  return RunEnd::endGroupAndRun(run, group, hand_over);
 }
 #endif
 

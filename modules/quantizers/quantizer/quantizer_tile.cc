@@ -206,11 +206,11 @@ void QuantizerBase::decodeTile(const TileRange& range, const void* in, void* out
 
 TileOp QuantizerBase::cpuTileOp() const {
   if (!hasOutlierPorts()) {
-    return {.role = TileRole::kMap};
+    return MapOp{};
   }
   // Outliers are noted in words of bits, so tiles begin where words do and come in the field's
   // order.
-  return {.role = TileRole::kRows, .unit_values = kMaskValues};
+  return RowsOp{.unit_values = kMaskValues};
 }
 
 void QuantizerBase::beginTiles(const CpuRun& run, const TileCut& /*cut*/) {

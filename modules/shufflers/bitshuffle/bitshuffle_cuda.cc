@@ -40,12 +40,11 @@ void BitshuffleStage::decodeCuda(const CudaRun& run) {
 
 TileOp BitshuffleStage::cudaTileOp() const {
   if (!hasWholeUnits()) {
-    return {.why = "its settings exclude each other"};
+    return NoOp{"its settings exclude each other"};
   }
-  return {.role = TileRole::kPlanes,
-          .tile_bytes = static_cast<std::uint32_t>(block_bytes_),
-          .value_bytes = static_cast<std::uint32_t>(element_bytes_),
-          .warp_bytes = bitshuffle::kWarpBytes};
+  return PlanesOp{.block_bytes = static_cast<std::uint32_t>(block_bytes_),
+                  .value_bytes = static_cast<std::uint32_t>(element_bytes_),
+                  .warp_bytes = bitshuffle::kWarpBytes};
 }
 
 std::string BitshuffleStage::tileOpType() const {

@@ -8,10 +8,8 @@
 // bytes from byte `begin` of the coder's input on to shared memory, and take<kThreads> is its
 // inverse. All threads of the block call them together; a chunk has 64 bytes for each of them, and
 // bytes behind n_here are undefined. Both have barriers inside and need one before the chunk is
-// used, and before they are called. Around a front that takes chunks in an order of its own it does
-// so too (chunks.cuh).
+// used, and before they are called.
 
-#include "backends/cuda/group/chunks.cuh"
 #include "backends/cuda/group/lines.cuh"
 #include "shufflers/bitshuffle/bitshuffle_op.h"
 #include "shufflers/bitshuffle/bitshuffle_planes.cuh"
@@ -39,8 +37,6 @@ struct BitshuffleOp {
     static constexpr unsigned kStagingPieces = cuda::kWarp * kThreadBytes / 16;  // of a warp
 
     static constexpr bool kFitsRows = group::kFitsOwnStaging<Inner, kElements>;
-    static constexpr bool kTakesChunks = group::takesChunks<Inner>();
-    static constexpr unsigned kChunkSharedBytes = group::chunkSharedBytes<Inner>();
 
     std::uint32_t block_bytes;
     Inner inner;
@@ -111,31 +107,6 @@ struct BitshuffleOp {
                                 v);
     }
 
-    /// Chunks as the front inside wants them.
-    template <class Reader>
-    struct ChunkReader {
-      static constexpr unsigned kThreads = Reader::kThreads;
-      static_assert(kThreadBytes == group::kChunkThreadBytes &&
-                    Reader::kThreadBytes == kThreadBytes);
-
-      std::uint32_t block_bytes;
-      Reader reader;
-
-      static __device__ __forceinline__ uint4* staging() { return Reader::staging(); }
-      static __device__ __forceinline__ uint4* memory() { return Reader::memory(); }
-      __device__ __forceinline__ void read(std::uint32_t chunk,
-                                           std::uint32_t next,
-                                           std::uint32_t (&words)[group::kChunkThreadWords]) {
-        const std::uint32_t n_here = reader.open(chunk, next);
-        takeWords<kThreads>(block_bytes, n_here, staging(), words);
-        __syncthreads();
-      }
-    };
-    template <class Reader>
-    __device__ __forceinline__ void decodeChunks(const Reader& reader) const {
-      inner.decodeChunks(ChunkReader<Reader>{block_bytes, reader});
-    }
-
    private:
     /// This thread's elements of a chunk.
     template <unsigned kThreads>
@@ -161,27 +132,6 @@ struct BitshuffleOp {
             e[c * piece.kCount + k] = piece.v[k];
           }
         }
-      }
-    }
-    /// The same as they stand in memory: elements of 16 bits would take a register each.
-    template <unsigned kThreads>
-    static __device__ __forceinline__ void takeWords(
-        std::uint32_t block_bytes,
-        std::uint32_t n_here,
-        const uint4* chunk,
-        std::uint32_t (&words)[group::kChunkThreadWords]) {
-      std::uint32_t a[16];
-      if (block_bytes == kThreads * kThreadBytes && n_here == block_bytes) {
-        const Part* parts = reinterpret_cast<const Part*>(chunk) + Planes::place(threadIdx.x);
-        Planes::gather([=](unsigned plane) { return parts[plane * kThreads]; }, a);
-        Planes::decodeWords(a, words);
-      } else if (const Spot spot(block_bytes); spot.block_end <= n_here) {
-        const Part* parts = spot.parts(chunk);
-        const unsigned plane_parts = spot.planeParts(block_bytes);
-        Planes::gather([&](unsigned plane) { return parts[plane * plane_parts]; }, a);
-        Planes::decodeWords(a, words);
-      } else {
-        group::wordsOf(chunk + threadIdx.x * (kThreadBytes / 16), words);
       }
     }
     /// A chunk that is one whole block.

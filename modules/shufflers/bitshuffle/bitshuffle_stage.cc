@@ -96,7 +96,7 @@ void BitshuffleStage::decodeCpu(const CpuRun& run) {
 }
 
 TileOp BitshuffleStage::cpuTileOp() const {
-  return {.role = TileRole::kPlanes, .tile_bytes = static_cast<std::uint32_t>(block_bytes_)};
+  return PlanesOp{.block_bytes = static_cast<std::uint32_t>(block_bytes_)};
 }
 
 void BitshuffleStage::beginTiles(const CpuRun& /*run*/, const TileCut& cut) {

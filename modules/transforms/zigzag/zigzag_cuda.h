@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "fz/cuda_run.h"
+#include "fz/cuda_part.h"
 
 namespace fz::zigzag {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fz/cuda_run.h"
+#include "fz/cuda_part.h"
 #include "shared/delta.h"
 
 /// Block-local differences on the device; what backends/cpu/delta_cpu.h is on the host. U is one of

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fz/cuda_run.h"
+#include "fz/device_types.h"
 
 namespace fz::cuda {
 

@@ -1,9 +1,9 @@
 // Assembling a frame: segments behind each other, checksums, header, and the results for the host.
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/frame_kernels.h"
-#include "backends/cuda/hand_over.cuh"
+#include "backends/cuda/graph_launcher.h"
 #include "backends/cuda/payload_crc.cuh"
-#include "backends/cuda/quick_launch.h"
+#include "backends/cuda/readback.cuh"
 
 namespace fz::cuda {
 
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
                              segmentOffset(job.segments, job.segments.n_segments)};
   if (blockIdx.x == 0) {
     noteLayout(job);
-    sendRecords(job.hand_over);
+    sendRecords(job.readback);
     writeHeader(job, desk);
     __threadfence_system();  // what went to the host is there before the flag
   } else {
@@ -164,30 +164,30 @@ __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
   if (threadIdx.x < kWarp) {
     writeChecksums(job, crc);
   } else {
-    resetRecords(job.hand_over, kWarp);
+    resetRecords(job.readback, kWarp);
   }
-  raiseFlag(job.hand_over.is_done);
+  raiseFlag(job.readback.is_done);
 }
 
 __global__ void __launch_bounds__(kThreads)
-    handOverKernel(const __grid_constant__ HandOver hand_over) {
-  handOver(hand_over);
+    readbackKernel(const __grid_constant__ HostReadback readback) {
+  bringToHost(readback);
 }
 
 }  // namespace
 
-void enqueueFrame(const FrameJob& job, cudaStream_t stream) {
+void enqueueFrame(const FrameJob& job, const Launcher& launcher) {
   std::uint64_t max_payload = 0;
   for (std::uint32_t i = 0; i < job.segments.n_segments; ++i) {
     max_payload += job.segments.segment[i].max_bytes;
   }
-  launchKernel("finishFrameKernel", finishFrameKernel, crcBlocks(max_payload), kThreads,
-               job.header_bytes, stream, job);
+  launcher.launch("finishFrameKernel", finishFrameKernel, crcBlocks(max_payload), kThreads,
+                  job.header_bytes, job);
 }
 
-void RunBlock::enqueueHandOver(cudaStream_t stream) {
-  noteHandOver();
-  launchKernel("handOverKernel", handOverKernel, 1, kThreads, 0, stream, handOver());
+void DeviceRunState::enqueueReadback(const Launcher& launcher) {
+  recordReadback();
+  launcher.launch("readbackKernel", readbackKernel, 1, kThreads, 0, hostReadback());
 }
 
 }  // namespace fz::cuda

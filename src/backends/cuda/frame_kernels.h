@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backends/cuda/deferred_clears.h"
-#include "backends/cuda/run_block.h"
-#include "fz/cuda_run.h"
+#include "backends/cuda/run_context.h"
+#include "backends/cuda/run_state.h"
+#include "fz/device_types.h"
 
 namespace fz::cuda {
 
@@ -37,14 +37,14 @@ struct FrameJob {
   std::uint32_t n_fields;
   const HeaderField* fields;
   FrameState* state;
-  HandOver hand_over;
-  ClearRange clears[DeferredClears::kMostRanges];
+  HostReadback readback;
+  ClearRange clears[RunContext::kMaxClears];
   std::uint32_t n_clears;
 };
 
 /// Moves the segments to their places, writes the header with both checksums, and hands the run
 /// block to the host.
-void enqueueFrame(const FrameJob& job, cudaStream_t stream);
+void enqueueFrame(const FrameJob& job, const Launcher& launcher);
 /// Decoding: compares the payload's checksum with state->expected_crc. A payload that does not pass
 /// sets state->mismatch to 1 and has no bytes in any segment.
 void enqueuePayloadCheck(const std::uint8_t* payload,
@@ -69,7 +69,7 @@ void enqueueFrontRead(const std::uint8_t* frame,
                       std::uint64_t n_bytes,
                       FrameState* state,
                       const FrameFront& front,
-                      cudaStream_t stream);
+                      const Launcher& launcher);
 
 /// A header field that may differ between frames of one kind, and where it is wanted (may be null).
 struct FieldTarget {

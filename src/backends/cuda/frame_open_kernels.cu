@@ -1,8 +1,8 @@
 // Opening a frame on the device: its header against what is expected, its segments out of it.
 #include "backends/cuda/frame_kernels.h"
+#include "backends/cuda/graph_launcher.h"
 #include "backends/cuda/host_flag.cuh"
 #include "backends/cuda/payload_crc.cuh"
-#include "backends/cuda/quick_launch.h"
 
 namespace fz::cuda {
 
@@ -208,9 +208,9 @@ void enqueueFrontRead(const std::uint8_t* frame,
                       std::uint64_t n_bytes,
                       FrameState* state,
                       const FrameFront& front,
-                      cudaStream_t stream) {
-  launchKernel("frontKernel", frontKernel, crcBlocks(n_bytes), kThreads, 0, stream, frame, n_bytes,
-               state, front);
+                      const Launcher& launcher) {
+  launcher.launch("frontKernel", frontKernel, crcBlocks(n_bytes), kThreads, 0, frame, n_bytes,
+                  state, front);
 }
 
 void enqueuePayloadCheck(const std::uint8_t* payload,

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fz/data_type.h"
-#include "fz/tile_op.h"
+#include "fz/device_types.h"
 
 namespace fz::cuda {
 

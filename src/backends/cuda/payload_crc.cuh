@@ -5,7 +5,7 @@
 
 #include "backends/cuda/crc_device.cuh"
 #include "backends/cuda/launch.h"
-#include "backends/cuda/run_block.h"
+#include "backends/cuda/run_state.h"
 
 namespace fz::cuda {
 

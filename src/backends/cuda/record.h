@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "fz/cuda_run.h"
+#include "fz/device_types.h"
 #include "fz/span.h"
 
 namespace fz::cuda {

@@ -10,8 +10,8 @@
 #include "backends/cpu/parallel_for.h"
 #include "backends/cuda/record.h"
 #include "core/require.h"
+#include "core/stage_access.h"
 #include "cuda_check.h"
-#include "fz/simple_stage.h"
 #include "fzm_format.h"
 
 namespace fz {
@@ -73,7 +73,7 @@ void executeAloneCuda(SimpleStage& stage,
   std::vector<CudaOutput> cuda_outputs;
   std::vector<std::size_t> capacities;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const bool known = stage.isOutputSizeFixed(i);
+    const bool known = StageAccess::isOutputSizeFixed(stage, i);
     FZ_REQUIRE(!known || estimates[i] <= outputs[i].size(), ErrorCode::kBufferTooSmall,
                "{}: {} bytes needed for output {}, {} came", stage.getName(), estimates[i], i,
                outputs[i].size());
@@ -84,7 +84,8 @@ void executeAloneCuda(SimpleStage& stage,
   if (stage.isInverse()) {
     std::array<std::uint8_t, FZM_STAGE_CONFIG_SIZE> config{};
     const std::size_t n = stage.serializeHeader(0, config.data(), config.size());
-    cuda::loadFields(stage.deviceFields(), {config.data(), n}, stage.getStageVersion(), record);
+    cuda::loadFields(StageAccess::deviceFields(stage), {config.data(), n}, stage.getStageVersion(),
+                     record);
   }
   void* memory = nullptr;
   FZ_CUDA_CHECK(cudaMalloc(&memory, sizeof(StageRecord)));
@@ -92,60 +93,66 @@ void executeAloneCuda(SimpleStage& stage,
   auto* on_device = static_cast<StageRecord*>(memory);
   FZ_CUDA_CHECK(cudaMemcpyAsync(on_device, &record, sizeof(record), cudaMemcpyDefault, stream));
   FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
-  stage.enqueueCuda({cuda_inputs, cuda_outputs, on_device, stream, pool});
+  StageAccess::enqueueCuda(stage, {cuda_inputs, cuda_outputs, on_device, stream, pool});
   FZ_CUDA_CHECK(cudaMemcpyAsync(&record, on_device, sizeof(record), cudaMemcpyDefault, stream));
   FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
-  stage.finishCuda(record, capacities);
+  StageAccess::finishCuda(stage, record, capacities);
 }
 
-void SimpleStage::runOnHost(const CudaRun& run) {
+void StageAccess::enqueueCuda(SimpleStage& stage, const cuda::Call& call) {
+  stage.actual_bytes_.assign(call.outputs.size(), 0);
+  stage.needed_bytes_.clear();
+  CudaPart* part = cudaPart(stage);
+  if (part == nullptr || !part->hasKernels()) {
+    runOnHost(stage, call);
+  } else if (stage.inverse_) {
+    part->decode(call);
+  } else {
+    part->encode(call);
+  }
+}
+
+void StageAccess::runOnHost(SimpleStage& stage, const cuda::Call& call) {
   std::vector<HostBytes> memory;
   std::vector<ByteView> inputs;
-  for (const CudaInput& input : run.inputs) {
+  for (const CudaInput& input : call.inputs) {
     std::uint64_t n_bytes = input.size.n_bytes;
     if (!input.size.isExact()) {
       FZ_CUDA_CHECK(cudaMemcpyAsync(&n_bytes, input.size.on_device, sizeof(n_bytes),
-                                    cudaMemcpyDefault, run.stream));
-      FZ_CUDA_CHECK(cudaStreamSynchronize(run.stream));
+                                    cudaMemcpyDefault, call.stream));
+      FZ_CUDA_CHECK(cudaStreamSynchronize(call.stream));
     }
     memory.push_back(hostBytes(n_bytes));
     FZ_CUDA_CHECK(
-        cudaMemcpyAsync(memory.back().get(), input.data, n_bytes, cudaMemcpyDefault, run.stream));
+        cudaMemcpyAsync(memory.back().get(), input.data, n_bytes, cudaMemcpyDefault, call.stream));
     inputs.emplace_back(memory.back().get(), n_bytes);
   }
-  FZ_CUDA_CHECK(cudaStreamSynchronize(run.stream));
+  FZ_CUDA_CHECK(cudaStreamSynchronize(call.stream));
   std::vector<MutableByteView> outputs;
-  for (const CudaOutput& output : run.outputs) {
+  for (const CudaOutput& output : call.outputs) {
     memory.push_back(hostBytes(output.capacity_bytes));
     outputs.emplace_back(memory.back().get(), output.capacity_bytes);
   }
-  const ExecContext* context = execContext();
+  const ExecContext* context = stage.execContext();
   const CpuExecutor& executor =
       context != nullptr && context->cpu != nullptr ? *context->cpu : CpuExecutor::serial();
   const CpuRun cpu_run{inputs, outputs, executor, nullptr};
-  if (isInverse()) {
-    decodeCpu(cpu_run);
+  if (stage.isInverse()) {
+    stage.decodeCpu(cpu_run);
   } else {
-    encodeCpu(cpu_run);
+    stage.encodeCpu(cpu_run);
   }
   StageRecord record;
   cuda::initRecord(record);
-  for (std::size_t i = 0; i < run.outputs.size(); ++i) {
-    record.n_bytes[i] = getActualOutputSize(static_cast<int>(i));
-    record.needed_bytes[i] = i < needed_bytes_.size() ? needed_bytes_[i] : 0;
-    FZ_CUDA_CHECK(cudaMemcpyAsync(run.outputs[i].data, outputs[i].data(), record.n_bytes[i],
-                                  cudaMemcpyDefault, run.stream));
+  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+    record.n_bytes[i] = stage.getActualOutputSize(static_cast<int>(i));
+    record.needed_bytes[i] = i < stage.needed_bytes_.size() ? stage.needed_bytes_[i] : 0;
+    FZ_CUDA_CHECK(cudaMemcpyAsync(call.outputs[i].data, outputs[i].data(), record.n_bytes[i],
+                                  cudaMemcpyDefault, call.stream));
   }
   FZ_CUDA_CHECK(
-      cudaMemcpyAsync(run.record, &record, sizeof(record), cudaMemcpyDefault, run.stream));
-  FZ_CUDA_CHECK(cudaStreamSynchronize(run.stream));
-}
-
-void SimpleStage::encodeCuda(const CudaRun& run) {
-  runOnHost(run);
-}
-void SimpleStage::decodeCuda(const CudaRun& run) {
-  runOnHost(run);
+      cudaMemcpyAsync(call.record, &record, sizeof(record), cudaMemcpyDefault, call.stream));
+  FZ_CUDA_CHECK(cudaStreamSynchronize(call.stream));
 }
 
 }  // namespace fz

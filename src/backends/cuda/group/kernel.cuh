@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "backends/cuda/group/front.cuh"
-#include "fz/group_shape.h"
+#include "fz/device_types.h"
 
 namespace fz::group {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "fz/cuda_run.h"
+#include "fz/device_types.h"
 
 namespace fz::group {
 

@@ -1,7 +1,7 @@
 // LorenzoQuant, then bit planes; f32.
 #include "backends/cuda/groups/builtin_groups.h"
 #include "backends/cuda/groups/group_list.cuh"
-#include "coders/rze/rze_op.cuh"
+#include "coders/rze/cuda/op/op.cuh"
 #include "fused/bitplane_rze/bitplane_rze_op.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_op.cuh"
 #include "shufflers/bitshuffle/bitshuffle_op.cuh"

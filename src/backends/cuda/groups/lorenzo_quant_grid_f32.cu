@@ -1,7 +1,7 @@
 // LorenzoQuant of grids, then bit planes; f32.
 #include "backends/cuda/groups/builtin_groups.h"
 #include "backends/cuda/groups/group_list.cuh"
-#include "coders/rze/rze_op.cuh"
+#include "coders/rze/cuda/op/op.cuh"
 #include "fused/bitplane_rze/bitplane_rze_op.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_grid_decode.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_grid_op.cuh"
@@ -29,12 +29,6 @@ std::span<const BuiltinGroup> lorenzoQuantGridF32Groups() {
       FZ_DECODING_GROUP(fz::group::Field<float>,
                         fz::lorenzo_quant::LorenzoQuantGridDecodeOp<float, std::uint16_t, 3>,
                         fz::bitplane_rze::BitplaneRzeOp),
-      FZ_DECODING_GROUP(fz::group::Field<float>,
-                        fz::lorenzo_quant::LorenzoQuantGridDecodeOp<float, std::uint16_t, 2>,
-                        fz::bitshuffle::BitshuffleOp<2>, fz::rze::RzeOp<16384>),
-      FZ_DECODING_GROUP(fz::group::Field<float>,
-                        fz::lorenzo_quant::LorenzoQuantGridDecodeOp<float, std::uint16_t, 3>,
-                        fz::bitshuffle::BitshuffleOp<2>, fz::rze::RzeOp<16384>),
   };
   return kGroups;
 }

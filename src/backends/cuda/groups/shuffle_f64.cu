@@ -1,7 +1,7 @@
 // Quantizer with lists, Bitshuffle, RZE; f64.
 #include "backends/cuda/groups/builtin_groups.h"
 #include "backends/cuda/groups/group_list.cuh"
-#include "coders/rze/rze_op.cuh"
+#include "coders/rze/cuda/op/op.cuh"
 #include "quantizers/quantizer/quantizer_list_op.cuh"
 #include "shufflers/bitshuffle/bitshuffle_op.cuh"
 

@@ -1,0 +1,73 @@
+#include <cuda_runtime_api.h>
+
+#include "backends/cuda/run_context.h"
+#include "cuda_check.h"
+#include "mem/zeroed_scratch.h"
+
+namespace fz::cuda {
+
+RunContext::~RunContext() {
+  for (std::size_t i = 0; i < n_clears_; ++i) {
+    const std::size_t n_bytes = clears_[i].n_words * sizeof(std::uint64_t);
+    cudaError_t status = cudaSuccess;
+    FZ_CUDA_CHECK_WARN(status = cudaMemsetAsync(clears_[i].words, 0, n_bytes, stream()));
+    if (status == cudaSuccess) {
+      owners_[i]->noteZero();
+    }
+  }
+}
+
+bool RunContext::clearAtEnd(std::uint8_t* memory, std::size_t n_bytes, ZeroedScratch& owner) {
+  if (n_clears_ == kMaxClears || n_bytes % sizeof(std::uint64_t) != 0) {
+    return false;
+  }
+  clears_[n_clears_] = {reinterpret_cast<std::uint64_t*>(memory), n_bytes / sizeof(std::uint64_t)};
+  owners_[n_clears_++] = &owner;
+  return true;
+}
+
+void RunContext::withdrawClear(const ZeroedScratch& owner) {
+  std::size_t n_kept = 0;
+  for (std::size_t i = 0; i < n_clears_; ++i) {
+    if (owners_[i] != &owner) {
+      clears_[n_kept] = clears_[i];
+      owners_[n_kept++] = owners_[i];
+    }
+  }
+  n_clears_ = n_kept;
+}
+
+void RunContext::recordClears() {
+  for (std::size_t i = 0; i < n_clears_; ++i) {
+    owners_[i]->noteZero();
+  }
+  n_clears_ = 0;
+}
+
+HostReadback RunContext::takeReadback() {
+  if (readback_ != Readback::kOpen) {
+    return {};
+  }
+  readback_ = Readback::kTaken;
+  state_->recordReadback();
+  return state_->hostReadback();
+}
+
+void Call::launch(const KernelLaunch& kernel) const {
+  GraphNodeLauncher* nodes = run != nullptr ? run->launcher().nodes : nullptr;
+  nodes != nullptr ? nodes->launch(kernel, stream) : launchKernel(kernel, stream);
+}
+
+const std::uint64_t* Call::mayWrite() const {
+  return run != nullptr ? run->mayWrite() : nullptr;
+}
+
+void Call::clearAtEnd(ZeroedScratch& scratch) const {
+  scratch.clear(*this);
+}
+
+HostReadback Call::takeReadback() const {
+  return run != nullptr ? run->takeReadback() : HostReadback{};
+}
+
+}  // namespace fz::cuda
