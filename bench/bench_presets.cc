@@ -11,8 +11,8 @@ namespace {
 
 std::size_t fusedStages(Pipeline& pipeline) {
   std::size_t n = 0;
-  for (const FusedGroup& group : pipeline.getDAG()->getGroups()) {
-    n += group.chain.size();
+  for (const FusedGroup& group : pipeline.getFusedGroups()) {
+    n += group.stages.size();
   }
   return n;
 }
@@ -39,7 +39,7 @@ Row measure(const Preset& preset, DataType type, Fusion fusion, const Options& o
               "{} {} {}, fusion {}, {} of {} stages in groups", preset.name, dataTypeToString(type),
               options.in_1d ? std::to_string(n_values)
                             : fmt::format("{}x{}x{}", dims[0], dims[1], dims[2]),
-              fusionName(fusion), fusedStages(pipeline), pipeline.getDAG()->getOrder().size())};
+              fusionName(fusion), fusedStages(pipeline), pipeline.getStages().size())};
   row.memcpy_gbs = memcpyRate(field.size(), options.runs);
   void* frame = nullptr;
   std::size_t n_frame = 0;

@@ -135,7 +135,7 @@ class GroupBench {
     }
     GroupRow row;
     row.name = fmt::format("{} {}", chain.name, dataTypeToString(type));
-    row.is_fused = !pipeline.getDAG()->getGroups().empty();
+    row.is_fused = !pipeline.getFusedGroups().empty();
     row.n_bytes = n_bytes;
     row.ratio = static_cast<double>(n_bytes) / static_cast<double>(view.n_bytes);
     row.compress_ms = medianOf(times[0]);

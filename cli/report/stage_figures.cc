@@ -134,11 +134,11 @@ void nameByType(Pipeline& pipeline, PipelinePerfResult& perf) {
   for (StageTimingResult& pass : perf.stages) {
     std::string name;
     for (const std::string& part : partsOf(pass.name)) {
-      const auto& order = pipeline.getDAG()->getOrder();
-      const auto found = std::find_if(order.begin(), order.end(),
-                                      [&](const DAGNode* node) { return node->name == part; });
-      name +=
-          (name.empty() ? "" : " + ") + (found != order.end() ? (*found)->stage->getName() : part);
+      const std::vector<Stage*> stages = pipeline.getStages();
+      const auto found = std::find_if(stages.begin(), stages.end(), [&](const Stage* stage) {
+        return pipeline.getStageName(stage) == part;
+      });
+      name += (name.empty() ? "" : " + ") + (found != stages.end() ? (*found)->getName() : part);
     }
     pass.name = name;
   }
@@ -163,11 +163,14 @@ PipelinePerfResult runForwards(const Input& input, bool staged, StageFigures& fi
     compressOn(pipeline, input.original.type, input.original.bytes, *input.options);
   });
   if (!staged) {
-    for (const FusedGroup& group : pipeline.getDAG()->getGroups()) {
+    for (const FusedGroup& group : pipeline.getFusedGroups()) {
       std::vector<std::size_t> stages;
-      for (const DAGNode* node : group.chain) {
-        stages.push_back(static_cast<std::size_t>(node->execution_order));
+      for (const auto& node : pipeline.getDAG()->getNodes()) {
+        if (std::find(group.stages.begin(), group.stages.end(), node->name) != group.stages.end()) {
+          stages.push_back(static_cast<std::size_t>(node->execution_order));
+        }
       }
+      std::sort(stages.begin(), stages.end());
       figures.groups.push_back(std::move(stages));
     }
   }

@@ -45,4 +45,11 @@ class InvalidArgument : public std::invalid_argument {
   ErrorCode code() const noexcept { return ErrorCode::kInvalidArgument; }
 };
 
+namespace detail {
+
+/// Throws Error(kOutOfMemory) without taking memory: what every public call makes of
+/// std::bad_alloc.
+[[noreturn]] void throwOutOfMemory();
+
+}  // namespace detail
 }  // namespace fz

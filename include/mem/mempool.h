@@ -10,6 +10,13 @@
 
 namespace fz {
 
+// NOLINTBEGIN(readability-identifier-naming)
+enum class MemoryStrategy {
+  MINIMAL,      ///< allocate before a stage, free after its last consumer
+  PREALLOCATE,  ///< all buffers at once, sharing memory where lifetimes allow; grown when needed
+};
+// NOLINTEND(readability-identifier-naming)
+
 /// Where the CPU side of a pool takes memory from. `allocate` may return null; blocks must be
 /// 64-byte aligned. For tests and for hosts that bring their own allocator.
 struct HostAllocator {

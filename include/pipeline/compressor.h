@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "fz/backend.h"
+#include "fz/error.h"
 #include "fz/fusion.h"
 #include "fz/limits.h"
-#include "fz/out_of_memory.h"
 #include "fz/params.h"
 #include "fz/span.h"
 #include "fz/stream.h"
@@ -45,6 +45,12 @@ struct ConfigOverrides {
   std::vector<std::pair<std::string, std::string>> params = {};
   /// Keys that no stage knows are ignored instead of refused, for files of other versions.
   bool allow_unknown_keys = false;
+};
+
+/// Stages that run as one pass over memory.
+struct FusedGroup {
+  std::string name;
+  std::vector<std::string> stages;  ///< their names, from the field on
 };
 
 /// A compression pipeline: stages, their connections, and the means to run them.
@@ -264,6 +270,8 @@ class Pipeline {
   /// What finalize() made of the stages: order, levels, types, memory, how it runs; after a
   /// decompression also how that ran.
   std::string explain() const;
+  /// The groups that compress() runs; empty before finalize().
+  std::vector<FusedGroup> getFusedGroups() const;
   /// explain(), through the log.
   void printPipeline() const;
 

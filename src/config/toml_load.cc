@@ -50,24 +50,24 @@ void Pipeline::loadConfigText(const std::string& text,
              "Pipeline: loadConfig into a pipeline that already has stages");
   LoadedConfig config = readConfig(text, source_name, overrides);
   applyOverrides(config, overrides);
-  const auto settings =
-      std::tuple(p.strategy, p.dims, p.declared_type, p.hint_bytes, p.pool_multiplier, p.n_streams);
+  const auto settings = std::tuple(getMemoryStrategy(), p.frame_settings, p.hint_bytes,
+                                   p.pool_multiplier, getNumStreams());
   try {
     if (config.strategy) {
       setMemoryStrategy(*config.strategy);
     }
     // What the program said already goes before what the file says.
-    const bool has_dims = p.dims != std::array<std::size_t, 3>{0, 1, 1};
+    const bool has_dims = p.frame_settings.dims != std::array<std::size_t, 3>{0, 1, 1};
     if (overrides.dims != std::array<std::size_t, 3>{0, 0, 0}) {
       setDims(overrides.dims);
     } else if (config.dims && !has_dims) {
       setDims(*config.dims);
     }
-    p.declared_type = overrides.input_type;
+    p.frame_settings.declared_type = overrides.input_type;
     p.hint_bytes = p.hint_bytes == 0 ? config.input_bytes.value_or(0) : p.hint_bytes;
     p.pool_multiplier =
         static_cast<float>(config.pool_multiplier.value_or(static_cast<double>(p.pool_multiplier)));
-    setNumStreams(config.n_streams.value_or(p.n_streams));
+    setNumStreams(config.n_streams.value_or(getNumStreams()));
     std::map<std::string, Stage*> by_name;
     for (LoadedStage& loaded : config.stages) {
       by_name[loaded.name] = addStage(std::move(loaded.stage), loaded.name);
@@ -86,9 +86,12 @@ void Pipeline::loadConfigText(const std::string& text,
       finalizeLoaded(*this, source_name);
     }
   } catch (...) {
-    std::tie(p.strategy, p.dims, p.declared_type, p.hint_bytes, p.pool_multiplier, p.n_streams) =
-        settings;
     p.removeStages();
+    setMemoryStrategy(std::get<0>(settings));
+    p.frame_settings = std::get<1>(settings);
+    p.hint_bytes = std::get<2>(settings);
+    p.pool_multiplier = std::get<3>(settings);
+    setNumStreams(std::get<4>(settings));
     throw;
   }
 } catch (const std::bad_alloc&) {

@@ -13,11 +13,12 @@ std::string Pipeline::saveConfigText() const try {
   p.requireFinalized("saveConfig");
   std::string text = "[pipeline]\n";
   text += fmt::format("input_size = {}\n", p.hint_bytes);
-  text += fmt::format("dims = [{}, {}, {}]\n", p.dims[0], p.dims[1], p.dims[2]);
+  text += fmt::format("dims = [{}, {}, {}]\n", p.frame_settings.dims[0], p.frame_settings.dims[1],
+                      p.frame_settings.dims[2]);
   text += fmt::format("memory_strategy = \"{}\"\n",
-                      p.strategy == MemoryStrategy::MINIMAL ? "MINIMAL" : "PREALLOCATE");
+                      getMemoryStrategy() == MemoryStrategy::MINIMAL ? "MINIMAL" : "PREALLOCATE");
   text += fmt::format("pool_multiplier = {}\n", toTomlText(static_cast<double>(p.pool_multiplier)));
-  text += fmt::format("num_streams = {}\n", p.n_streams);
+  text += fmt::format("num_streams = {}\n", getNumStreams());
   for (const Impl::Entry& entry : p.entries) {
     const StageDescriptor* descriptor = findStage(entry.stage->getStageTypeId());
     FZ_REQUIRE(descriptor != nullptr, ErrorCode::kUnsupported,

@@ -1,7 +1,6 @@
 #include "fz/error.h"
 
 #include "core/require.h"
-#include "fz/out_of_memory.h"
 
 namespace fz {
 

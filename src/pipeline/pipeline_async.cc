@@ -5,62 +5,53 @@
 #include "pipeline/compressor.h"
 #include "pipeline/pipeline_impl.h"
 
-#if FZ_HAVE_CUDA
-#include "pipeline/cuda_runner.h"
-#endif
-
 namespace fz {
 
-void Pipeline::compressAsync([[maybe_unused]] const void* d_in,
-                             [[maybe_unused]] std::size_t n_bytes,
-                             [[maybe_unused]] void* d_frame,
-                             [[maybe_unused]] std::size_t capacity_bytes,
-                             [[maybe_unused]] std::uint64_t* d_frame_bytes,
-                             [[maybe_unused]] cudaStream_t stream) try {
+namespace {
+
+DeviceRunner& requireDevice(const std::unique_ptr<DeviceRunner>& runner, const char* call) {
+  FZ_REQUIRE(runner != nullptr, ErrorCode::kUnsupported, "Pipeline::{}: needs the CUDA backend",
+             call);
+  return *runner;
+}
+
+}  // namespace
+
+void Pipeline::compressAsync(const void* d_in,
+                             std::size_t n_bytes,
+                             void* d_frame,
+                             std::size_t capacity_bytes,
+                             std::uint64_t* d_frame_bytes,
+                             cudaStream_t stream) try {
   impl_->requireFinalized("compressAsync");
   FZ_REQUIRE(
       !impl_->lossless_fallback, ErrorCode::kInvalidState,
       "Pipeline::compressAsync: with setLosslessFallback(true), which has to wait for a size");
-#if FZ_HAVE_CUDA
-  if (impl_->cuda != nullptr) {
-    FZ_REQUIRE(impl_->hint_bytes == 0 || n_bytes <= impl_->hint_bytes, ErrorCode::kBadSize,
-               "Pipeline::compressAsync: input of {} bytes, the pipeline was made for at most {}",
-               n_bytes, impl_->hint_bytes);
-    impl_->requireDims(n_bytes, "Pipeline::compressAsync");
-    impl_->cuda->compressAsync(d_in, n_bytes, d_frame, capacity_bytes, d_frame_bytes, stream);
-    return;
-  }
-#endif
-  detail::throwError(ErrorCode::kUnsupported, "Pipeline::compressAsync: needs the CUDA backend");
+  DeviceRunner& runner = requireDevice(impl_->on_device, "compressAsync");
+  FZ_REQUIRE(impl_->hint_bytes == 0 || n_bytes <= impl_->hint_bytes, ErrorCode::kBadSize,
+             "Pipeline::compressAsync: input of {} bytes, the pipeline was made for at most {}",
+             n_bytes, impl_->hint_bytes);
+  impl_->requireDims(n_bytes, "Pipeline::compressAsync");
+  runner.compressAsync(d_in, n_bytes, d_frame, capacity_bytes, d_frame_bytes, stream);
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }
 
-void Pipeline::decompressAsync([[maybe_unused]] const void* d_frame,
-                               [[maybe_unused]] std::size_t capacity_bytes,
-                               [[maybe_unused]] void* d_out,
-                               [[maybe_unused]] std::size_t original_bytes,
-                               [[maybe_unused]] std::uint64_t* d_out_bytes,
-                               [[maybe_unused]] cudaStream_t stream) try {
-#if FZ_HAVE_CUDA
-  if (impl_->cuda != nullptr) {
-    impl_->cuda->decompressAsync(d_frame, capacity_bytes, d_out, original_bytes, d_out_bytes,
-                                 stream);
-    return;
-  }
-#endif
-  detail::throwError(ErrorCode::kUnsupported, "Pipeline::decompressAsync: needs the CUDA backend");
+void Pipeline::decompressAsync(const void* d_frame,
+                               std::size_t capacity_bytes,
+                               void* d_out,
+                               std::size_t original_bytes,
+                               std::uint64_t* d_out_bytes,
+                               cudaStream_t stream) try {
+  requireDevice(impl_->on_device, "decompressAsync")
+      .decompressAsync(d_frame, capacity_bytes, d_out, original_bytes, d_out_bytes,
+                       impl_->read_header, impl_->decoder.get(), stream);
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }
 
-std::size_t Pipeline::finishAsync([[maybe_unused]] cudaStream_t stream) try {
-#if FZ_HAVE_CUDA
-  if (impl_->cuda != nullptr) {
-    return impl_->cuda->finishAsync(stream);
-  }
-#endif
-  detail::throwError(ErrorCode::kUnsupported, "Pipeline::finishAsync: needs the CUDA backend");
+std::size_t Pipeline::finishAsync(cudaStream_t stream) try {
+  return requireDevice(impl_->on_device, "finishAsync").finishAsync(stream);
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }

@@ -2,26 +2,17 @@
 #include <new>
 #include <numeric>
 
+#include "backends/cuda/device_guard.h"
 #include "core/require.h"
 #include "pipeline/compressor.h"
 #include "pipeline/pipeline_impl.h"
 
-#if FZ_HAVE_CUDA
-#include "backends/cuda/device_guard.h"
-#include "pipeline/cuda_runner.h"
-#endif
-
 namespace fz {
 
 Pipeline::Impl::Impl(std::size_t hint, MemoryStrategy memory_strategy, float multiplier)
-    : pool_config(hint, multiplier),
-      pool(pool_config),
-      strategy(memory_strategy),
-      dag(std::make_unique<CompressionDAG>(&pool, memory_strategy)),
+    : PipelineCore(hint, memory_strategy, multiplier),
+      dag(std::make_unique<CompressionDAG>(*engine)),
       pool_multiplier(multiplier),
-      hint_bytes(hint),
-      frame(pool),
-      padded_input(pool),
       decoded(pool) {
 }
 
@@ -37,18 +28,21 @@ Pipeline::Pipeline(const std::string& config_path) : Pipeline() {
 
 Pipeline::~Pipeline() {
   // Buffers and stage scratch go back to the pool before the pool goes.
-  impl_->cuda.reset();
+  impl_->on_device.reset();
   impl_->decoder.reset();
   impl_->dag.reset();
+  impl_->writer.reset();
+  impl_->engine.reset();
   impl_->entries.clear();
 }
 
 void Pipeline::Impl::removeStages() {
-  const bool bounds_check = dag->isBoundsCheckEnabled();
-  dag = std::make_unique<CompressionDAG>(&pool, strategy);
-  dag->enableProfiling(profiling);
-  dag->enableBoundsCheck(bounds_check);
-  dag->configureStreams(n_streams);
+  const std::unique_ptr<Engine> old = std::move(engine);
+  makeEngine(old->buffers.strategy());
+  engine->checks_bounds = old->checks_bounds;
+  engine->n_streams = old->n_streams;
+  engine->shares_memory = old->shares_memory;
+  dag = std::make_unique<CompressionDAG>(*engine);
   decoder.reset();
   entries.clear();
   n_connections = 0;
@@ -81,7 +75,7 @@ Stage* Pipeline::addStage(std::unique_ptr<Stage> stage, const std::string& name)
   FZ_REQUIRE(impl_->entries.size() < FZM_MAX_STAGES, ErrorCode::kGraph,
              "Pipeline: at most {} stages", FZM_MAX_STAGES);
   Stage* raw = stage.get();
-  raw->setPipelineDims(impl_->dims);
+  raw->setPipelineDims(impl_->frame_settings.dims);
   std::string unique = name.empty() ? raw->getName() : name;
   const auto isTaken = [&](const std::string& text) {
     return std::any_of(impl_->entries.begin(), impl_->entries.end(),
@@ -91,11 +85,11 @@ Stage* Pipeline::addStage(std::unique_ptr<Stage> stage, const std::string& name)
   for (int i = 1; isTaken(unique); ++i) {
     unique = base + std::to_string(i);
   }
-  DAGNode* node = impl_->dag->addStage(raw, unique);
+  DAGNode* node = impl_->engine->graph.addStage(raw, unique);
   const std::vector<std::string> ports = raw->getOutputNames();
   for (std::size_t i = 0; i < raw->getNumOutputs(); ++i) {
-    impl_->dag->addUnconnectedOutput(node, 0, static_cast<int>(i),
-                                     unique + "." + (i < ports.size() ? ports[i] : "?"));
+    impl_->engine->graph.addOutput(*node, static_cast<int>(i), 0,
+                                   unique + "." + (i < ports.size() ? ports[i] : "?"));
   }
   impl_->entries.push_back({std::move(stage), unique, node});
   return raw;
@@ -122,9 +116,9 @@ int Pipeline::connect(Stage* dependent, Stage* producer, const std::string& outp
                                        : ""));
   }
   if (from.node->output_index_to_buffer_id.count(port) == 0) {
-    impl_->dag->addUnconnectedOutput(from.node, 0, port, from.name + "." + output_name);
+    impl_->engine->graph.addOutput(*from.node, port, 0, from.name + "." + output_name);
   }
-  impl_->dag->connectExistingOutput(from.node, to.node, port);
+  impl_->engine->graph.connect(*from.node, *to.node, port);
   ++impl_->n_connections;
   return from.node->output_index_to_buffer_id.at(port);
 } catch (const std::bad_alloc&) {
@@ -146,20 +140,20 @@ void Pipeline::Impl::refreshPorts() {
     std::vector<int> stale;
     for (const auto& [port, id] : entry.node->output_index_to_buffer_id) {
       if (static_cast<std::size_t>(port) >= n_ports) {
-        FZ_REQUIRE(dag->getBufferInfo(id).consumer_stage_ids.empty(), ErrorCode::kGraph,
+        FZ_REQUIRE(engine->graph.edge(id).consumers.empty(), ErrorCode::kGraph,
                    "{}: port {} is connected, but the stage's settings removed it", entry.name,
                    port);
         stale.push_back(port);
       }
     }
     for (const int port : stale) {
-      dag->dropOutput(entry.node, port);
+      engine->graph.dropOutput(*entry.node, port);
     }
     const std::vector<std::string> names = entry.stage->getOutputNames();
     for (std::size_t port = 0; port < n_ports; ++port) {
       if (entry.node->output_index_to_buffer_id.count(static_cast<int>(port)) == 0) {
-        dag->addUnconnectedOutput(entry.node, 0, static_cast<int>(port),
-                                  entry.name + "." + names[port]);
+        engine->graph.addOutput(*entry.node, static_cast<int>(port), 0,
+                                entry.name + "." + names[port]);
       }
     }
   }
@@ -180,12 +174,12 @@ void Pipeline::Impl::checkConnections() const {
 void Pipeline::Impl::checkTypes() const {
   for (const Entry& to : entries) {
     for (std::size_t slot = 0; slot < to.node->input_buffer_ids.size(); ++slot) {
-      const BufferInfo& buffer = dag->getBufferInfo(to.node->input_buffer_ids[slot]);
-      if (buffer.producer_stage_id < 0) {
+      const Edge& edge = engine->graph.edge(to.node->input_buffer_ids[slot]);
+      if (edge.isFromOutside()) {
         continue;
       }
-      const Entry& from = entries[static_cast<std::size_t>(buffer.producer_stage_id)];
-      const auto port = static_cast<std::size_t>(buffer.producer_output_index);
+      const Entry& from = entries[static_cast<std::size_t>(edge.producer)];
+      const auto port = static_cast<std::size_t>(edge.port);
       const auto produced = static_cast<DataType>(from.stage->getOutputDataType(port));
       const auto consumed = static_cast<DataType>(to.stage->getInputDataType(slot));
       FZ_REQUIRE(areConnectable(produced, consumed), ErrorCode::kTypeMismatch,
@@ -224,57 +218,12 @@ void Pipeline::Impl::checkGraphMode() const {
   if (!graph_mode) {
     return;
   }
-  FZ_REQUIRE(strategy == MemoryStrategy::PREALLOCATE, ErrorCode::kInvalidState,
+  FZ_REQUIRE(engine->buffers.strategy() == MemoryStrategy::PREALLOCATE, ErrorCode::kInvalidState,
              "Pipeline: graph mode needs MemoryStrategy::PREALLOCATE");
   FZ_REQUIRE(hint_bytes > 0, ErrorCode::kInvalidState,
              "Pipeline: graph mode needs an input size in the constructor");
   FZ_REQUIRE(!pool.isFallbackMode(), ErrorCode::kInvalidState,
              "Pipeline: graph mode needs a memory pool, not its fallback");
-}
-
-/// Decides which buffers are stored, in which order, and their ids in the frame.
-void Pipeline::Impl::placeSinks() {
-  frame_ids.assign(dag->getBufferCount(), FZM_UNUSED_BUFFER_ID);
-  std::uint16_t next = 0;
-  for (const DAGNode* node : dag->getOrder()) {
-    for (const int id : node->output_buffer_ids) {
-      frame_ids[static_cast<std::size_t>(id)] = next++;
-    }
-  }
-  frame_ids[static_cast<std::size_t>(source_buffer)] = next;
-  sinks.clear();
-  sink_names.clear();
-  const auto& order = dag->getOrder();
-  for (auto node = order.rbegin(); node != order.rend(); ++node) {
-    FZ_REQUIRE((*node)->output_buffer_ids.size() <= FZM_MAX_PORTS &&
-                   (*node)->input_buffer_ids.size() <= FZM_MAX_PORTS,
-               ErrorCode::kGraph, "Pipeline: {} has more than {} inputs or outputs", (*node)->name,
-               FZM_MAX_PORTS);
-    for (const int id : (*node)->output_buffer_ids) {
-      if (dag->getBufferInfo(id).consumer_stage_ids.empty()) {
-        sinks.push_back(id);
-        const std::vector<std::string> names = (*node)->stage->getOutputNames();
-        const auto port = static_cast<std::size_t>(dag->getBufferInfo(id).producer_output_index);
-        sink_names.push_back(port < names.size() ? names[port] : std::string());
-      }
-    }
-  }
-  FZ_REQUIRE(sinks.size() <= FZM_MAX_BUFFERS, ErrorCode::kGraph,
-             "Pipeline: {} outputs to store, a frame holds {}", sinks.size(), FZM_MAX_BUFFERS);
-  header_bytes = headerBytes(entries.size(), sinks.size());
-  // The first segment, usually the largest, is written straight into the frame.
-  dag->setExternalOutput(sinks.front(), nullptr, 0);
-  dag->setExternalGrower([this](int /*id*/, std::size_t n) { return growFirstSegment(n); });
-}
-
-void Pipeline::Impl::planGroups() const {
-#if FZ_HAVE_CUDA
-  std::optional<cuda::DeviceGuard> guard;
-  if (backend == Backend::CUDA) {
-    guard.emplace(device);  // kernels are looked for on the current device
-  }
-#endif
-  dag->planGroups();
 }
 
 /// The stages become a graph. Can be done again after it ran out of memory; once it is done, the
@@ -289,20 +238,24 @@ void Pipeline::Impl::wire() {
   checkSingleSource();
   checkGraphMode();
   alignment = 1;
+  int source_buffer = -1;
   for (const Entry& entry : entries) {
     alignment =
         std::lcm(alignment, std::max<std::size_t>(1, entry.stage->getRequiredInputAlignment()));
     if (entry.node->dependencies.empty()) {
       source_buffer = entry.node->input_buffer_ids.empty()
-                          ? dag->setInputBuffer(entry.node, hint_bytes, "input")
+                          ? engine->graph.addInput(*entry.node, hint_bytes, "input")
                           : entry.node->input_buffer_ids.front();
     }
   }
   if (!is_ordered) {
-    dag->finalize();
+    engine->finalize();
     is_ordered = true;
   }
-  placeSinks();
+  writer->placeSinks(source_buffer);
+  // The first segment, usually the largest, is written straight into the frame.
+  engine->buffers.lendOutput(writer->sinks().front(), nullptr, 0);
+  engine->buffers.setGrower([this](int /*id*/, std::size_t n) { return growFirstSegment(n); });
   is_wired = true;
 }
 
@@ -311,14 +264,15 @@ void Pipeline::Impl::takeMemory() {
   for (Entry& entry : entries) {
     entry.stage->onFinalize(hint_bytes, &pool);
   }
-  planGroups();
-  dag->preallocateBuffers();
-#if FZ_HAVE_CUDA
-  if (!warmup_on_finalize && cuda != nullptr && strategy == MemoryStrategy::PREALLOCATE &&
-      warmupBytes() > 0) {
-    cuda->prepare(warmupBytes());
+  {
+    const cuda::DeviceGuard guard(device);  // kernels are looked for on the current device
+    engine->replan(context, nullptr);
   }
-#endif
+  engine->preallocate(nullptr);
+  if (!warmup_on_finalize && on_device != nullptr && warmupBytes() > 0 &&
+      engine->buffers.strategy() == MemoryStrategy::PREALLOCATE) {
+    on_device->prepare(warmupBytes());
+  }
 }
 
 void Pipeline::finalize() try {
@@ -327,16 +281,14 @@ void Pipeline::finalize() try {
   p.resolveBackend("Pipeline::finalize");
   FZ_REQUIRE(!p.entries.empty(), ErrorCode::kGraph, "Pipeline: no stages");
   for (Impl::Entry& entry : p.entries) {
-    entry.stage->setPipelineDims(p.dims);
+    entry.stage->setPipelineDims(p.frame_settings.dims);
   }
   p.wire();
   p.decoder.reset();  // one from before does not know the stages outside the library
-  p.dag->setColoringEnabled(p.coloring_requested);
-  p.dag->enableProfiling(p.profiling);
   if (p.executor == nullptr) {
     setThreads(p.n_threads);
   }
-  p.dag->setExecContext(&p.context);
+  p.engine->context = &p.context;
   for (Impl::Entry& entry : p.entries) {
     entry.stage->setExecContext(&p.context);
   }

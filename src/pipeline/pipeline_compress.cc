@@ -11,54 +11,14 @@
 #include "pipeline/pipeline_impl.h"
 #include "shared/bits.h"
 
-#if FZ_HAVE_CUDA
-#include "pipeline/cuda_runner.h"
-#endif
-
 namespace fz {
 
-void PoolBuffer::reserve(std::size_t n_bytes, std::size_t n_kept, const char* tag) {
-  if (n_bytes <= capacity_bytes_) {
-    return;
-  }
-  void* larger = pool_->allocatePersistentDevice(n_bytes, tag);
-  FZ_REQUIRE(larger != nullptr, ErrorCode::kOutOfMemory, "Pipeline: {} bytes for the {}", n_bytes,
-             tag);
-  if (n_kept > 0) {
-    std::memcpy(larger, memory_, n_kept);
-  }
-  release();
-  memory_ = larger;
-  capacity_bytes_ = n_bytes;
-}
-
-void PoolBuffer::release() {
-  if (memory_ != nullptr) {
-    pool_->freePersistentDevice(memory_);
-  }
-  memory_ = nullptr;
-  capacity_bytes_ = 0;
-}
-
 void* Pipeline::Impl::growFirstSegment(std::size_t n_bytes) {
-  std::size_t others = 0;
-  for (std::size_t i = 1; i < sinks.size(); ++i) {
-    const BufferInfo& sink = dag->getBufferInfo(sinks[i]);
-    others += std::max(sink.size, sink.initial_size);
-  }
-  requireFrameFits(header_bytes + n_bytes + others);
-  frame.reserve(header_bytes + n_bytes + others, 0, "frame");
-  dag->setMemoryLimit(memory_limit_bytes, frame.capacity());
-  return frame.data() + header_bytes;
-}
-
-void Pipeline::Impl::requireFrameFits(std::size_t n_bytes) const {
-  const std::size_t n_used = dag->getCurrentMemoryUsage();
-  FZ_REQUIRE(memory_limit_bytes == 0 || n_bytes <= frame.capacity() ||
-                 (n_used <= memory_limit_bytes && n_bytes <= memory_limit_bytes - n_used),
-             ErrorCode::kLimit,
-             "frame: {} bytes more than the {} in use exceed the limit of {} bytes", n_bytes,
-             n_used, memory_limit_bytes);
+  const std::size_t total = writer->headerBytes() + n_bytes + writer->otherSegmentBytes();
+  engine->buffers.requireElsewhere(total, "frame");
+  frame.reserve(total, 0, "frame");
+  engine->buffers.setLimit(memory_limit_bytes, frame.capacity());
+  return frame.data() + writer->headerBytes();
 }
 
 /// Only stages from outside the library ask for alignment. The padding repeats the last value, so
@@ -68,8 +28,7 @@ const void* Pipeline::Impl::padInput(const void* input,
                                      std::size_t padded_bytes) {
   padded_input.reserve(padded_bytes, 0, "padded input");
   std::memcpy(padded_input.data(), input, n_bytes);
-  const auto type = static_cast<DataType>(dag->getOrder().front()->stage->getInputDataType(0));
-  const std::size_t value_bytes = isKnown(type) ? getDataTypeSize(type) : 1;
+  const std::size_t value_bytes = writer->sourceValueBytes();
   for (std::size_t i = n_bytes; i < padded_bytes; ++i) {
     padded_input.data()[i] = i >= value_bytes ? padded_input.data()[i - value_bytes] : 0;
   }
@@ -96,7 +55,8 @@ void Pipeline::Impl::fillPerf(PipelinePerfResult& result,
 /// Stages that look at neighbours check their dims themselves; the others would let wrong ones
 /// pass.
 void Pipeline::Impl::requireDims(std::size_t n_bytes, const char* who) const {
-  const DataType type = sourceType(n_bytes);
+  const DataType type = writer->sourceType(n_bytes, frame_settings);
+  const std::array<std::size_t, 3>& dims = frame_settings.dims;
   if (dims == std::array<std::size_t, 3>{0, 1, 1} || !isKnown(type)) {
     return;
   }
@@ -107,10 +67,11 @@ void Pipeline::Impl::requireDims(std::size_t n_bytes, const char* who) const {
 
 /// The hint is an upper limit; dims that were set say how long the data really are.
 std::size_t Pipeline::Impl::warmupBytes() const {
-  const auto type = static_cast<DataType>(dag->getOrder().front()->stage->getInputDataType(0));
+  const DataType type = writer->sourceType(0, {});
   if (!isKnown(type)) {
     return hint_bytes;
   }
+  const std::array<std::size_t, 3>& dims = frame_settings.dims;
   const std::size_t n_most = hint_bytes / getDataTypeSize(type);
   if (dims == std::array<std::size_t, 3>{0, 1, 1}) {
     return n_most * getDataTypeSize(type);
@@ -131,53 +92,58 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
   call_start = std::chrono::steady_clock::now();
   frame_bytes = 0;
   last_is_fallback = false;
-  dag->reset(stream);
+  engine->reset(stream);
   try {
-#if FZ_HAVE_CUDA
-    if (cuda != nullptr) {
-      cuda->compress(input, n_bytes, stream);
+    if (on_device != nullptr) {
+      frame_bytes = on_device->compress(input, n_bytes, stream);
       if (progress != nullptr) {
         progress->beginCall(entries.size());
         progress->endStages(entries.size());
       }
-      storeIfGrown(input, n_bytes, stream);
-      noteCompressed(n_bytes);
-      return;
+    } else {
+      runOnHost(input, n_bytes, stream);
     }
-#endif
-    requireHostPointer(input, "input");
-    const std::size_t padded_bytes = bits::roundUp(n_bytes, alignment);
-    const void* data = padded_bytes == n_bytes && isAlignedForValues(input)
-                           ? input
-                           : padInput(input, n_bytes, padded_bytes);
-    dag->updateBufferSize(source_buffer, padded_bytes);
-    dag->setExternalPointer(source_buffer, const_cast<void*>(data));
-    // The segment's place depends on the frame's memory, which the last call may have moved.
-    dag->setExternalOutput(sinks.front(),
-                           frame.capacity() > header_bytes ? frame.data() + header_bytes : nullptr,
-                           frame.capacity() > header_bytes ? frame.capacity() - header_bytes : 0);
-    dag->setMemoryLimit(memory_limit_bytes, frame.capacity());
-    dag->setProgress(progress);
-    dag->execute(stream);
-    assembleFrame(n_bytes, padded_bytes);
     storeIfGrown(input, n_bytes, stream);
   } catch (...) {
-    dag->reset(stream);
+    engine->reset(stream);
     frame_bytes = 0;
     throw;
   }
-  noteCompressed(n_bytes);
+  recordCompressed(n_bytes);
 }
 
-void Pipeline::Impl::noteCompressed(std::size_t n_bytes) {
+void Pipeline::Impl::runOnHost(const void* input, std::size_t n_bytes, cudaStream_t stream) {
+  requireHostPointer(input, "input");
+  const std::size_t padded_bytes = bits::roundUp(n_bytes, alignment);
+  const void* data = padded_bytes == n_bytes && isAlignedForValues(input)
+                         ? input
+                         : padInput(input, n_bytes, padded_bytes);
+  Buffers& buffers = engine->buffers;
+  buffers.at(writer->sourceBuffer()).size = padded_bytes;
+  buffers.lendInput(writer->sourceBuffer(), const_cast<void*>(data));
+  // The segment's place depends on the frame's memory, which the last call may have moved.
+  const std::size_t header_bytes = writer->headerBytes();
+  const bool has_room = frame.capacity() > header_bytes;
+  buffers.lendOutput(writer->sinks().front(), has_room ? frame.data() + header_bytes : nullptr,
+                     has_room ? frame.capacity() - header_bytes : 0);
+  buffers.setLimit(memory_limit_bytes, frame.capacity());
+  // A test may have put other threads there.
+  const ExecContext& threads = engine->context != nullptr ? *engine->context : context;
+  runOnCpu(*engine, {.context = &threads, .progress = progress, .profiling = profiling}, stream);
+  writer->describe(n_bytes, padded_bytes, frame_settings, last_header);
+  frame_bytes = writer->assemble(last_header, frame,
+                                 context.cpu != nullptr ? *context.cpu : CpuExecutor::serial());
+}
+
+void Pipeline::Impl::recordCompressed(std::size_t n_bytes) {
   last_uncompressed_bytes = n_bytes;
   compressed_since_reset = true;
   if (profiling) {
     perf.is_compress = true;
     perf.input_bytes = n_bytes;
     perf.output_bytes = frame_bytes;
-    fillPerf(perf, dag->collectTimings());
-    noteTimes();
+    fillPerf(perf, engine->collectTimings());
+    recordTimes();
   }
 }
 
@@ -220,19 +186,29 @@ void Pipeline::compress(const void* d_in,
   detail::throwOutOfMemory();
 }
 
+std::vector<std::size_t> Pipeline::Impl::sizesFor(std::size_t n_bytes, bool proven) const {
+  Buffer& source = engine->buffers.at(writer->sourceBuffer());
+  const std::size_t before = std::exchange(source.size, bits::roundUp(n_bytes, alignment));
+  std::vector<std::size_t> sizes = estimateSizes(engine->graph, engine->buffers, proven);
+  source.size = before;
+  return sizes;
+}
+
 std::size_t Pipeline::estimateMemory(std::size_t n_bytes) const try {
   impl_->requireFinalized("estimateMemory");
-  CompressionDAG& dag = *impl_->dag;
-  const std::size_t before = dag.getBufferSize(impl_->source_buffer);
+  const Engine& engine = *impl_->engine;
+  const std::vector<std::size_t> sizes = impl_->sizesFor(n_bytes, false);
   const std::size_t padded_bytes = bits::roundUp(n_bytes, impl_->alignment);
-  dag.updateBufferSize(impl_->source_buffer, padded_bytes);
-  // With the first segment, which the graph writes into the frame; the others are copied there.
-  std::size_t total = dag.computeTopoPoolSize() + impl_->header_bytes;
-  const std::vector<std::size_t> sizes = dag.propagateSizes(false);
-  for (std::size_t i = 1; i < impl_->sinks.size(); ++i) {
-    total += sizes[static_cast<std::size_t>(impl_->sinks[i])];
+  Buffer& source = impl_->engine->buffers.at(impl_->writer->sourceBuffer());
+  const std::size_t before = std::exchange(source.size, padded_bytes);
+  // With the first segment, which the stages write into the frame; the others are copied there.
+  std::size_t total =
+      peakBytes(engine.graph, engine.plan, engine.buffers) + impl_->writer->headerBytes();
+  source.size = before;
+  const std::vector<int>& sinks = impl_->writer->sinks();
+  for (std::size_t i = 1; i < sinks.size(); ++i) {
+    total += sizes[static_cast<std::size_t>(sinks[i])];
   }
-  dag.updateBufferSize(impl_->source_buffer, before);
   return total - std::min(total, padded_bytes == n_bytes ? n_bytes : 0);
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
@@ -240,13 +216,9 @@ std::size_t Pipeline::estimateMemory(std::size_t n_bytes) const try {
 
 std::size_t Pipeline::getMaxCompressedSize(std::size_t n_bytes) const try {
   impl_->requireFinalized("getMaxCompressedSize");
-  CompressionDAG& dag = *impl_->dag;
-  const std::size_t before = dag.getBufferSize(impl_->source_buffer);
-  dag.updateBufferSize(impl_->source_buffer, bits::roundUp(n_bytes, impl_->alignment));
-  const std::vector<std::size_t> sizes = dag.propagateSizes(true);
-  dag.updateBufferSize(impl_->source_buffer, before);
-  std::size_t total = impl_->header_bytes;
-  for (const int id : impl_->sinks) {
+  const std::vector<std::size_t> sizes = impl_->sizesFor(n_bytes, true);
+  std::size_t total = impl_->writer->headerBytes();
+  for (const int id : impl_->writer->sinks()) {
     total += sizes[static_cast<std::size_t>(id)];
   }
   return impl_->usesFallback() ? std::min(total, n_bytes + kStoredFrameBytes) : total;
@@ -262,7 +234,7 @@ void Pipeline::reset(cudaStream_t stream) {
   if (!impl_->finalized) {
     return;
   }
-  impl_->dag->reset(stream);
+  impl_->engine->reset(stream);
   impl_->frame_bytes = 0;
   impl_->compressed_since_reset = false;
 }
@@ -283,15 +255,11 @@ void Pipeline::warmup(cudaStream_t stream) try {
   PoolBuffer& zeros = impl_->padded_input;
   const std::size_t n_bytes = impl_->warmupBytes();
   zeros.reserve(n_bytes, 0, "zeros");
-#if FZ_HAVE_CUDA
-  if (impl_->cuda != nullptr) {
-    impl_->cuda->clear(zeros.data(), n_bytes, stream);
+  if (impl_->on_device != nullptr) {
+    impl_->on_device->clear(zeros.data(), n_bytes, stream);
   } else {
     std::memset(zeros.data(), 0, n_bytes);
   }
-#else
-  std::memset(zeros.data(), 0, n_bytes);
-#endif
   try {
     impl_->runCompress(zeros.data(), n_bytes, stream);
     void* out = nullptr;

@@ -2,20 +2,14 @@
 #include <cstring>
 #include <memory>
 #include <new>
-#include <optional>
 #include <utility>
 
+#include "backends/cuda/cuda_memory.h"
+#include "backends/cuda/device_guard.h"
 #include "core/require.h"
 #include "format/file_io.h"
 #include "pipeline/compressor.h"
 #include "pipeline/pipeline_impl.h"
-
-#if FZ_HAVE_CUDA
-#include "backends/cuda/cuda_memory.h"
-#include "backends/cuda/device_guard.h"
-#include "cuda_check.h"
-#include "pipeline/cuda_runner.h"
-#endif
 
 namespace fz {
 
@@ -34,53 +28,40 @@ struct CallerMemory {
       release(memory);
     }
   }
-  void allocate(std::size_t n_bytes, [[maybe_unused]] bool on_device, [[maybe_unused]] int device) {
-#if FZ_HAVE_CUDA
+  void allocate(std::size_t n_bytes, bool on_device, int device) {
     if (on_device) {
       release = &cuda::freeForCaller;
       memory = cuda::allocateForCaller(n_bytes, device);
       return;
     }
-#endif
     memory = std::malloc(std::max<std::size_t>(1, n_bytes));
     FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory,
                "Pipeline::decompress: {} bytes for the result", n_bytes);
   }
-  void* give() {
-    return std::exchange(memory, nullptr);
-  }
+  void* give() { return std::exchange(memory, nullptr); }
 };
 
 /// However a call ends, nobody reads its frame afterwards.
 class OpenFrame {
  public:
-  explicit OpenFrame([[maybe_unused]] CudaRunner* runner)
-#if FZ_HAVE_CUDA
-      : runner_(runner)
-#endif
-  {
-  }
+  explicit OpenFrame(DeviceRunner* runner) : runner_(runner) {}
   OpenFrame(const OpenFrame&) = delete;
   OpenFrame& operator=(const OpenFrame&) = delete;
   ~OpenFrame() {
-#if FZ_HAVE_CUDA
     if (runner_ != nullptr) {
-      runner_->opener().closeFrame();
+      runner_->closeFrame();
     }
-#endif
   }
 
-#if FZ_HAVE_CUDA
  private:
-  CudaRunner* runner_;
-#endif
+  DeviceRunner* runner_;
 };
 
 }  // namespace
 
 std::vector<Stage*> Pipeline::Impl::stagesInOrder() const {
   std::vector<Stage*> stages;
-  for (const DAGNode* node : dag->getOrder()) {
+  for (const DAGNode* node : engine->graph.order()) {
     stages.push_back(node->stage);
   }
   return stages;
@@ -96,20 +77,13 @@ ByteView Pipeline::Impl::frameOrLast(const void* data, std::size_t n_bytes) cons
 }
 
 /// The header goes to read_header.
-void Pipeline::Impl::openFrame(ByteView& bytes, [[maybe_unused]] cudaStream_t stream) {
+void Pipeline::Impl::openFrame(ByteView& bytes, cudaStream_t stream) {
   resolveBackend("Pipeline::decompress");
   call_start = std::chrono::steady_clock::now();
-#if FZ_HAVE_CUDA
-  if (cuda != nullptr) {
-    const cuda::DeviceGuard guard(device);
-    cuda::dropStaleError("Pipeline::decompress");
-    cuda->enter(stream);
-    cuda->callTimer().begin(profiling, stream);
-    bytes = cuda->toDevice(bytes, stream);
-    cuda->opener().openFrame(bytes, read_header, stream);
+  if (on_device != nullptr) {
+    on_device->openFrame(bytes, read_header, stream);
     return;
   }
-#endif
   requireHostPointer(bytes.data(), "frame");
   fz::readHeader(bytes, bytes.size(), read_header);
 }
@@ -118,36 +92,28 @@ std::size_t Pipeline::Impl::runDecompress(ByteView bytes,
                                           OutputProvider provide,
                                           cudaStream_t stream) {
   const FrameHeader& header = read_header;
-#if FZ_HAVE_CUDA
-  std::optional<cuda::DeviceGuard> guard;
-  if (cuda != nullptr) {
-    guard.emplace(device);
-  }
-#endif
+  const cuda::DeviceGuard guard(device);
   if (executor == nullptr) {
     executor = makeCpuExecutor(n_threads, defaultThreadBackend());
     context.cpu = executor.get();
   }
+  const MemoryStrategy strategy = engine->buffers.strategy();
   if (decoder == nullptr || !decoder->isFor(strategy)) {
     decoder = std::make_unique<FrameDecoder>(&pool, strategy);
     decoder->setCustomStages(stagesInOrder());
   }
   decoder->enableProfiling(profiling);
   decoder->setProgress(progress);
-#if FZ_HAVE_CUDA
-  decoder->setCallTimer(cuda != nullptr ? &cuda->callTimer() : nullptr);
-  decoder->setGraphNodes(cuda != nullptr ? &cuda->launcher() : nullptr);
-  decoder->setPayloadCrc([this] { return cuda->opener().payloadCrc(); },
-                         cuda != nullptr ? cuda->opener().outputGate() : nullptr);
-  decoder->setFrameCopyBytes(cuda != nullptr ? cuda->uploadedBytes() : 0);
-#endif
+  if (on_device != nullptr) {
+    on_device->prepareDecoder(*decoder);
+  }
   decoder->decode(header, bytes.subspan(header.core.header_size), limits, context, provide, stream);
   if (profiling) {
     perf.is_compress = false;
     perf.input_bytes = bytes.size();
     perf.output_bytes = header.description.original_bytes;
     fillPerf(perf, decoder->collectTimings());
-    noteTimes();
+    recordTimes();
   }
   return header.description.original_bytes;
 }
@@ -172,11 +138,11 @@ void Pipeline::decompressFrame(ByteView bytes, void** d_out, std::size_t* out_by
 std::size_t Pipeline::decompressFrame(ByteView bytes,
                                       const std::function<void*(std::size_t)>& provide) try {
   impl_->openFrame(bytes, nullptr);
-  const OpenFrame open_frame(impl_->cuda.get());
+  const OpenFrame open_frame(impl_->on_device.get());
   const FrameHeader& header = impl_->read_header;
   // A padded frame decodes to more than its data, and a device to memory of its own.
-  const bool direct =
-      impl_->cuda == nullptr && header.core.uncompressed_size == header.description.original_bytes;
+  const bool direct = impl_->on_device == nullptr &&
+                      header.core.uncompressed_size == header.description.original_bytes;
   const std::size_t n_bytes = impl_->runDecompress(
       bytes,
       [&](std::size_t n) -> void* {
@@ -202,7 +168,7 @@ void Pipeline::Impl::decompressTo(ByteView bytes,
   FZ_REQUIRE(d_out != nullptr && out_bytes != nullptr, ErrorCode::kInvalidArgument,
              "Pipeline::decompress: the result pointers are null");
   openFrame(bytes, stream);
-  const OpenFrame open_frame(cuda.get());
+  const OpenFrame open_frame(on_device.get());
   if (pool_managed_output) {
     *out_bytes = runDecompress(
         bytes,
@@ -221,12 +187,12 @@ void Pipeline::Impl::decompressTo(ByteView bytes,
         if (result.memory != nullptr) {
           result.release(result.give());
         }
-        result.allocate(n, cuda != nullptr, device);
+        result.allocate(n, on_device != nullptr, device);
         return result.memory;
       },
       stream);
   if (result.memory == nullptr) {
-    result.allocate(0, cuda != nullptr, device);
+    result.allocate(0, on_device != nullptr, device);
   }
   *d_out = result.give();
 }
@@ -242,7 +208,7 @@ void Pipeline::decompress(const void* d_in,
              "Pipeline::decompress: the caller's buffer or size pointer is null");
   ByteView bytes = impl_->frameOrLast(d_in, n_bytes);
   impl_->openFrame(bytes, stream);
-  const OpenFrame open_frame(impl_->cuda.get());
+  const OpenFrame open_frame(impl_->on_device.get());
   const FrameHeader& header = impl_->read_header;
   const std::uint64_t wanted = header.description.original_bytes;
   FZ_REQUIRE(wanted <= capacity_bytes, ErrorCode::kBufferTooSmall,
@@ -251,7 +217,7 @@ void Pipeline::decompress(const void* d_in,
   // A padded frame decodes to more than its data; only then, or where the buffer's alignment does
   // not suit the stages, a detour is needed.
   constexpr std::size_t kDeviceAlignment = 16;
-  const bool aligned = impl_->cuda == nullptr
+  const bool aligned = impl_->on_device == nullptr
                            ? isAlignedForValues(d_buffer)
                            : reinterpret_cast<std::uintptr_t>(d_buffer) % kDeviceAlignment == 0;
   const bool direct = header.core.uncompressed_size <= capacity_bytes && aligned;
@@ -276,7 +242,7 @@ void Pipeline::writeToFile(const std::string& path, cudaStream_t stream) try {
   impl_->requireFinalized("writeToFile");
   FZ_REQUIRE(impl_->frame_bytes > 0, ErrorCode::kInvalidState,
              "Pipeline::writeToFile: nothing was compressed");
-  if (impl_->cuda == nullptr) {
+  if (impl_->on_device == nullptr) {
     writeFileAtomically(path, {impl_->frame.data(), impl_->frame_bytes});
     return;
   }
@@ -300,14 +266,11 @@ Pipeline::FZMFileHeader Pipeline::buildHeader() const try {
   impl_->requireFinalized("buildHeader");
   FZ_REQUIRE(impl_->frame_bytes > 0, ErrorCode::kInvalidState,
              "Pipeline::buildHeader: nothing was compressed");
-#if FZ_HAVE_CUDA
-  if (impl_->cuda != nullptr) {
-    ByteView bytes(impl_->frame.data(), impl_->frame_bytes);
+  if (impl_->on_device != nullptr) {
     FrameHeader header;
-    impl_->cuda->opener().fetchHeader(bytes, header, nullptr);
+    impl_->on_device->fetchHeader({impl_->frame.data(), impl_->frame_bytes}, header, nullptr);
     return {header.core, std::move(header.stages), std::move(header.buffers)};
   }
-#endif
   return {impl_->last_header.core, impl_->last_header.stages, impl_->last_header.buffers};
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();

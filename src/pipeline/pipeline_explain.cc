@@ -4,7 +4,7 @@
 #include "core/require.h"
 #include "log.h"
 #include "pipeline/compressor.h"
-#include "pipeline/decode_plan.h"
+#include "pipeline/frame/decode_plan.h"
 #include "pipeline/pipeline_impl.h"
 
 namespace fz {
@@ -25,18 +25,18 @@ std::string describeStage(const Stage& stage) {
   return text + (settings.empty() ? "" : " (" + settings + ")");
 }
 
-std::string explainGroups(const CompressionDAG& dag, Fusion fusion) {
+std::string explainFusion(const Plan& plan, Fusion fusion) {
   if (fusion == Fusion::Off) {
     return "fusion is off: stages run one after the other\n";
   }
   std::string text;
-  for (const FusedGroup& group : dag.getGroups()) {
-    text += fmt::format("fused, one pass over memory: {}\n", group.name);
+  for (const Step* step : plan.fusedSteps()) {
+    text += fmt::format("fused, one pass over memory: {}\n", step->name);
   }
   if (text.empty()) {
     text = "fused groups: none; stages run one after the other\n";
   }
-  for (const std::string& note : dag.getFusionNotes()) {
+  for (const std::string& note : plan.notes()) {
     text += fmt::format("  not fused: {}\n", note);
   }
   return text;
@@ -49,7 +49,7 @@ std::string Pipeline::explain() const try {
   std::string text =
       fmt::format("pipeline of {} stages, {} backend, {} threads, {}{}\n", p.entries.size(),
                   backendName(p.backend), getThreads() == 0 ? "all" : std::to_string(getThreads()),
-                  p.strategy == MemoryStrategy::MINIMAL ? "MINIMAL" : "PREALLOCATE",
+                  getMemoryStrategy() == MemoryStrategy::MINIMAL ? "MINIMAL" : "PREALLOCATE",
                   p.hint_bytes > 0 ? fmt::format(", inputs up to {} bytes", p.hint_bytes) : "");
   if (!p.finalized) {
     text += "not finalized\n";
@@ -58,27 +58,43 @@ std::string Pipeline::explain() const try {
     }
     return text;
   }
-  for (const DAGNode* node : p.dag->getOrder()) {
+  for (const DAGNode* node : p.engine->graph.order()) {
     text += fmt::format("  level {}: {}{}\n", node->level, node->name, describeStage(*node->stage));
     for (const int id : node->input_buffer_ids) {
-      text += fmt::format("    reads {}\n", p.dag->getBufferInfo(id).tag);
+      text += fmt::format("    reads {}\n", p.engine->graph.edge(id).tag);
     }
   }
   text += "stored in the frame, in this order:\n";
-  for (const int id : p.sinks) {
-    text += fmt::format("  {}\n", p.dag->getBufferInfo(id).tag);
+  for (const int id : p.writer->sinks()) {
+    text += fmt::format("  {}\n", p.engine->graph.edge(id).tag);
   }
-  text += fmt::format("header of {} bytes; {} buffers share {} regions\n", p.header_bytes,
-                      p.dag->getBufferCount(), p.dag->getColorRegionCount());
+  text += fmt::format("header of {} bytes; {} buffers share {} regions\n", p.writer->headerBytes(),
+                      p.engine->graph.edges().size(), p.engine->buffers.regionCount());
   text += fmt::format(
       "runs {}{}\n",
       p.backend == Backend::CUDA ? "on one stream" : "stage after stage, each over all threads",
-      p.n_streams > 1 ? fmt::format(" ({} streams were asked for)", p.n_streams) : std::string());
-  text += explainGroups(*p.dag, p.context.fusion);
+      getNumStreams() > 1 ? fmt::format(" ({} streams were asked for)", getNumStreams())
+                          : std::string());
+  text += explainFusion(p.engine->plan, p.context.fusion);
   if (p.decoder != nullptr && p.decoder->plan() != nullptr) {
-    text += "the frame decoded last:\n" + explainGroups(p.decoder->plan()->dag, p.context.fusion);
+    text += "the frame decoded last:\n" +
+            explainFusion(p.decoder->plan()->engine.plan, p.context.fusion);
   }
   return text;
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+std::vector<FusedGroup> Pipeline::getFusedGroups() const try {
+  std::vector<FusedGroup> groups;
+  for (const Step* step : impl_->engine->plan.fusedSteps()) {
+    FusedGroup& group = groups.emplace_back();
+    group.name = step->name;
+    for (const DAGNode* node : step->chain) {
+      group.stages.push_back(node->name);
+    }
+  }
+  return groups;
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }

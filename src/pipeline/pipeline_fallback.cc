@@ -8,10 +8,6 @@
 #include "pipeline/compressor.h"
 #include "pipeline/pipeline_impl.h"
 
-#if FZ_HAVE_CUDA
-#include "pipeline/cuda_runner.h"
-#endif
-
 namespace fz {
 
 namespace {
@@ -65,11 +61,11 @@ CompressedView Pipeline::Impl::compressLossless(const void* input,
       lossless = makeLossless(value_bytes, coded);
     }
     Impl& other = *lossless->impl_;
-    other.declared_type = description.type;
-    other.declared_bound = description.bound;
-    std::copy_n(description.dims.begin(), other.dims.size(), other.dims.begin());
+    other.frame_settings.declared_type = description.type;
+    other.frame_settings.declared_bound = description.bound;
+    std::copy_n(description.dims.begin(), 3, other.frame_settings.dims.begin());
     if (memory_limit_bytes > 0) {
-      const std::size_t n_used = dag->getCurrentMemoryUsage() + frame.capacity();
+      const std::size_t n_used = engine->buffers.currentBytes() + frame.capacity();
       other.memory_limit_bytes = std::max<std::size_t>(
           memory_limit_bytes - std::min(memory_limit_bytes, n_used), 1);  // 0 would be no limit
     }
@@ -87,14 +83,12 @@ CompressedView Pipeline::Impl::compressLossless(const void* input,
 }
 
 /// On a device parts of the description are known there first.
-FrameDescription Pipeline::Impl::describeLast([[maybe_unused]] cudaStream_t stream) const {
-#if FZ_HAVE_CUDA
-  if (cuda != nullptr) {
+FrameDescription Pipeline::Impl::describeLast(cudaStream_t stream) const {
+  if (on_device != nullptr) {
     FrameHeader header;
-    cuda->opener().fetchHeader({frame.data(), frame_bytes}, header, stream);
+    on_device->fetchHeader({frame.data(), frame_bytes}, header, stream);
     return header.description;
   }
-#endif
   return last_header.description;
 }
 

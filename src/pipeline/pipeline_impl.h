@@ -7,38 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/exec_context.h"
 #include "backends/cpu/parallel_for.h"
 #include "format/frame_header.h"
-#include "fz/stage_dims.h"
-#include "mem/mempool.h"
 #include "pipeline/compressor.h"
-#include "pipeline/dag.h"
-#include "pipeline/frame_decoder.h"
+#include "pipeline/frame/decoder.h"
+#include "pipeline/pipeline_core.h"
+#include "pipeline/run/device_runner.h"
 
 namespace fz {
-
-class CudaRunner;
-
-/// A buffer of the pool that grows and keeps its contents when it does.
-class PoolBuffer {
- public:
-  explicit PoolBuffer(MemoryPool& pool) : pool_(&pool) {}
-  PoolBuffer(const PoolBuffer&) = delete;
-  PoolBuffer& operator=(const PoolBuffer&) = delete;
-  ~PoolBuffer() { release(); }
-
-  std::uint8_t* data() const { return static_cast<std::uint8_t*>(memory_); }
-  std::size_t capacity() const { return capacity_bytes_; }
-  /// Makes room for n_bytes; the first n_kept bytes survive. Throws Error(kOutOfMemory).
-  void reserve(std::size_t n_bytes, std::size_t n_kept, const char* tag);
-  void release();
-
- private:
-  MemoryPool* pool_;
-  void* memory_ = nullptr;
-  std::size_t capacity_bytes_ = 0;
-};
 
 /// Whether stages on the CPU may use this memory as values of any type; a caller's may stand
 /// anywhere, and what does not suit goes through a copy.
@@ -46,13 +22,7 @@ inline bool isAlignedForValues(const void* memory) {
   return reinterpret_cast<std::uintptr_t>(memory) % alignof(std::uint64_t) == 0;
 }
 
-struct Pipeline::Impl {
-  struct Entry {
-    std::unique_ptr<Stage> stage;
-    std::string name;
-    DAGNode* node;
-  };
-
+struct Pipeline::Impl : PipelineCore {
   Impl(std::size_t hint_bytes, MemoryStrategy strategy, float multiplier);
 
   /// Back to a pipeline without stages, settings kept.
@@ -68,9 +38,7 @@ struct Pipeline::Impl {
   void checkTypes() const;
   void checkSingleSource() const;
   void checkGraphMode() const;
-  void placeSinks();
   void takeMemory();
-  void planGroups() const;
 
   /// Throws Error(kBadSize) when dims were set that do not hold exactly these bytes.
   void requireDims(std::size_t n_bytes, const char* who) const;
@@ -78,15 +46,14 @@ struct Pipeline::Impl {
   std::size_t warmupBytes() const;
   /// Runs the stages and assembles the frame; the frame is in frame_ afterwards.
   void runCompress(const void* input, std::size_t n_bytes, cudaStream_t stream);
-  void noteCompressed(std::size_t n_bytes);
+  void recordCompressed(std::size_t n_bytes);
   /// Times of the whole call as far as it has come, when profiling.
-  void noteTimes();
+  void recordTimes();
   const void* padInput(const void* input, std::size_t n_bytes, std::size_t padded_bytes);
-  void assembleFrame(std::size_t n_bytes, std::size_t padded_bytes);
-  StageDims shapeOf(std::size_t n_values) const;
-  DataType sourceType(std::size_t n_bytes) const;
-  void describeFrame(std::size_t n_bytes, std::size_t padded_bytes, FrameHeader& header) const;
   void* growFirstSegment(std::size_t n_bytes);
+  /// Estimates for an input of this length, by buffer.
+  std::vector<std::size_t> sizesFor(std::size_t n_bytes, bool proven) const;
+  void runOnHost(const void* input, std::size_t n_bytes, cudaStream_t stream);
   bool usesFallback() const { return lossless_fallback && !graph_mode; }
   /// Replaces a frame that grew beyond its data by a lossless one.
   void storeIfGrown(const void* input, std::size_t n_bytes, cudaStream_t stream);
@@ -96,8 +63,6 @@ struct Pipeline::Impl {
                                   std::size_t n_bytes,
                                   const FrameDescription& description,
                                   cudaStream_t stream);
-  /// Throws Error(kLimit) when a frame of this length does not fit the memory limit any more.
-  void requireFrameFits(std::size_t n_bytes) const;
   void fillPerf(PipelinePerfResult& perf, const std::vector<StageTimingResult>& stages) const;
 
   /// Settles where this pipeline runs, before anything is allocated; `call` is what the user
@@ -105,7 +70,11 @@ struct Pipeline::Impl {
   void resolveBackend(const char* call);
   /// Throws Error(kInvalidArgument) when the CPU cannot read the memory.
   void requireHostPointer(const void* data, const char* what) const;
-  void copyAndWait(void* to, const void* from, std::size_t n_bytes, cudaStream_t stream) const;
+  void copyAndWait(void* to,
+                   const void* from,
+                   std::size_t n_bytes,
+                   cudaStream_t stream,
+                   bool ends_call = false) const;
   /// The last step of a call whose result the caller wants elsewhere.
   void copyResult(void* to, const void* from, std::size_t n_bytes, cudaStream_t stream);
 
@@ -118,28 +87,12 @@ struct Pipeline::Impl {
   ByteView frameOrLast(const void* data, std::size_t n_bytes) const;
   std::vector<Stage*> stagesInOrder() const;
 
-  MemoryPoolConfig pool_config;
-  MemoryPool pool;
-  std::vector<Entry> entries;  // before the graph: stages outlive it
-  MemoryStrategy strategy;
-  std::unique_ptr<CompressionDAG> dag;
+  std::unique_ptr<CompressionDAG> dag;  // a view of the engine
   float pool_multiplier;
-  std::size_t hint_bytes;
-  /// Of the input, for frames whose first stage takes any bytes.
-  DataType declared_type = DataType::UNKNOWN;
-  /// What frames promise where no stage has a bound of its own.
-  std::optional<BoundInfo> declared_bound;
   Backend requested_backend = Backend::Auto;
   Backend backend = Backend::Auto;  // Auto until resolved
-  int device = -1;                  // -1: none chosen
-  std::array<std::size_t, 3> dims = {0, 1, 1};
-  int n_streams = 1;
   std::size_t n_threads = 0;
   std::unique_ptr<CpuExecutor> executor;
-  ExecContext context;
-  DecodeLimits limits;
-  std::size_t memory_limit_bytes = 0;
-  RunProgress* progress = nullptr;
   bool is_ordered = false;  // the graph; see wire()
   bool is_wired = false;
   bool finalized = false;
@@ -148,22 +101,11 @@ struct Pipeline::Impl {
   bool graph_mode = false;
   bool graph_captured = false;
   bool compressed_since_reset = false;
-  bool coloring_requested = true;
-  bool profiling = false;
   std::size_t n_connections = 0;
 
-  int source_buffer = -1;
-  std::vector<int> sinks;                // graph buffers that are stored, in frame order
-  std::vector<std::string> sink_names;   // their ports
-  std::vector<std::uint16_t> frame_ids;  // graph buffer -> id in the frame
-  std::size_t alignment = 1;
-  std::size_t header_bytes = 0;
-
-  PoolBuffer frame;
   std::size_t frame_bytes = 0;  // 0: no frame
   FrameHeader last_header;
   FrameHeader read_header;  // of the last decompress
-  PoolBuffer padded_input;
   PoolBuffer decoded;
   std::size_t last_uncompressed_bytes = 0;
   std::unique_ptr<FrameDecoder> decoder;
@@ -174,7 +116,7 @@ struct Pipeline::Impl {
   std::unique_ptr<Pipeline> lossless_stored;  // likewise
   PipelinePerfResult perf;
   std::chrono::steady_clock::time_point call_start;
-  std::shared_ptr<CudaRunner> cuda;  // on a device only; shared because the type is hidden here
+  std::unique_ptr<DeviceRunner> on_device;  // null on the CPU
 };
 
 }  // namespace fz

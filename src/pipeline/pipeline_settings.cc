@@ -4,42 +4,33 @@
 #include <new>
 #include <string_view>
 
+#include "backends/cuda/device_guard.h"
 #include "core/require.h"
 #include "pipeline/compressor.h"
 #include "pipeline/pipeline_impl.h"
-
-#if FZ_HAVE_CUDA
-#include "backends/cuda/device_guard.h"
-#include "pipeline/cuda_runner.h"
-#endif
 
 namespace fz {
 
 namespace {
 
-const char* whyUnavailable(Backend backend) {
-#if FZ_HAVE_CUDA
-  return backend == Backend::CUDA ? "no CUDA device answers" : "";
-#else
-  return backend == Backend::CUDA ? "this build has no CUDA" : "";
-#endif
+const char* reasonUnavailable() {
+  return cuda::isBuiltIn() ? "no CUDA device answers" : "this build has no CUDA";
 }
 
 }  // namespace
 
 void Pipeline::setMemoryStrategy(MemoryStrategy strategy) {
   impl_->requireNotFinalized("setMemoryStrategy");
-  impl_->strategy = strategy;
-  impl_->dag->setStrategy(strategy);
+  impl_->engine->buffers.setStrategy(strategy);
 }
 MemoryStrategy Pipeline::getMemoryStrategy() const {
-  return impl_->strategy;
+  return impl_->engine->buffers.strategy();
 }
 
 void Pipeline::setBackend(Backend backend) {
   impl_->requireNotFinalized("setBackend");
   FZ_REQUIRE(isBackendAvailable(backend), ErrorCode::kNoDevice, "Pipeline: {}",
-             whyUnavailable(backend));
+             reasonUnavailable());
   FZ_REQUIRE(
       impl_->backend == Backend::Auto || backend == impl_->backend || backend == Backend::Auto,
       ErrorCode::kInvalidState, "Pipeline: setBackend after the {} backend was used",
@@ -62,19 +53,17 @@ void Pipeline::setDevice(int device) {
   impl_->requireNotFinalized("setDevice");
   FZ_REQUIRE(impl_->backend != Backend::CUDA || device == impl_->device, ErrorCode::kInvalidState,
              "Pipeline: setDevice after device {} was used", impl_->device);
-#if FZ_HAVE_CUDA
+  FZ_REQUIRE(cuda::isBuiltIn(), ErrorCode::kNoDevice, "Pipeline: device {}: this build has no CUDA",
+             device);
   FZ_REQUIRE(device >= 0 && device < cuda::deviceCount(), ErrorCode::kNoDevice,
              "Pipeline: device {}, there are {}", device, cuda::deviceCount());
-#else
-  FZ_REQUIRE(false, ErrorCode::kNoDevice, "Pipeline: device {}: this build has no CUDA", device);
-#endif
   impl_->device = device;
 }
 int Pipeline::getDevice() const {
   return impl_->device;
 }
 
-void Pipeline::Impl::resolveBackend([[maybe_unused]] const char* call) {
+void Pipeline::Impl::resolveBackend(const char* call) {
   if (backend != Backend::Auto) {
     return;
   }
@@ -93,55 +82,44 @@ void Pipeline::Impl::resolveBackend([[maybe_unused]] const char* call) {
                "FZ_BACKEND is '{}'; it may be cpu, cuda or auto", text);
     chosen = text == "cpu" ? Backend::CPU : text == "cuda" ? Backend::CUDA : Backend::Auto;
     FZ_REQUIRE(isBackendAvailable(chosen), ErrorCode::kNoDevice, "FZ_BACKEND: {}",
-               whyUnavailable(chosen));
+               reasonUnavailable());
   }
   if (chosen == Backend::Auto) {
     chosen = isBackendAvailable(Backend::CUDA) ? Backend::CUDA : Backend::CPU;
   }
-#if FZ_HAVE_CUDA
   if (chosen == Backend::CUDA) {
     // Before anything else of the runtime is called: loading a kernel can make it forget an error.
     cuda::dropStaleError(call);
     device = device < 0 ? cuda::currentDevice() : device;
-    MemoryPoolConfig on_device = pool_config;
-    on_device.backend = Backend::CUDA;
-    on_device.device_id = device;
-    pool.reconfigure(on_device);
+    MemoryPoolConfig device_pool = pool_config;
+    device_pool.backend = Backend::CUDA;
+    device_pool.device_id = device;
+    pool.reconfigure(device_pool);
     try {
-      cuda = std::make_shared<CudaRunner>(*this);
+      on_device = makeDeviceRunner(*this);
     } catch (...) {
       pool.reconfigure(pool_config);  // the next call may choose the CPU
       throw;
     }
-    pool_config = on_device;
+    pool_config = device_pool;
   }
-#endif
   backend = chosen;
   context.backend = chosen;
 }
 
-void Pipeline::Impl::requireHostPointer([[maybe_unused]] const void* data,
-                                        [[maybe_unused]] const char* what) const {
-#if FZ_HAVE_CUDA
+void Pipeline::Impl::requireHostPointer(const void* data, const char* what) const {
   FZ_REQUIRE(
       cuda::deviceCount() == 0 || !cuda::isDeviceOnly(data), ErrorCode::kInvalidArgument,
       "Pipeline: the {} at {} is device memory, but this pipeline runs on the CPU; pass host "
       "memory, or use setBackend(Backend::CUDA)",
       what, data);
-#endif
 }
 
-void Pipeline::Impl::copyAndWait(void* to,
-                                 const void* from,
-                                 std::size_t n_bytes,
-                                 [[maybe_unused]] cudaStream_t stream) const {
-#if FZ_HAVE_CUDA
-  if (cuda != nullptr) {
-    cuda->copyAndWait(to, from, n_bytes, stream);
-    return;
-  }
-#endif
-  if (n_bytes > 0) {
+void Pipeline::Impl::copyAndWait(
+    void* to, const void* from, std::size_t n_bytes, cudaStream_t stream, bool ends_call) const {
+  if (on_device != nullptr) {
+    on_device->copyAndWait(to, from, n_bytes, stream, ends_call);
+  } else if (n_bytes > 0) {
     std::memcpy(to, from, n_bytes);
   }
 }
@@ -150,30 +128,18 @@ void Pipeline::Impl::copyResult(void* to,
                                 const void* from,
                                 std::size_t n_bytes,
                                 cudaStream_t stream) {
-#if FZ_HAVE_CUDA
-  if (cuda != nullptr) {
-    cuda->copyAndWait(to, from, n_bytes, stream, true);
-    noteTimes();
-    return;
-  }
-#endif
-  copyAndWait(to, from, n_bytes, stream);
-  noteTimes();
+  copyAndWait(to, from, n_bytes, stream, true);
+  recordTimes();
 }
 
-void Pipeline::Impl::noteTimes() {
+void Pipeline::Impl::recordTimes() {
   if (!profiling) {
     return;
   }
   perf.host_elapsed_ms =
       std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - call_start)
           .count();
-  perf.device_elapsed_ms = 0.0f;
-#if FZ_HAVE_CUDA
-  if (cuda != nullptr) {
-    perf.device_elapsed_ms = cuda->callTimer().milliseconds();
-  }
-#endif
+  perf.device_elapsed_ms = on_device != nullptr ? on_device->callMilliseconds() : 0.0f;
 }
 
 void Pipeline::setThreads(std::size_t n_threads) try {
@@ -191,11 +157,10 @@ void Pipeline::setNumStreams(int n_streams) {
   impl_->requireNotFinalized("setNumStreams");
   FZ_REQUIRE(n_streams >= 1, ErrorCode::kInvalidArgument, "Pipeline: {} streams; at least 1",
              n_streams);
-  impl_->n_streams = n_streams;
-  impl_->dag->configureStreams(n_streams);
+  impl_->engine->n_streams = n_streams;
 }
 int Pipeline::getNumStreams() const {
-  return impl_->n_streams;
+  return impl_->engine->n_streams;
 }
 
 void Pipeline::setDims(std::size_t x, std::size_t y, std::size_t z) {
@@ -205,7 +170,7 @@ void Pipeline::setDims(const std::array<std::size_t, 3>& dims) try {
   impl_->requireNotFinalized("setDims");
   FZ_REQUIRE(dims[1] >= 1 && dims[2] >= 1, ErrorCode::kInvalidArgument,
              "Pipeline: dims {} x {} x {}; y and z are at least 1", dims[0], dims[1], dims[2]);
-  impl_->dims = dims;
+  impl_->frame_settings.dims = dims;
   for (Impl::Entry& entry : impl_->entries) {
     entry.stage->setPipelineDims(dims);
   }
@@ -213,7 +178,7 @@ void Pipeline::setDims(const std::array<std::size_t, 3>& dims) try {
   detail::throwOutOfMemory();
 }
 std::array<std::size_t, 3> Pipeline::getDims() const {
-  return impl_->dims;
+  return impl_->frame_settings.dims;
 }
 
 void Pipeline::setWarmupOnFinalize(bool on) {
@@ -256,7 +221,7 @@ bool Pipeline::isLastFrameFallback() const {
 
 void Pipeline::enableProfiling(bool on) {
   impl_->profiling = on;
-  impl_->dag->enableProfiling(on);
+  impl_->engine->profiling = on;
 }
 bool Pipeline::isProfilingEnabled() const {
   return impl_->profiling;
@@ -270,7 +235,7 @@ bool Pipeline::isBoundsCheckEnabled() const {
 
 void Pipeline::setColoringEnabled(bool on) {
   impl_->requireNotFinalized("setColoringEnabled");
-  impl_->coloring_requested = on;
+  impl_->engine->shares_memory = on;
 }
 bool Pipeline::isColoringEnabled() const {
   return impl_->dag->isColoringEnabled();
@@ -290,7 +255,7 @@ bool Pipeline::isGraphCaptured() const {
   return impl_->graph_captured;
 }
 
-void Pipeline::captureGraph([[maybe_unused]] cudaStream_t stream) try {
+void Pipeline::captureGraph(cudaStream_t stream) try {
   impl_->requireFinalized("captureGraph");
   FZ_REQUIRE(impl_->graph_mode, ErrorCode::kInvalidState,
              "Pipeline: captureGraph without enableGraphMode(true)");
@@ -304,12 +269,9 @@ void Pipeline::captureGraph([[maybe_unused]] cudaStream_t stream) try {
   }
   FZ_REQUIRE(names.empty(), ErrorCode::kUnsupported,
              "Pipeline: these stages cannot be part of a graph: {}", names);
-#if FZ_HAVE_CUDA
-  if (impl_->cuda != nullptr) {
-    impl_->cuda->captureGraph(stream);
-    return;
+  if (impl_->on_device != nullptr) {
+    impl_->on_device->captureGraph(impl_->hint_bytes, stream);
   }
-#endif
   // The CPU has no launch to record: the plan made by finalize() is what a replay would be.
   impl_->graph_captured = true;
 } catch (const std::bad_alloc&) {

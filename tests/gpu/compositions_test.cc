@@ -176,8 +176,8 @@ TEST_P(DeviceCompositions, EqualTheStages) {
     ASSERT_TRUE(frame == expected) << fused.explain();
     if (!cuda::rtc::compilerVersion().empty()) {
       std::size_t n_fused = 0;
-      for (const FusedGroup& group : fused.getDAG()->getGroups()) {
-        n_fused += group.chain.size();
+      for (const FusedGroup& group : fused.getFusedGroups()) {
+        n_fused += group.stages.size();
       }
       EXPECT_EQ(n_fused, GetParam().n_fused) << fused.explain();
     }

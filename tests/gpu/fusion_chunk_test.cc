@@ -131,8 +131,8 @@ class DeviceChunkFusion : public OnDevice<testing::TestWithParam<Chain>> {
   }
   static std::size_t largestGroup(Pipeline& pipeline) {
     std::size_t n = 0;
-    for (const auto& group : pipeline.getDAG()->getGroups()) {
-      n = std::max(n, group.chain.size());
+    for (const auto& group : pipeline.getFusedGroups()) {
+      n = std::max(n, group.stages.size());
     }
     return n;
   }

@@ -112,8 +112,8 @@ class DeviceGridFusion : public OnDevice<testing::TestWithParam<GridChain>> {
   }
   static std::size_t stageCount(Pipeline& pipeline) {
     std::size_t n = 0;
-    for (const FusedGroup& group : pipeline.getDAG()->getGroups()) {
-      n += group.chain.size();
+    for (const FusedGroup& group : pipeline.getFusedGroups()) {
+      n += group.stages.size();
     }
     return n;
   }
@@ -229,7 +229,7 @@ TEST_F(DeviceGridRows, OfUnknownLengthAreRightInAGroup) {
       auto* coder = pipeline.addStage<BitplaneRZEStage>();
       pipeline.connect(coder, predict, "codes");
       pipeline.finalize();
-      EXPECT_EQ(pipeline.getDAG()->getGroups().size(), side == 0 ? 0u : 1u) << pipeline.explain();
+      EXPECT_EQ(pipeline.getFusedGroups().size(), side == 0 ? 0u : 1u) << pipeline.explain();
       frames[side] = frameOnDevice(pipeline, input, bytes.size());
     }
     ASSERT_TRUE(frames[0] == frames[1]);

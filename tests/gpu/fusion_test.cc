@@ -128,8 +128,8 @@ class DeviceFusion : public OnDevice<testing::TestWithParam<FusedChain>> {
     pipeline.finalize();
   }
   static bool isFused(Pipeline& pipeline) {
-    const auto& groups = pipeline.getDAG()->getGroups();
-    return groups.size() == 1 && groups[0].chain.size() == pipeline.getStages().size();
+    const auto& groups = pipeline.getFusedGroups();
+    return groups.size() == 1 && groups[0].stages.size() == pipeline.getStages().size();
   }
 
   /// Both ways to encode, both ways to decode each frame.

@@ -112,9 +112,8 @@ TEST_P(DeviceFusionWidths, EqualTheStages) {
       frames[side] = frameOnDevice(pipeline, input, bytes.size());
       frames[side] = frameOnDevice(pipeline, input, bytes.size());  // over what the first run left
       if (side == 1 && !cuda::rtc::compilerVersion().empty()) {
-        ASSERT_EQ(pipeline.getDAG()->getGroups().size(), 1u) << pipeline.explain();
-        EXPECT_EQ(pipeline.getDAG()->getGroups()[0].chain.size(),
-                  pipeline.getDAG()->getNodes().size())
+        ASSERT_EQ(pipeline.getFusedGroups().size(), 1u) << pipeline.explain();
+        EXPECT_EQ(pipeline.getFusedGroups()[0].stages.size(), pipeline.getDAG()->getNodes().size())
             << pipeline.explain();
       }
       const DeviceBytesBuffer stored{ByteView(frames[0])};

@@ -249,8 +249,8 @@ TEST_P(DeviceRunTimeKernels, RunChainsThatHaveNoKernelOfTheLibrary) {
     if (side == 1 && !cuda::rtc::compilerVersion().empty()) {
       // A warp of this coder has 512 values; a longer block stays outside of the group.
       const std::size_t n_stages = GetParam() > 512 ? 3 : 4;
-      ASSERT_EQ(pipeline.getDAG()->getGroups().size(), 1u) << pipeline.explain();
-      ASSERT_EQ(pipeline.getDAG()->getGroups()[0].chain.size(), n_stages) << pipeline.explain();
+      ASSERT_EQ(pipeline.getFusedGroups().size(), 1u) << pipeline.explain();
+      ASSERT_EQ(pipeline.getFusedGroups()[0].stages.size(), n_stages) << pipeline.explain();
     }
     frames[side] = frameOnDevice(pipeline, input, field.bytes.size());
     void* decoded = nullptr;

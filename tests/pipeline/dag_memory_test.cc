@@ -6,6 +6,7 @@
 #include "fz/error.h"
 #include "mem/mempool.h"
 #include "pipeline/dag.h"
+#include "pipeline/engine.h"
 #include "support/test_stages.h"
 #include "transforms/zigzag/zigzag_stage.h"
 
@@ -127,7 +128,7 @@ TEST_P(DagMemory, LentMemoryIsSeenAndUsed) {
   CountingAllocator counter;
   Chain chain(counter, GetParam());
   std::vector<std::uint32_t> codes(chain.values.size());
-  chain.dag.setExternalOutput(chain.middle, codes.data(), chain.byteCount());
+  chain.dag.engine().buffers.lendOutput(chain.middle, codes.data(), chain.byteCount());
   chain.run();
   EXPECT_EQ(chain.dag.getBuffer(chain.input), chain.values.data());
   EXPECT_EQ(chain.dag.getBuffer(chain.middle), codes.data());
@@ -138,14 +139,14 @@ TEST_P(DagMemory, LentMemoryIsSeenAndUsed) {
 TEST_P(DagMemory, ALimitIsKeptAndTheGraphStaysUsable) {
   CountingAllocator counter;
   Chain chain(counter, GetParam());
-  chain.dag.setMemoryLimit(100);
+  chain.dag.engine().buffers.setLimit(100);
   try {
     chain.run();
     ADD_FAILURE() << "the limit was ignored";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::kLimit);
   }
-  chain.dag.setMemoryLimit(0);
+  chain.dag.engine().buffers.setLimit(0);
   chain.run();
   EXPECT_GT(chain.dag.getBufferSize(chain.output), 0u);
 }

@@ -2,6 +2,7 @@
 #include <random>
 
 #include "fz/fusion.h"
+#include "pipeline/engine.h"
 #include "pipeline/fusion_outcome.h"
 
 namespace fz::test::fusion {
@@ -20,10 +21,10 @@ TEST(FusionInBands, GridsWhoseTilesAndChunksDoNotMeetRunInBands) {
                      std::to_string(dims[2]));
         Pipeline pipeline;
         load(pipeline, {chain, type, dims});
-        ASSERT_EQ(pipeline.getDAG()->getGroups().size(), 1u) << pipeline.explain();
-        const FusedGroup& group = pipeline.getDAG()->getGroups().front();
-        EXPECT_EQ(group.chain.size(), pipeline.getDAG()->getOrder().size()) << pipeline.explain();
-        EXPECT_NE(group.tile_values % group.coder_values, 0u);
+        ASSERT_EQ(pipeline.getFusedGroups().size(), 1u) << pipeline.explain();
+        const Step& step = *pipeline.getDAG()->engine().plan.fusedSteps().front();
+        EXPECT_EQ(step.chain.size(), pipeline.getStages().size()) << pipeline.explain();
+        EXPECT_NE(step.tile_values % step.coder_values, 0u);
         const std::size_t n = dims[0] * dims[1] * dims[2];
         for (const Kind kind : {Kind::kSmooth, Kind::kRandom}) {
           expectSame({chain, type, dims}, dataOf(type, kind, n), {1, 3});
@@ -38,7 +39,7 @@ TEST(FusionInBands, FewLongRowsOfTilesAreLeftToTheStages) {
   const FusionChain chain = gridChains().front();
   Pipeline pipeline;
   load(pipeline, {.chain = chain, .dims = {259, 67, 56}});
-  EXPECT_TRUE(pipeline.getDAG()->getGroups().empty());
+  EXPECT_TRUE(pipeline.getFusedGroups().empty());
   EXPECT_NE(pipeline.explain().find("few and long rows of tiles"), std::string::npos)
       << pipeline.explain();
 }

@@ -3,6 +3,7 @@
 
 #include "backends/cpu/exec_context.h"
 #include "backends/cpu/executors.h"
+#include "pipeline/engine.h"
 #include "pipeline/fusion_outcome.h"
 
 namespace fz::test::fusion {
@@ -102,7 +103,7 @@ TEST(Fusion, ThreadsOfTheStandardLibraryGiveTheSame) {
     const Outcome staged = compressed(Settings{.chain = chain, .fusion = Fusion::Off}, data);
     Pipeline pipeline;
     load(pipeline, {.chain = chain});
-    pipeline.getDAG()->setExecContext(&context);
+    pipeline.getDAG()->engine().context = &context;
     EXPECT_EQ(compressed(pipeline, data), staged);
   }
 }
@@ -115,13 +116,13 @@ TEST(Fusion, ExplainNamesTheGroupAndProfilesHaveARowForIt) {
     load(pipeline, {.chain = chain});
     const FrameBytes data = dataOf(DataType::FLOAT32, Kind::kSmooth, 10'000);
     frameOf(pipeline, data);
-    const auto& groups = pipeline.getDAG()->getGroups();
+    const auto& groups = pipeline.getFusedGroups();
     if (!chain.is_fused_in_1d) {
       EXPECT_NE(pipeline.explain().find("not fused: "), std::string::npos) << pipeline.explain();
       continue;
     }
     ASSERT_EQ(groups.size(), 1u) << pipeline.explain();
-    EXPECT_EQ(groups[0].chain.size(), pipeline.getDAG()->getOrder().size());
+    EXPECT_EQ(groups[0].stages.size(), pipeline.getStages().size());
     EXPECT_NE(pipeline.explain().find("one pass over memory: " + groups[0].name),
               std::string::npos);
     const auto& rows = pipeline.getLastPerfResult().stages;
@@ -167,16 +168,16 @@ TEST(Fusion, WhatLiesBetweenTheStagesTakesNoMemory) {
       frameOf(pipeline, data);
       peaks[fusion == Fusion::Auto ? 1 : 0] = pipeline.getPeakMemoryUsage();
       for (const auto& node : pipeline.getDAG()->getNodes()) {
-        const BufferInfo& buffer =
-            pipeline.getDAG()->getBufferInfo(node->output_index_to_buffer_id.at(0));
-        n_between += buffer.is_virtual ? buffer.size : 0;
-        EXPECT_TRUE(!buffer.is_virtual || buffer.d_ptr == nullptr);
+        const Buffer& buffer =
+            pipeline.getDAG()->engine().buffers.at(node->output_index_to_buffer_id.at(0));
+        n_between += buffer.is_inside ? buffer.size : 0;
+        EXPECT_TRUE(!buffer.is_inside || buffer.d_ptr == nullptr);
       }
     }
     EXPECT_GT(n_between, 0u);
     // A few tiles and their payload are kept instead, whatever the size of the data.
-    constexpr std::size_t kDeskBytes = 256 * 1024;
-    EXPECT_LE(peaks[1] + n_between, peaks[0] + kDeskBytes);
+    constexpr std::size_t kScratchBytes = 256 * 1024;
+    EXPECT_LE(peaks[1] + n_between, peaks[0] + kScratchBytes);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "coders/huffman/huffman_stage.h"
 #include "coders/rze/rze_stage.h"
 #include "fused/bitplane_rze/bitplane_rze_stage.h"
+#include "pipeline/engine.h"
 #include "predictors/diff/diff.h"
 #include "shufflers/bitshuffle/bitshuffle_stage.h"
 #include "support/pipelines.h"
@@ -129,7 +130,7 @@ std::vector<FrameBytes> runOn(const CpuExecutor& executor, std::vector<float> va
   const int outputs[] = {dag.addUnconnectedOutput(first, 1, 1),
                          dag.addUnconnectedOutput(first, 1, 2), dag.setOutputBuffer(second, 1)};
   dag.finalize();
-  dag.setExecContext(&context);
+  dag.engine().context = &context;
   dag.setExternalPointer(input, values.data());
   dag.execute(nullptr);
   std::vector<FrameBytes> parts;

@@ -12,7 +12,7 @@
 #include "fzm_format.h"
 #include "mem/mempool.h"
 #include "pipeline/compressor.h"
-#include "pipeline/decode_plan.h"
+#include "pipeline/frame/decode_plan.h"
 #include "trust/corpus.h"
 #include "trust/mutate.h"
 #include "trust/trust.h"
@@ -47,10 +47,10 @@ std::string planError(const Bytes& frame) {
     for (const FZMBufferEntry& entry : header.buffers) {
       const auto found = plan->segment_buffers.find(entry.dag_buffer_id);
       if (found != plan->segment_buffers.end()) {
-        plan->dag.updateBufferSize(found->second, entry.data_size);
+        plan->engine.buffers.at(found->second).size = entry.data_size;
       }
     }
-    static_cast<void>(plan->dag.propagateSizes(false));
+    static_cast<void>(estimateSizes(plan->engine.graph, plan->engine.buffers, false));
   } catch (const Error& e) {
     return errorCodeName(e.code());
   }

@@ -11,7 +11,18 @@
 
 namespace fz::cuda {
 
+bool isBuiltIn() noexcept {
+  return true;
+}
+
+void copyOnDevice(void* to, const void* from, std::size_t n_bytes, cudaStream_t stream) {
+  FZ_CUDA_CHECK(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDeviceToDevice, stream));
+}
+
 DeviceGuard::DeviceGuard(int device) {
+  if (device < 0) {
+    return;
+  }
   int current = 0;
   FZ_CUDA_CHECK(cudaGetDevice(&current));
   if (current != device) {

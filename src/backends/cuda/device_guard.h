@@ -1,8 +1,19 @@
 #pragma once
 
+// What the rest of the library may ask about devices in any build; backends/no_cuda answers where
+// there are none.
+
+#include <cstddef>
+
+#include "fz/stream.h"
+
 namespace fz::cuda {
 
-/// Makes a device current and gives the caller's back, so that the library never changes it.
+/// Whether this build has the CUDA backend.
+bool isBuiltIn() noexcept;
+
+/// Makes a device current and gives the caller's back, so that the library never changes it. -1: no
+/// device.
 class DeviceGuard {
  public:
   explicit DeviceGuard(int device);
@@ -19,6 +30,9 @@ int deviceCount() noexcept;
 int currentDevice();
 /// Whether the host cannot read the memory at `data`.
 bool isDeviceOnly(const void* data) noexcept;
+
+/// Enqueues a copy inside a device. Throws Error(kCuda).
+void copyOnDevice(void* to, const void* from, std::size_t n_bytes, cudaStream_t stream);
 
 /// At the entry of a call: an error that earlier work of the program left with the runtime is
 /// logged and taken away, so that it is not found after one of our launches and blamed on it. One

@@ -1,0 +1,34 @@
+// Builds without CUDA: there are no devices.
+#include "backends/cuda/cuda_memory.h"
+#include "backends/cuda/device_guard.h"
+#include "core/require.h"
+
+namespace fz::cuda {
+
+bool isBuiltIn() noexcept {
+  return false;
+}
+DeviceGuard::DeviceGuard(int /*device*/) {
+}
+DeviceGuard::~DeviceGuard() = default;
+int deviceCount() noexcept {
+  return 0;
+}
+int currentDevice() {
+  return -1;
+}
+bool isDeviceOnly(const void* /*data*/) noexcept {
+  return false;
+}
+void copyOnDevice(void* /*to*/, const void* /*from*/, std::size_t /*n*/, cudaStream_t /*stream*/) {
+  detail::throwError(ErrorCode::kNoDevice, "this build has no CUDA");
+}
+void dropStaleError(const char* /*call*/) noexcept {
+}
+void* allocateForCaller(std::size_t /*n_bytes*/, int /*device*/) {
+  detail::throwError(ErrorCode::kNoDevice, "this build has no CUDA");
+}
+void freeForCaller(void* /*memory*/) noexcept {
+}
+
+}  // namespace fz::cuda

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "format/frame_header.h"
+#include "fz/span.h"
+#include "fz/stream.h"
+#include "pipeline/frame/decoder.h"
+
+namespace fz {
+
+class Stage;
+struct PipelineCore;
+
+/// The part of a pipeline that works on a device: runs, frames, graphs. The CPU has none.
+class DeviceRunner {
+ public:
+  DeviceRunner() = default;
+  DeviceRunner(const DeviceRunner&) = delete;
+  DeviceRunner& operator=(const DeviceRunner&) = delete;
+  virtual ~DeviceRunner() = default;
+
+  /// One run over zeros of this length, so that compress() finds all memory in place: what stages
+  /// keep on the device they take when they run. Throws Error(kOutOfMemory).
+  virtual void prepare(std::size_t n_bytes) = 0;
+  /// Compresses into the pipeline's frame, which is complete on return; returns its bytes.
+  virtual std::size_t compress(const void* input, std::size_t n_bytes, cudaStream_t stream) = 0;
+  /// Enqueues a compression into the caller's buffer; the frame's size goes to d_frame_bytes.
+  virtual void compressAsync(const void* input,
+                             std::size_t n_bytes,
+                             void* d_frame,
+                             std::size_t capacity_bytes,
+                             std::uint64_t* d_frame_bytes,
+                             cudaStream_t stream) = 0;
+  /// Enqueues the decoding of a frame like the last one that was opened and decoded, which had this
+  /// header; `decoder` is the one that did it, or null.
+  virtual void decompressAsync(const void* d_frame,
+                               std::size_t capacity_bytes,
+                               void* d_out,
+                               std::size_t original_bytes,
+                               std::uint64_t* d_out_bytes,
+                               const FrameHeader& last_header,
+                               const FrameDecoder* decoder,
+                               cudaStream_t stream) = 0;
+  /// Waits for the last compressAsync or decompressAsync and throws what it found.
+  virtual std::size_t finishAsync(cudaStream_t stream) = 0;
+
+  /// Captures a run over inputs of up to this many bytes.
+  virtual void captureGraph(std::size_t n_bytes, cudaStream_t stream) = 0;
+  virtual bool isGraphCaptured() const = 0;
+
+  /// Reads a frame's header; `frame` becomes device memory, aligned. The device goes on to compute
+  /// the payload's checksum.
+  virtual void openFrame(ByteView& frame, FrameHeader& header, cudaStream_t stream) = 0;
+  /// After it the device reads that frame no more.
+  virtual void closeFrame() noexcept = 0;
+  /// How to decode the frame that is open.
+  virtual void prepareDecoder(FrameDecoder& decoder) = 0;
+  /// The header of any frame on the device, which is not opened by that. Waits.
+  virtual void fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t stream) = 0;
+
+  virtual void clear(void* memory, std::size_t n_bytes, cudaStream_t stream) = 0;
+  /// Copies between any two places and waits. `ends_call`: the copy is part of the timed call.
+  virtual void copyAndWait(
+      void* to, const void* from, std::size_t n_bytes, cudaStream_t stream, bool ends_call) = 0;
+  /// From the first to the last work that the current call gave its stream.
+  virtual float callMilliseconds() const = 0;
+};
+
+/// Throws Error(kNoDevice) in a build without CUDA.
+std::unique_ptr<DeviceRunner> makeDeviceRunner(PipelineCore& core);
+
+}  // namespace fz
