@@ -1,14 +1,14 @@
-#include "fused/bitplane_rze/bitplane_rze_cpu.h"
+#include "fused/bitplane_rze/cpu/chunks.h"
 
 #include <bit>
 #include <cstring>
 
-#include "fused/bitplane_rze/bitplane_rze_codec.h"
+#include "fused/bitplane_rze/codec.h"
 #include "fz/byte_io.h"
 
 // Compiled once per vector target.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "fused/bitplane_rze/bitplane_rze_cpu.cc"  // NOLINT
+#define HWY_TARGET_INCLUDE "fused/bitplane_rze/cpu/chunks.cc"  // NOLINT
 #include "backends/cpu/simd_targets.h"
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>

@@ -6,10 +6,10 @@
 
 #include "backends/cuda/group/lines.cuh"
 #include "backends/cuda/lookback.cuh"
-#include "fused/bitplane_rze/bitplane_rze_codec.h"
-#include "fused/bitplane_rze/bitplane_rze_groups.cuh"
-#include "fused/bitplane_rze/bitplane_rze_op.h"
-#include "fused/bitplane_rze/bitplane_rze_runs.cuh"
+#include "fused/bitplane_rze/codec.h"
+#include "fused/bitplane_rze/cuda/kernels.h"
+#include "fused/bitplane_rze/cuda/op/pack.cuh"
+#include "fused/bitplane_rze/cuda/op/unpack.cuh"
 
 namespace fz::bitplane_rze {
 
@@ -136,7 +136,7 @@ __device__ __forceinline__ void encodeChunks(const BitplaneArgs& args, const Fro
 __device__ __forceinline__ bool openArchive(const BitplaneArgs& args,
                                             Layout& layout,
                                             std::uint64_t* n_archive) {
-  const bool speaks = blockIdx.x == 0 && threadIdx.x == 0;
+  const bool reports = blockIdx.x == 0 && threadIdx.x == 0;
   const std::uint64_t n_symbols = args.record->value[kSymbolsSlot];
   const std::uint64_t n_bytes = cuda::load(args.in.size);
   layout = layoutOf(n_symbols);
@@ -158,11 +158,11 @@ __device__ __forceinline__ bool openArchive(const BitplaneArgs& args,
       good = wrong == 0 && n_bytes <= 0xFFFFFFFFu;
     }
   }
-  if (!good && speaks) {
+  if (!good && reports) {
     cuda::noteError(args.record, DeviceError::kCorrupt, 0);
     args.record->error_value = kHeaderIsWrong;
   }
-  if (good && speaks && !args.out.size_known) {
+  if (good && reports && !args.out.size_known) {
     cuda::publishSize(args.record, 0, 2 * n_symbols, args.out.capacity_bytes);
   }
   return good && 2 * n_symbols <= args.out.capacity_bytes;

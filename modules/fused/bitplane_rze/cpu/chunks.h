@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-/// One chunk with the widest vectors of this machine; bytes as in bitplane_rze_codec.h. Chunks are
+/// One chunk with the widest vectors of this machine; bytes as in codec.h. Chunks are
 /// 4096 bytes, flags 32 bytes; no pointer needs any alignment.
 namespace fz::bitplane_rze {
 

@@ -5,7 +5,7 @@
 
 #include "backends/cuda/bit_transpose.cuh"
 #include "backends/cuda/device.cuh"
-#include "fused/bitplane_rze/bitplane_rze_codec.h"
+#include "fused/bitplane_rze/codec.h"
 
 namespace fz::bitplane_rze::device {
 

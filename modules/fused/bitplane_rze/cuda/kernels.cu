@@ -1,7 +1,8 @@
 // The stage alone: the kernels of a group with nothing before the coder.
 #include "backends/cuda/group/kernel.cuh"
 #include "backends/cuda/launch.h"
-#include "fused/bitplane_rze/bitplane_rze_op.cuh"
+#include "fused/bitplane_rze/cuda/op/op.cuh"
+#include "fz/cuda_part.h"
 
 namespace fz::bitplane_rze {
 
@@ -14,20 +15,20 @@ struct Symbols : group::Field<std::uint16_t> {
 };
 using Alone = group::Chain<Symbols, BitplaneRzeOp>;
 
-Alone::Args argsOf(const CudaArgs& args) {
+Alone::Args argsOf(const BitplaneArgs& args) {
   return {{args.in.data, args.out.data, args.in.size}, {args}};
 }
 
 }  // namespace
 
-void launchEncode(const CudaArgs& args, cudaStream_t stream) {
-  group::encodeGroup<Alone><<<args.n_blocks, Alone::Encoding::kThreads, 0, stream>>>(argsOf(args));
-  cuda::checkLaunch("bitplane_rze encode");
+void launchEncode(const BitplaneArgs& args, const cuda::Call& call) {
+  call.launch("bitplane_rze encode", group::encodeGroup<Alone>, args.n_blocks,
+              Alone::Encoding::kThreads, 0, argsOf(args));
 }
 
-void launchDecode(const CudaArgs& args, cudaStream_t stream) {
-  group::decodeGroup<Alone><<<args.n_blocks, Alone::Decoding::kThreads, 0, stream>>>(argsOf(args));
-  cuda::checkLaunch("bitplane_rze decode");
+void launchDecode(const BitplaneArgs& args, const cuda::Call& call) {
+  call.launch("bitplane_rze decode", group::decodeGroup<Alone>, args.n_blocks,
+              Alone::Decoding::kThreads, 0, argsOf(args));
 }
 
 }  // namespace fz::bitplane_rze

@@ -1,9 +1,9 @@
 #include <cstring>
 #include <gtest/gtest.h>
 
-#include "fused/bitplane_rze/bitplane_rze_codec.h"
-#include "fused/bitplane_rze/bitplane_rze_cpu.h"
 #include "fused/bitplane_rze/bitplane_rze_stage.h"
+#include "fused/bitplane_rze/codec.h"
+#include "fused/bitplane_rze/cpu/chunks.h"
 #include "fz/byte_io.h"
 #include "fz/error.h"
 #include "shared/team.h"

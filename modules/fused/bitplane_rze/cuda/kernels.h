@@ -3,7 +3,10 @@
 #include <cstdint>
 
 #include "fz/device_types.h"
-#include "fz/stream.h"
+
+namespace fz::cuda {
+struct Call;
+}
 
 namespace fz::bitplane_rze {
 
@@ -16,8 +19,8 @@ constexpr unsigned kSymbolsSlot = 0;
 
 constexpr std::uint32_t kChunksPerBlock = 8;  // a warp each; not part of the format
 
-/// One run in either direction.
-struct CudaArgs {
+/// One run in either direction: the arguments of BitplaneRzeOp.
+struct BitplaneArgs {
   CudaInput in;
   CudaOutput out;
   StageRecord* record;
@@ -26,7 +29,7 @@ struct CudaArgs {
 };
 
 /// Enqueue only.
-void launchEncode(const CudaArgs& args, cudaStream_t stream);
-void launchDecode(const CudaArgs& args, cudaStream_t stream);
+void launchEncode(const BitplaneArgs& args, const cuda::Call& call);
+void launchDecode(const BitplaneArgs& args, const cuda::Call& call);
 
 }  // namespace fz::bitplane_rze

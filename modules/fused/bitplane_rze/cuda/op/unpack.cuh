@@ -5,8 +5,8 @@
 
 #include "backends/cuda/bit_transpose.cuh"
 #include "backends/cuda/group/runs.cuh"
-#include "fused/bitplane_rze/bitplane_rze_codec.h"
-#include "fused/bitplane_rze/bitplane_rze_op.h"
+#include "fused/bitplane_rze/codec.h"
+#include "fused/bitplane_rze/cuda/kernels.h"
 
 namespace fz::bitplane_rze::device {
 
