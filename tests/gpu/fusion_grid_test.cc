@@ -118,7 +118,7 @@ class DeviceGridFusion : public OnDevice<testing::TestWithParam<GridChain>> {
     return n;
   }
 
-  /// Where a group is quicker than the stages.
+  /// Where a group is faster than the stages.
   static bool isFusedFor(const Dims& dims) {
     const std::size_t nx = dims[0];
     const bool is_float = GetParam().type == DataType::FLOAT32;
@@ -238,7 +238,7 @@ TEST_F(DeviceGridRows, OfUnknownLengthAreRightInAGroup) {
 
 /// Before RZE the codes come in chunks, and a tile's rows lie in many: the prediction is undone by
 /// a stage of its own, and planes and coder are a group.
-TEST_F(DeviceGridRows, OfOtherCodersAreDecodedByAStageThatSaysWhy) {
+TEST_F(DeviceGridRows, OfOtherCodersAreDecodedByAStageThatNamesTheObstacle) {
   const Dims dims = {256, 40, 1};
   const std::vector<std::uint8_t> bytes = gridValues<float>(dims, true);
   const DeviceBytesBuffer input{ByteView(bytes)};
@@ -257,6 +257,8 @@ TEST_F(DeviceGridRows, OfOtherCodersAreDecodedByAStageThatSaysWhy) {
   std::size_t n_bytes = 0;
   pipeline.decompress(stored.data(), stored.size(), out.data(), out.size(), &n_bytes);
   EXPECT_EQ(pipeline.getLastPerfResult().stages.size(), 2u);
+  EXPECT_NE(pipeline.explain().find("takes values from all over the stream"), std::string::npos)
+      << pipeline.explain();
 }
 
 }  // namespace

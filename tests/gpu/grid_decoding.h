@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
-#include <initializer_list>
 #include <limits>
 #include <random>
 #include <string>
@@ -13,32 +12,24 @@
 
 #include "backends/cuda/rtc/compiler.h"
 #include "format/crc32.h"
-#include "fused/lorenzo_quant/lorenzo_quant_chunk_plan_cuda.h"
 #include "fzgpumodules.h"
 #include "gpu/device_pipeline.h"
 #include "pipeline/dag.h"
 
-/// Decoders of LorenzoQuant of grids as one kernel with their coders, for tests.
+/// Decoders of LorenzoQuant of grids in groups with their coders, for tests.
 namespace fz::test {
 
 using Dims = std::array<std::size_t, 3>;
-
-/// How the decoder of grids gets its codes.
-enum class Codes {
-  kRuns,    ///< of 64, from BitplaneRZE
-  kPlanes,  ///< chunks, from RZE through Bitshuffle
-  kChunks,  ///< chunks, from RZE
-};
 
 struct GridCase {
   std::string name;
   DataType type;
   std::string settings;
-  Codes codes = Codes::kRuns;
+  /// Codes come from RZE through Bitshuffle, which give no runs of them: those two are a group, and
+  /// LorenzoQuant decodes alone. Else from BitplaneRZE, all in one kernel.
+  bool has_planes = false;
 
-  bool hasChunks() const { return codes != Codes::kRuns; }
-  /// Else compiled at run time.
-  bool isBuiltIn() const { return codes != Codes::kChunks; }
+  std::size_t kernelCount() const { return has_planes ? 2 : 1; }
 };
 
 inline std::string nameOf(const Dims& dims) {
@@ -52,17 +43,11 @@ inline std::string tomlOf(const GridCase& which) {
   const std::string toml =
       "[[stage]]\nname = \"predict\"\ntype = \"LorenzoQuant\"\ninput_type = \"" + type +
       "\"\ncode_type = \"uint16\"\nerror_bound = 0.5\n" + which.settings;
-  const std::string rze = "[[stage]]\nname = \"coder\"\ntype = \"RZE\"\n";
-  switch (which.codes) {
-    case Codes::kRuns:
-      return toml + "[[stage]]\nname = \"coder\"\ntype = \"BitplaneRZE\"\n" + codes;
-    case Codes::kPlanes:
-      return toml + "[[stage]]\nname = \"planes\"\ntype = \"Bitshuffle\"\nelement_width = 2\n" +
-             codes + rze + "inputs = [{ from = \"planes\" }]\n";
-    case Codes::kChunks:
-      return toml + rze + codes;
+  if (!which.has_planes) {
+    return toml + "[[stage]]\nname = \"coder\"\ntype = \"BitplaneRZE\"\n" + codes;
   }
-  return {};
+  return toml + "[[stage]]\nname = \"planes\"\ntype = \"Bitshuffle\"\nelement_width = 2\n" + codes +
+         "[[stage]]\nname = \"coder\"\ntype = \"RZE\"\ninputs = [{ from = \"planes\" }]\n";
 }
 
 inline std::vector<GridCase> gridCases() {
@@ -72,9 +57,7 @@ inline std::vector<GridCase> gridCases() {
     const std::string zigzag = "quant_radius = 32768\nzigzag_codes = true\n";
     all.push_back({"Zigzag" + end, type, zigzag});
     all.push_back({"Signed" + end, type, "quant_radius = 500\n"});
-    all.push_back({"ShuffledZigzag" + end, type, zigzag, Codes::kPlanes});
-    all.push_back({"ShuffledSigned" + end, type, "quant_radius = 500\n", Codes::kPlanes});
-    all.push_back({"Chunks" + end, type, zigzag, Codes::kChunks});
+    all.push_back({"Shuffled" + end, type, zigzag, true});
   }
   return all;
 }
@@ -150,18 +133,8 @@ bool replaceEntries(FrameBytes& frame, std::size_t header_bytes, T entry) {
   return false;
 }
 
-/// Grids by the chunk, also where that is slower.
-struct WithSlowGroups {
-  WithSlowGroups() { lorenzo_quant::setChunksForSpeedOnly(false); }
-  WithSlowGroups(const WithSlowGroups&) = delete;
-  WithSlowGroups& operator=(const WithSlowGroups&) = delete;
-  ~WithSlowGroups() { lorenzo_quant::setChunksForSpeedOnly(true); }
-};
-
 class DeviceGridDecoding : public OnDevice<testing::TestWithParam<GridCase>> {
  protected:
-  const WithSlowGroups with_slow_groups_;
-
   static void build(Pipeline& pipeline, const Dims& dims, Fusion fusion) {
     pipeline.setBackend(Backend::CUDA);
     pipeline.setFusion(fusion);
@@ -206,19 +179,12 @@ class DeviceGridDecoding : public OnDevice<testing::TestWithParam<GridCase>> {
 
   void SetUp() override {
     OnDevice::SetUp();
-    if (!IsSkipped() && !GetParam().isBuiltIn() && cuda::rtc::compilerVersion().empty()) {
+    if (!IsSkipped() && GetParam().has_planes && cuda::rtc::compilerVersion().empty()) {
       GTEST_SKIP() << "no run-time compiler";
     }
   }
 
-  /// The grids of a test, some of which only runs or only chunks can be taken of.
-  static std::vector<Dims> pick(std::initializer_list<Dims> of_runs,
-                                std::initializer_list<Dims> of_chunks) {
-    return GetParam().hasChunks() ? of_chunks : of_runs;
-  }
-
-  /// n_rows: of the profile, when it decodes in groups.
-  static void expectSameValues(const Dims& dims, Data data, std::size_t n_rows = 1) {
+  static void expectSameValues(const Dims& dims, Data data) {
     SCOPED_TRACE(nameOf(dims) + ", data " + std::to_string(static_cast<int>(data)));
     const std::vector<std::uint8_t> bytes = fieldOf(dims, data);
     const DeviceBytesBuffer input{ByteView(bytes)};
@@ -229,12 +195,11 @@ class DeviceGridDecoding : public OnDevice<testing::TestWithParam<GridCase>> {
     const FrameBytes frame = frameOnDevice(staged, input, bytes.size());
     const Outcome expected = decode(staged, frame, bytes.size(), 0xC3);
     ASSERT_EQ(expected.values.size(), bytes.size()) << expected.message;
-    EXPECT_EQ(rowsOf(staged).size(), GetParam().codes == Codes::kPlanes ? 3u : 2u);
+    EXPECT_EQ(rowsOf(staged).size(), GetParam().has_planes ? 3u : 2u);
     for (int round = 0; round < 2; ++round) {
       ASSERT_TRUE(decode(fused, frame, bytes.size(), static_cast<std::uint8_t>(0x5A + round)) ==
                   expected);
-      const std::vector<std::string> rows = rowsOf(fused);
-      ASSERT_EQ(rows.size(), n_rows) << rows[0];
+      ASSERT_EQ(rowsOf(fused).size(), GetParam().kernelCount()) << fused.explain();
     }
   }
 };

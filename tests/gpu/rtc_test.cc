@@ -106,36 +106,10 @@ TEST_F(RunTimeCompiler, TakesDecodersOfGrids) {
     BitplaneRZEStage coder;
     chain.ops = {
         {"fz::lorenzo_quant::LorenzoQuantGridDecodeOp<" + name + ">",
-         "fused/lorenzo_quant/lorenzo_quant_grid_decode.cuh"},
+         "fused/lorenzo_quant/cuda/op/grid_decode.cuh"},
         {StageAccess::cudaPart(coder)->tileOpType(), StageAccess::cudaPart(coder)->tileOpHeader()}};
     std::string why;
     EXPECT_FALSE(cuda::rtc::compile(cuda::rtc::sourceOf(chain), 90, why).empty()) << why;
-  }
-}
-
-/// Which takes whole chunks as well, with planes around it or without.
-TEST_F(RunTimeCompiler, TakesDecodersOfGridsByTheChunk) {
-  for (const char* type : {"float, std::uint16_t, 2", "double, std::uint16_t, 3"}) {
-    for (const bool has_planes : {false, true}) {
-      const std::string name = type;
-      cuda::GroupChain chain;
-      chain.is_inverse = true;
-      chain.field_type = name[0] == 'f' ? DataType::FLOAT32 : DataType::FLOAT64;
-      chain.has_coder = true;
-      chain.ops = {{"fz::lorenzo_quant::LorenzoQuantGridDecodeOp<" + name + ">",
-                    "fused/lorenzo_quant/lorenzo_quant_grid_decode.cuh"}};
-      BitshuffleStage planes;
-      planes.setElementWidth(2);
-      if (has_planes) {
-        chain.ops.push_back({StageAccess::cudaPart(planes)->tileOpType(),
-                             StageAccess::cudaPart(planes)->tileOpHeader()});
-      }
-      RZEStage coder;
-      chain.ops.push_back({StageAccess::cudaPart(coder)->tileOpType(),
-                           StageAccess::cudaPart(coder)->tileOpHeader()});
-      std::string why;
-      EXPECT_FALSE(cuda::rtc::compile(cuda::rtc::sourceOf(chain), 90, why).empty()) << why;
-    }
   }
 }
 

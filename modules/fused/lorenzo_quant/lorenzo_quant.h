@@ -5,26 +5,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "fz/bound.h"
 #include "fz/simple_stage.h"
 #include "fz/stage_dims.h"
-#include "mem/scratch.h"
-#include "mem/zeroed_scratch.h"
 
 namespace fz {
 
 namespace lorenzo_quant {
+template <class TInput, class TCode>
+class CudaSide;
 const StageDescriptor& descriptor();
-struct Cut;
-struct DecodeJob;
-struct EncodeJob;
-struct SegmentEntries;
-/// Bound, base and counts: all of them may follow from the data.
-std::vector<DeviceField> deviceFields();
 }  // namespace lorenzo_quant
 
 /// The stored config, field by field; SPEC.md has the layout.
@@ -53,10 +48,8 @@ static_assert(sizeof(LorenzoQuantConfig) == 44);
 /// |x - x'| <= bound holds for every finite value, on the real numbers; what the grid cannot keep
 /// (NaN and infinities included) is stored bit for bit. Outlier lists grow as needed.
 template <class TInput = float, class TCode = std::uint16_t>
-class LorenzoQuantStage final : public SimpleStage, private CpuTileOp {
+class LorenzoQuantStage final : public SimpleStage {
  public:
-  bool readsUnaligned(std::size_t input) const override { return isInverse() && input > 0; }
-
   /// Largest radius: beyond it two deltas would share a code.
   static constexpr int kMaxRadius = static_cast<int>(std::min<std::int64_t>(
       std::int64_t{1} << (8 * sizeof(TCode) - 1), std::numeric_limits<int>::max()));
@@ -79,9 +72,10 @@ class LorenzoQuantStage final : public SimpleStage, private CpuTileOp {
         : error_bound(eb), quant_radius(radius), outlier_capacity(capacity), dims(extents) {}
   };
 
-  LorenzoQuantStage() = default;
+  LorenzoQuantStage();
   /// Throws InvalidArgument like the setters. Dims other than {0, 1, 1} are the stage's own.
   explicit LorenzoQuantStage(const Config& config);
+  ~LorenzoQuantStage() override;
 
   /// Positive and finite. The bound in use is the largest float not above the resolved bound.
   void setErrorBound(double error_bound);
@@ -117,24 +111,9 @@ class LorenzoQuantStage final : public SimpleStage, private CpuTileOp {
     return {kDataTypeOf<TInput>, kDataTypeOf<TCode>};
   }
   const StageDescriptor& descriptor() const override { return lorenzo_quant::descriptor(); }
-  std::vector<DeviceField> deviceFields() const override { return lorenzo_quant::deviceFields(); }
-  TileOp cpuTileOp() const override;
-  CpuTilePart* cpuTilePart() override { return this; }
-#if FZ_HAVE_CUDA
-  TileOp cudaTileOp() const override;
-  std::string tileOpType() const override;
-  std::string tileOpHeader() const override;
-  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
-  void endGroupCuda(const CudaRun& run, const GroupRun& group) override;
-  bool endsRuns() const override {
-    return isInverse();
-  }
-#endif
 
  protected:
-  DataType inputType() const override {
-    return kDataTypeOf<TInput>;
-  }
+  DataType inputType() const override { return kDataTypeOf<TInput>; }
   Ports outputPorts() const override {
     return {{"codes", kDataTypeOf<TCode>},
             {"outlier_errors", kDataTypeOf<TInput>},
@@ -145,70 +124,19 @@ class LorenzoQuantStage final : public SimpleStage, private CpuTileOp {
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
-  bool hasFixedEncodedBytes(std::size_t port) const override {
-    return port == 0;
-  }
+  TileOp cpuTileOp() const override;
+  CpuTilePart* cpuTilePart() override;
+  bool hasFixedEncodedBytes(std::size_t port) const override { return port == 0; }
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
-#if FZ_HAVE_CUDA
-  bool hasCuda() const override;
-  void encodeCuda(const CudaRun& run) override;
-  void decodeCuda(const CudaRun& run) override;
-  void finishEncodeCuda(const StageRecord& record) override;
-  void throwDeviceError(const StageRecord& record) const override;
-#endif
 
  private:
-  // A run on the CPU, alone and in a group alike: begin, tiles in any order, end.
-  void beginTiles(const CpuRun& run, const TileCut& cut) override;
-  void encodeTile(const TileRange& range, const void* in, void* out) override;
-  void encodeAhead(const TileRange& range, const void* in, void* out) override;
-  void decodeTile(const TileRange& range, const void* in, void* out) override;
-  void endTiles(const CpuRun& run) override;
-  lorenzo_quant::EncodeJob encodeJob(const lorenzo_quant::Cut& cut) const;
-  lorenzo_quant::DecodeJob decodeJob(const lorenzo_quant::Cut& cut) const;
-  void beginEncode(const CpuRun& run);
-  void endEncode(const CpuRun& run);
-  void beginDecode(const CpuRun& run);
-  void endDecode(const CpuRun& run);
+  friend class lorenzo_quant::CudaSide<TInput, TCode>;
+  struct State;
 
-  /// The outlier lists of a stream, checked.
-  struct Deltas {
-    const TInput* values = nullptr;
-    const std::uint32_t* indices = nullptr;
-    bool wide = false;  ///< some delta is beyond the integers of this type
-  };
-
-  /// A run on a device, and what limits its launches; takes working memory.
-  struct CudaEncoding;
-  struct CudaDecoding;
-  CudaEncoding cudaEncoding(const CudaRun& run);
-  /// What the plan of an encode follows from, and where it stands.
-  struct PlanKey {
-    const MemoryPool* pool = nullptr;
-    const void* plan = nullptr;
-    const void* flags = nullptr;
-    std::uint64_t n_bytes = 0;
-    std::uint64_t codes_capacity = 0;
-    std::array<std::size_t, 3> dims = {};
-    int ndim = 1;
-    float bound = 0.0f;
-    float base = 0.0f;
-    bool operator==(const PlanKey&) const = default;
-  };
-  /// Where the host knows all of it.
-  std::optional<PlanKey> planKey(const CudaEncoding& encoding, const MemoryPool* pool) const;
-  /// In a group marks are found at 0 and left so, and the plan's flags with them.
-  enum class DecodeWay { kAlone, kGroupBegins, kGroupEnds };
-  CudaDecoding cudaDecoding(const CudaRun& run, DecodeWay way);
   LorenzoQuantConfig configFromSettings() const;
-  /// Throws Error(kBadSize) for inputs that are no whole values, or too many.
+  /// Throws Error(kBadSize) unless n_bytes are whole values and not too many.
   std::uint32_t checkedCount(std::size_t n_bytes) const;
-  LorenzoQuantConfig configOfRun(const CpuRun& run);
-  double scannedBase(const CpuRun& run, std::size_t n_values);
-  Deltas checkedDeltas(const CpuRun& run);
-  Deltas sortedDeltas(const CpuRun& run);
-  void restoreExactValues(const CpuRun& run) const;
 
   double error_bound_ = 1e-3;
   std::uint32_t quant_radius_ = kDefaultRadius;
@@ -219,25 +147,7 @@ class LorenzoQuantStage final : public SimpleStage, private CpuTileOp {
   bool zigzag_codes_ = false;
   /// Of the last encode, or of the stream to decode.
   std::optional<LorenzoQuantConfig> config_;
-
-  // Of the run at hand.
-  LorenzoQuantConfig run_config_;
-  lorenzo_quant::SegmentEntries* run_entries_ = nullptr;
-  std::array<std::size_t, 3> run_extents_ = {};
-  int run_ndim_ = 1;
-  Deltas deltas_;
-
-  Scratch entries_;
-  Scratch ranges_;
-  Scratch sort_keys_;
-  Scratch sorted_values_;
-  Scratch sorted_indices_;
-  Scratch device_plan_;
-  Scratch device_flags_;
-  ZeroedScratch group_memory_;  // of a decode in a group: counter, plan and marks
-  /// What the last run in a group has left on the device, flags and counts at 0 with it.
-  std::optional<PlanKey> left_plan_;
-  bool was_captured_ = false;  // a graph may leave another one at any time
+  std::unique_ptr<State> state_;
 };
 
 extern template class LorenzoQuantStage<float, std::uint16_t>;

@@ -1,7 +1,7 @@
 // Quantizer with lists, BitplaneRZE; f32.
 #include "backends/cuda/groups/builtin_groups.h"
 #include "backends/cuda/groups/group_list.cuh"
-#include "fused/bitplane_rze/bitplane_rze_op.cuh"
+#include "fused/bitplane_rze/cuda/op/op.cuh"
 #include "quantizers/quantizer/quantizer_list_op.cuh"
 
 namespace fz::cuda {
