@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+
+#include "quantizers/quantizer/codec_bound.h"
+#include "quantizers/quantizer/codec_rel_fast.h"
+#include "quantizers/quantizer/cuda/kernels.h"
+
+/// Arguments of the ops in fused groups.
+namespace fz::quantizer {
+
+/// What the kernels of one encode share; in a group also what stays from kernel to kernel, all zero
+/// before the first one.
+template <class T>
+struct EncodeState {
+  BinRule<T> rules[kRungs];
+  double in_use[kRungs];
+  unsigned long long n_violations[kRungs];
+  unsigned long long first_violation[kRungs];  ///< its complement; 0: none
+  unsigned has_nonfinite;
+  unsigned n_blocks_done;  ///< group only
+  unsigned wanted_rung;    ///< group only: the pass that the one before asks for
+};
+
+/// Args of FlatOp: in place and linear.
+template <class T>
+struct alignas(16) FlatArgs {
+  StageRecord* record;
+  EncodeState<T>* state;  ///< encoding
+  // Encoding, where the host knows the bound; else they stand in the state.
+  bool has_rule;
+  bool wrap;            ///< linear, policy Wrap
+  bool is_ladder;       ///< linear, policy Guarantee
+  bool is_conditional;  ///< a pass after the first does nothing unless it is asked for
+  std::uint32_t rung;
+  std::uint32_t radius;
+  double in_use;
+  double absolute;
+  double range;
+  BinRule<T> rule;
+  // Decoding.
+  bool publishes;
+  std::uint64_t capacity_bytes;
+};
+
+/// How the op with outlier lists codes: bins of equal width, or REL by one of its shortcuts. All
+/// forms of REL decode alike.
+enum class ListForm : std::uint8_t { kPlain, kZigzag, kRelFloat, kRelDouble, kRelSlow };
+
+/// Args of ListOp.
+struct ListArgs {
+  device::EncodeJob encode;
+  device::DecodeJob decode;
+  // Encoding, where the host knows the bound; else prepareKernel has recorded it.
+  bool is_known;
+  double in_use;
+  double absolute;
+  double range;
+  BinRule<float> rule_float;  ///< bins: that of the values' type
+  BinRule<double> rule_double;
+  RelRule rel;
+  RelFloatRule rel_float;
+};
+
+}  // namespace fz::quantizer
