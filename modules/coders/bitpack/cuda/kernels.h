@@ -6,6 +6,10 @@
 #include "fz/device_types.h"
 #include "shared/host_device.h"
 
+namespace fz::cuda {
+struct Call;
+}
+
 /// The stage's kernels. Launchers only enqueue. Where sizes are wrong, error_value of the record
 /// has the bytes that came.
 namespace fz::bitpack {
@@ -49,11 +53,11 @@ struct CudaUnpack {
 
 /// OR of all values into the record.
 template <class T>
-void launchOr(const CudaPack& args, cudaStream_t stream);
+void launchOr(const CudaPack& args, const cuda::Call& call);
 template <class T>
-void launchPack(const CudaPack& args, cudaStream_t stream);
+void launchPack(const CudaPack& args, const cuda::Call& call);
 /// For up to n_values values.
 template <class T>
-void launchUnpack(const CudaUnpack& args, std::size_t n_values, cudaStream_t stream);
+void launchUnpack(const CudaUnpack& args, std::size_t n_values, const cuda::Call& call);
 
 }  // namespace fz::bitpack

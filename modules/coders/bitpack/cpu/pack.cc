@@ -1,16 +1,16 @@
-#include "coders/bitpack/bitpack_cpu.h"
+#include "coders/bitpack/cpu/pack.h"
 
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 
-#include "coders/bitpack/bitpack_codec.h"
+#include "coders/bitpack/codec.h"
 #include "fz/byte_io.h"
 #include "shared/team.h"
 
 // Compiled once per vector target; the plain loops below are vectorised by the compiler.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "coders/bitpack/bitpack_cpu.cc"  // NOLINT
+#define HWY_TARGET_INCLUDE "coders/bitpack/cpu/pack.cc"  // NOLINT
 #include "backends/cpu/simd_targets.h"
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>

@@ -2,17 +2,14 @@
 
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/launch.h"
-#include "coders/bitpack/bitpack_codec.h"
-#include "coders/bitpack/bitpack_cuda.h"
+#include "coders/bitpack/codec.h"
+#include "coders/bitpack/cuda/kernels.h"
+#include "coders/bitpack/cuda/policy.h"
+#include "fz/cuda_part.h"
 
 namespace fz::bitpack {
 
 namespace {
-
-constexpr unsigned kThreads = 256;
-constexpr unsigned kPiecesPerThread = 4;  // 16-byte pieces of values, all in flight at once
-constexpr unsigned kTilePieces = kThreads * kPiecesPerThread;
-constexpr unsigned kThreadBlocksPerProcessor = 8;
 
 template <class T>
 inline constexpr unsigned kPieceValues = 16 / sizeof(T);
@@ -140,10 +137,10 @@ __device__ __forceinline__ uint4 unpackPiece(uint4 packed) {
           spreadWord<kLane, kBits>(packed.z), spreadWord<kLane, kBits>(packed.w)};
 }
 
-/// Notes a value that does not fit. Only what can still be the first one goes to memory.
-__device__ __forceinline__ void noteWide(StageRecord* record,
-                                         std::uint64_t index,
-                                         std::uint32_t value) {
+/// Records a value that does not fit. Only what can still be the first one goes to memory.
+__device__ __forceinline__ void recordWide(StageRecord* record,
+                                           std::uint64_t index,
+                                           std::uint32_t value) {
   if (index >= *static_cast<volatile std::uint64_t*>(&record->error_index)) {
     return;
   }
@@ -154,7 +151,7 @@ __device__ __forceinline__ void noteWide(StageRecord* record,
   }
 }
 
-/// Notes the first value from `begin` to `end` that does not fit. Rare, so it reads them anew.
+/// Records the first value from `begin` to `end` that does not fit. Rare, so it reads them anew.
 template <class T>
 __device__ __forceinline__ void findWide(const CudaPack& args,
                                          std::uint32_t n_bits,
@@ -164,18 +161,18 @@ __device__ __forceinline__ void findWide(const CudaPack& args,
 #pragma unroll 1
   for (std::uint64_t i = begin; i < end; ++i) {
     if (!fits(values[i], n_bits)) {
-      noteWide(args.record, i, values[i]);
+      recordWide(args.record, i, values[i]);
       return;
     }
   }
 }
 
 template <class T, unsigned kBits>
-__device__ __forceinline__ void packTilePieces(const CudaPack& args, std::uint64_t n_values) {
+__device__ __forceinline__ void packBlockPieces(const CudaPack& args, std::uint64_t n_values) {
   constexpr std::uint32_t kTooWide = ~laneMask(8 * sizeof(T), kBits);
   const std::uint64_t n_pieces =
       n_values / kUnitValues<T, kBits> * (kUnitValues<T, kBits> / kPieceValues<T>);
-  const std::uint64_t first = std::uint64_t{blockIdx.x} * kTilePieces + threadIdx.x;
+  const std::uint64_t first = std::uint64_t{blockIdx.x} * kBlockPieces + threadIdx.x;
   uint4 piece[kPiecesPerThread];
 #pragma unroll
   for (unsigned i = 0; i < kPiecesPerThread; ++i) {
@@ -190,7 +187,7 @@ __device__ __forceinline__ void packTilePieces(const CudaPack& args, std::uint64
   }
   if ((any & kTooWide) != 0) {
 #pragma unroll 1
-    for (std::uint64_t at = first; at < min(n_pieces, first + kTilePieces); at += kThreads) {
+    for (std::uint64_t at = first; at < min(n_pieces, first + kBlockPieces); at += kThreads) {
       findWide<T>(args, kBits, at * kPieceValues<T>, (at + 1) * kPieceValues<T>);
     }
   }
@@ -206,10 +203,10 @@ __device__ __forceinline__ void packTilePieces(const CudaPack& args, std::uint64
 }
 
 template <class T, unsigned kBits>
-__device__ __forceinline__ void unpackTilePieces(const CudaUnpack& args, std::uint64_t n_values) {
+__device__ __forceinline__ void unpackBlockPieces(const CudaUnpack& args, std::uint64_t n_values) {
   const std::uint64_t n_pieces =
       n_values / kUnitValues<T, kBits> * (kUnitValues<T, kBits> / kPieceValues<T>);
-  const std::uint64_t first = std::uint64_t{blockIdx.x} * kTilePieces + threadIdx.x;
+  const std::uint64_t first = std::uint64_t{blockIdx.x} * kBlockPieces + threadIdx.x;
   uint4 packed[kPiecesPerThread];
 #pragma unroll
   for (unsigned i = 0; i < kPiecesPerThread; ++i) {
@@ -319,7 +316,7 @@ __global__ void __launch_bounds__(kThreads) packValues(const CudaPack args) {
   if (n_bytes > args.capacity_bytes) {
     return;
   }
-  withBits<T>(n_bits, [&]<unsigned kBits>() { packTilePieces<T, kBits>(args, n_values); });
+  withBits<T>(n_bits, [&]<unsigned kBits>() { packBlockPieces<T, kBits>(args, n_values); });
 }
 
 template <class T>
@@ -342,39 +339,38 @@ __global__ void __launch_bounds__(kThreads) unpackValues(const CudaUnpack args) 
     }
   }
   if (sound) {
-    withBits<T>(n_bits, [&]<unsigned kBits>() { unpackTilePieces<T, kBits>(args, n_values); });
+    withBits<T>(n_bits, [&]<unsigned kBits>() { unpackBlockPieces<T, kBits>(args, n_values); });
   }
 }
 
 }  // namespace
 
 template <class T>
-void launchOr(const CudaPack& args, cudaStream_t stream) {
-  const unsigned most = cuda::multiprocessorCount() * kThreadBlocksPerProcessor;
-  const unsigned n_thread_blocks =
-      std::min(most, cuda::gridFor(args.in_size.n_bytes, 16 * kTilePieces));
-  orValues<T><<<n_thread_blocks, kThreads, 0, stream>>>(args);
+void launchOr(const CudaPack& args, const cuda::Call& call) {
+  const unsigned n_thread_blocks = std::min(residentBlocks(cuda::multiprocessorCount()),
+                                            cuda::gridFor(args.in_size.n_bytes, kBlockBytes));
+  orValues<T><<<n_thread_blocks, kThreads, 0, call.stream>>>(args);
   cuda::checkLaunch("Bitpack orValues");
 }
 
 template <class T>
-void launchPack(const CudaPack& args, cudaStream_t stream) {
-  const unsigned n_thread_blocks = cuda::gridFor(args.in_size.n_bytes, 16 * kTilePieces);
-  packValues<T><<<n_thread_blocks, kThreads, 0, stream>>>(args);
+void launchPack(const CudaPack& args, const cuda::Call& call) {
+  const unsigned n_thread_blocks = cuda::gridFor(args.in_size.n_bytes, kBlockBytes);
+  packValues<T><<<n_thread_blocks, kThreads, 0, call.stream>>>(args);
   cuda::checkLaunch("Bitpack packValues");
 }
 
 template <class T>
-void launchUnpack(const CudaUnpack& args, std::size_t n_values, cudaStream_t stream) {
-  const unsigned n_thread_blocks = cuda::gridFor(n_values * sizeof(T), 16 * kTilePieces);
-  unpackValues<T><<<n_thread_blocks, kThreads, 0, stream>>>(args);
+void launchUnpack(const CudaUnpack& args, std::size_t n_values, const cuda::Call& call) {
+  const unsigned n_thread_blocks = cuda::gridFor(n_values * sizeof(T), kBlockBytes);
+  unpackValues<T><<<n_thread_blocks, kThreads, 0, call.stream>>>(args);
   cuda::checkLaunch("Bitpack unpackValues");
 }
 
-#define FZ_INSTANTIATE(T)                                     \
-  template void launchOr<T>(const CudaPack&, cudaStream_t);   \
-  template void launchPack<T>(const CudaPack&, cudaStream_t); \
-  template void launchUnpack<T>(const CudaUnpack&, std::size_t, cudaStream_t)
+#define FZ_INSTANTIATE(T)                                          \
+  template void launchOr<T>(const CudaPack&, const cuda::Call&);   \
+  template void launchPack<T>(const CudaPack&, const cuda::Call&); \
+  template void launchUnpack<T>(const CudaUnpack&, std::size_t, const cuda::Call&)
 FZ_INSTANTIATE(std::uint8_t);
 FZ_INSTANTIATE(std::uint16_t);
 FZ_INSTANTIATE(std::uint32_t);

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Runs of values with the widest vectors of this machine; bytes as in bitpack_codec.h.
+/// Runs of values with the widest vectors of this machine; bytes as in codec.h.
 namespace fz::bitpack {
 
 /// Width of the values, 1, 2 or 4 bytes, and of their packed form.

@@ -1,8 +1,8 @@
 #include <cstring>
 #include <gtest/gtest.h>
 
-#include "coders/bitpack/bitpack_codec.h"
 #include "coders/bitpack/bitpack_stage.h"
+#include "coders/bitpack/codec.h"
 #include "fz/error.h"
 #include "shared/team.h"
 #include "stage/stage_factory.h"
