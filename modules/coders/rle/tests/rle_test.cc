@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "backends/cpu/exec_context.h"
-#include "coders/rle/rle_codec.h"
+#include "coders/rle/codec.h"
 #include "fz/byte_io.h"
 #include "fz/error.h"
 #include "shared/team.h"

@@ -5,8 +5,9 @@
 #include <cstdint>
 
 #include "backends/cuda/byte_marks.cuh"
-#include "coders/rle/rle_codec.h"
-#include "coders/rle/rle_cuda.h"
+#include "coders/rle/codec.h"
+#include "coders/rle/cuda/kernels.h"
+#include "coders/rle/cuda/policy.h"
 
 namespace fz::rle {
 

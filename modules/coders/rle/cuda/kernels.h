@@ -4,14 +4,12 @@
 #include <cstdint>
 
 #include "fz/device_types.h"
-#include "fz/stream.h"
+
+namespace fz::cuda {
+struct Call;
+}
 
 namespace fz::rle {
-
-// Work per block; none of these is part of the format.
-constexpr std::uint32_t kTileBytes = 16384;  // of values, in both directions
-constexpr std::uint32_t kGroupRuns = 128;    // decoder: runs between two known positions
-constexpr std::uint32_t kTileGroups = 32;    // decoder: groups that a block adds up
 
 /// Slot of the config's number of values in StageRecord::value.
 constexpr unsigned kValuesSlot = 0;
@@ -41,13 +39,13 @@ struct DecodeArgs {
   StageRecord* record;
   std::uint64_t* states;       ///< of the look-back, one word per tile of runs, zero
   std::uint64_t* confirmed;    ///< zero; set when the lengths add up
-  std::uint32_t* group_start;  ///< position of every kGroupRuns-th run
+  std::uint32_t* batch_start;  ///< position of every kBatchRuns-th run
   std::uint32_t n_run_tiles;   ///< of the launch: the stream has no more
   std::uint32_t n_fill_tiles;
 };
 
 /// Enqueue only. Values are value_bytes wide: 1, 2 or 4.
-void launchEncode(const EncodeArgs& args, std::size_t value_bytes, cudaStream_t stream);
-void launchDecode(const DecodeArgs& args, std::size_t value_bytes, cudaStream_t stream);
+void launchEncode(const EncodeArgs& args, std::size_t value_bytes, const cuda::Call& call);
+void launchDecode(const DecodeArgs& args, std::size_t value_bytes, const cuda::Call& call);
 
 }  // namespace fz::rle

@@ -1,4 +1,4 @@
-#include "coders/rle/rle_cpu.h"
+#include "coders/rle/cpu/tile.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,7 @@
 
 // Compiled once per vector target.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "coders/rle/rle_cpu.cc"  // NOLINT
+#define HWY_TARGET_INCLUDE "coders/rle/cpu/tile.cc"  // NOLINT
 #include "backends/cpu/simd_targets.h"
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>

@@ -2,13 +2,12 @@
 // look-back and writes its value; the second turns the marks into lengths, whose place depends on
 // the number of all runs. A head ends the run before it, so lengths need to look back only.
 
-#include <algorithm>
-
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
 #include "backends/cuda/turns.cuh"
 #include "backends/cuda/unaligned_copy.cuh"
-#include "coders/rle/rle_device.cuh"
+#include "coders/rle/cuda/tile.cuh"
+#include "fz/cuda_part.h"
 
 namespace fz::rle {
 
@@ -77,8 +76,6 @@ struct Pieces {
   cuda::PieceNumbers marks;
   cuda::PieceNumbers before;
 };
-
-constexpr unsigned kBlocksPerSm = 5;  // of the first kernel
 
 struct Work {
   /// Of the runs of this tile and of the one before. One word more, which is only read.
@@ -216,7 +213,7 @@ __device__ __forceinline__ void writeTile(const EncodeArgs& args,
 /// is still busy. A block that has taken a tile runs, so the tile's count is published without
 /// waiting for others.
 template <class U>
-__global__ void __launch_bounds__(kThreads, kBlocksPerSm) valuesKernel(EncodeArgs args) {
+__global__ void __launch_bounds__(kThreads, kEncodeBlocks) valuesKernel(EncodeArgs args) {
   __shared__ Work work;
   const Input input = inputOf<U>(args);
   if (input.n_tiles == 0) {
@@ -328,24 +325,23 @@ __global__ void __launch_bounds__(kThreads) lengthsKernel(EncodeArgs args) {
 }
 
 template <class U>
-void launch(const EncodeArgs& args, cudaStream_t stream) {
-  const unsigned n_blocks =
-      std::min<unsigned>(args.n_tiles, cuda::multiprocessorCount() * kBlocksPerSm);
-  valuesKernel<U><<<n_blocks, kThreads, 0, stream>>>(args);
+void launch(const EncodeArgs& args, const cuda::Call& call) {
+  const unsigned n_blocks = encodeBlocks(args.n_tiles, cuda::multiprocessorCount());
+  valuesKernel<U><<<n_blocks, kThreads, 0, call.stream>>>(args);
   cuda::checkLaunch("rle values");
-  lengthsKernel<U><<<args.n_tiles, kThreads, 0, stream>>>(args);
+  lengthsKernel<U><<<args.n_tiles, kThreads, 0, call.stream>>>(args);
   cuda::checkLaunch("rle lengths");
 }
 
 }  // namespace
 
-void launchEncode(const EncodeArgs& args, std::size_t value_bytes, cudaStream_t stream) {
+void launchEncode(const EncodeArgs& args, std::size_t value_bytes, const cuda::Call& call) {
   if (value_bytes == 1) {
-    launch<std::uint8_t>(args, stream);
+    launch<std::uint8_t>(args, call);
   } else if (value_bytes == 2) {
-    launch<std::uint16_t>(args, stream);
+    launch<std::uint16_t>(args, call);
   } else {
-    launch<std::uint32_t>(args, stream);
+    launch<std::uint32_t>(args, call);
   }
 }
 

@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "coders/rle/rle_codec.h"
+#include "coders/rle/codec.h"
 
-/// Tiles of RLE with the widest vectors of this machine; bytes as in rle_codec.h. Values are 1, 2
+/// Tiles of RLE with the widest vectors of this machine; bytes as in codec.h. Values are 1, 2
 /// or 4 bytes wide and compared as bits.
 namespace fz::rle {
 

@@ -1,10 +1,11 @@
-// Two passes: the first adds the lengths up, checks them and notes where every 128th run begins;
+// Two passes: the first adds the lengths up, checks them and records where every 128th run begins;
 // the second fills the output tile by tile, so that one long run is shared out as well as many
 // short ones.
 
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
-#include "coders/rle/rle_device.cuh"
+#include "coders/rle/cuda/tile.cuh"
+#include "fz/cuda_part.h"
 
 namespace fz::rle {
 
@@ -17,9 +18,9 @@ using cuda::laneId;
 using cuda::pieceAt;
 using cuda::warpId;
 
-constexpr unsigned kRowsOfGroup = kGroupRuns / kWarp;
-constexpr unsigned kGroupsPerWarp = kTileGroups / (kThreads / kWarp);
-static_assert(kTileGroups == kWarp);
+constexpr unsigned kRowsOfBatch = kBatchRuns / kWarp;
+constexpr unsigned kBatchesPerWarp = kTileBatches / (kThreads / kWarp);
+static_assert(kTileBatches == kWarp);
 
 /// A stream that is as long as its count says; `good` is false when it is not.
 struct Runs {
@@ -51,10 +52,10 @@ __device__ void confirm(const DecodeArgs& args, std::uint64_t sum, std::uint64_t
 }
 
 __global__ void __launch_bounds__(kThreads) addKernel(DecodeArgs args, std::uint32_t value_bytes) {
-  __shared__ std::uint64_t group_sums[kTileGroups];
+  __shared__ std::uint64_t batch_sums[kTileBatches];
   const Runs runs = runsOf(args, value_bytes);
   const std::uint64_t n_tiles =
-      runs.good ? bits::ceilDiv(runs.n_runs, std::uint64_t{kTileGroups * kGroupRuns}) : 0;
+      runs.good ? bits::ceilDiv(runs.n_runs, std::uint64_t{kTileBatches * kBatchRuns}) : 0;
   const std::uint32_t tile = blockIdx.x;
   if (tile >= n_tiles) {
     if (tile == 0 && threadIdx.x == 0) {
@@ -70,33 +71,33 @@ __global__ void __launch_bounds__(kThreads) addKernel(DecodeArgs args, std::uint
   const auto* lengths =
       reinterpret_cast<const std::uint32_t*>(args.in.data + runs.layout.lengths_at);
   const std::uint64_t first =
-      (std::uint64_t{tile} * kTileGroups + warpId() * kGroupsPerWarp) * kGroupRuns + laneId();
-  std::uint32_t loaded[kGroupsPerWarp][kRowsOfGroup];
+      (std::uint64_t{tile} * kTileBatches + warpId() * kBatchesPerWarp) * kBatchRuns + laneId();
+  std::uint32_t loaded[kBatchesPerWarp][kRowsOfBatch];
 #pragma unroll
-  for (unsigned g = 0; g < kGroupsPerWarp; ++g) {
+  for (unsigned g = 0; g < kBatchesPerWarp; ++g) {
 #pragma unroll
-    for (unsigned r = 0; r < kRowsOfGroup; ++r) {
-      const std::uint64_t run = first + (g * kRowsOfGroup + r) * kWarp;
+    for (unsigned r = 0; r < kRowsOfBatch; ++r) {
+      const std::uint64_t run = first + (g * kRowsOfBatch + r) * kWarp;
       loaded[g][r] = run < runs.n_runs ? lengths[run] : 0u;
     }
   }
 #pragma unroll
-  for (unsigned g = 0; g < kGroupsPerWarp; ++g) {
+  for (unsigned g = 0; g < kBatchesPerWarp; ++g) {
     std::uint64_t sum = 0;
 #pragma unroll
-    for (unsigned r = 0; r < kRowsOfGroup; ++r) {
+    for (unsigned r = 0; r < kRowsOfBatch; ++r) {
       sum += loaded[g][r];
     }
     sum = cuda::warpSum(sum);
     if (laneId() == 0) {
-      group_sums[warpId() * kGroupsPerWarp + g] = sum;
+      batch_sums[warpId() * kBatchesPerWarp + g] = sum;
     }
   }
   __syncthreads();
   if (warpId() != 0) {
     return;
   }
-  const std::uint64_t own = group_sums[laneId()];
+  const std::uint64_t own = batch_sums[laneId()];
   const std::uint64_t until = cuda::warpInclusiveSum(own);
   // Any tile that exceeds 2^32 spoils the sum; capped, a million of them fit the look-back.
   constexpr std::uint64_t kCap = std::uint64_t{1} << 33;
@@ -108,7 +109,7 @@ __global__ void __launch_bounds__(kThreads) addKernel(DecodeArgs args, std::uint
   }
   __syncwarp();
   const std::uint64_t before = look_back.prefix(tile, of_tile);
-  args.group_start[std::uint64_t{tile} * kTileGroups + laneId()] =
+  args.batch_start[std::uint64_t{tile} * kTileBatches + laneId()] =
       static_cast<std::uint32_t>(before + until - own);
   if (tile == n_tiles - 1 && laneId() == 0) {
     confirm(args, before + of_tile, value_bytes);
@@ -121,7 +122,7 @@ struct Work {
   alignas(16) U values[kLength];             ///< of the runs that begin here
   alignas(16) std::uint8_t begins[kLength];  ///< 1 where a run begins
   std::uint32_t row_last[kRows];             ///< one more than where the last run begins, or 0
-  std::uint64_t first_group;
+  std::uint64_t first_batch;
 };
 
 /// Decoded positions of a tile; all positions are below 2^32.
@@ -130,26 +131,26 @@ struct Span {
   std::uint32_t end;
 };
 
-/// Puts down the runs of group `group` that have a part in the span. Returns whether runs of later
-/// groups may have one too. By a full warp.
+/// Puts down the runs of batch `batch` that have a part in the span. Returns whether runs of later
+/// batches may have one too. By a full warp.
 template <class U>
-__device__ __forceinline__ bool placeGroup(
-    const DecodeArgs& args, const Runs& runs, std::uint64_t group, Span span, Work<U>& work) {
+__device__ __forceinline__ bool placeBatch(
+    const DecodeArgs& args, const Runs& runs, std::uint64_t batch, Span span, Work<U>& work) {
   const auto* lengths =
       reinterpret_cast<const std::uint32_t*>(args.in.data + runs.layout.lengths_at);
   const auto* values = reinterpret_cast<const U*>(args.in.data + kValuesAt);
-  std::uint32_t position = args.group_start[group];
+  std::uint32_t position = args.batch_start[batch];
   if (position >= span.end) {
     return false;
   }
-  const std::uint64_t first = group * kGroupRuns + laneId();
-  std::uint32_t loaded[kRowsOfGroup];
+  const std::uint64_t first = batch * kBatchRuns + laneId();
+  std::uint32_t loaded[kRowsOfBatch];
 #pragma unroll
-  for (unsigned r = 0; r < kRowsOfGroup; ++r) {
+  for (unsigned r = 0; r < kRowsOfBatch; ++r) {
     loaded[r] = first + r * kWarp < runs.n_runs ? lengths[first + r * kWarp] : 0u;
   }
 #pragma unroll
-  for (unsigned r = 0; r < kRowsOfGroup; ++r) {
+  for (unsigned r = 0; r < kRowsOfBatch; ++r) {
     const std::uint32_t until = cuda::warpInclusiveSum(loaded[r]);
     const std::uint32_t end = position + until;
     const std::uint32_t begin = end - loaded[r];
@@ -223,7 +224,7 @@ __global__ void __launch_bounds__(kThreads) fillKernel(DecodeArgs args) {
     return;
   }
   const Runs runs = runsOf(args, sizeof(U));
-  const std::uint64_t n_groups = bits::ceilDiv(runs.n_runs, std::uint64_t{kGroupRuns});
+  const std::uint64_t n_batches = bits::ceilDiv(runs.n_runs, std::uint64_t{kBatchRuns});
   const std::uint64_t n_left = n_values - begin;
   const Span span{
       static_cast<std::uint32_t>(begin),
@@ -232,16 +233,16 @@ __global__ void __launch_bounds__(kThreads) fillKernel(DecodeArgs args) {
     reinterpret_cast<uint4*>(work.begins)[i] = make_uint4(0, 0, 0, 0);
   }
   if (warpId() == 0) {
-    const std::uint64_t group =
-        lastWhere(n_groups, [&](std::uint64_t g) { return args.group_start[g] <= span.begin; });
+    const std::uint64_t batch =
+        lastWhere(n_batches, [&](std::uint64_t g) { return args.batch_start[g] <= span.begin; });
     if (laneId() == 0) {
-      work.first_group = group;
+      work.first_batch = batch;
     }
   }
   __syncthreads();
-  for (std::uint64_t group = work.first_group + warpId(); group < n_groups;
-       group += kThreads / kWarp) {
-    if (!placeGroup(args, runs, group, span, work)) {
+  for (std::uint64_t batch = work.first_batch + warpId(); batch < n_batches;
+       batch += kThreads / kWarp) {
+    if (!placeBatch(args, runs, batch, span, work)) {
       break;
     }
   }
@@ -250,22 +251,22 @@ __global__ void __launch_bounds__(kThreads) fillKernel(DecodeArgs args) {
 }
 
 template <class U>
-void launch(const DecodeArgs& args, cudaStream_t stream) {
-  addKernel<<<args.n_run_tiles, kThreads, 0, stream>>>(args, sizeof(U));
+void launch(const DecodeArgs& args, const cuda::Call& call) {
+  addKernel<<<args.n_run_tiles, kThreads, 0, call.stream>>>(args, sizeof(U));
   cuda::checkLaunch("rle add");
-  fillKernel<U><<<args.n_fill_tiles, kThreads, 0, stream>>>(args);
+  fillKernel<U><<<args.n_fill_tiles, kThreads, 0, call.stream>>>(args);
   cuda::checkLaunch("rle fill");
 }
 
 }  // namespace
 
-void launchDecode(const DecodeArgs& args, std::size_t value_bytes, cudaStream_t stream) {
+void launchDecode(const DecodeArgs& args, std::size_t value_bytes, const cuda::Call& call) {
   if (value_bytes == 1) {
-    launch<std::uint8_t>(args, stream);
+    launch<std::uint8_t>(args, call);
   } else if (value_bytes == 2) {
-    launch<std::uint16_t>(args, stream);
+    launch<std::uint16_t>(args, call);
   } else {
-    launch<std::uint32_t>(args, stream);
+    launch<std::uint32_t>(args, call);
   }
 }
 

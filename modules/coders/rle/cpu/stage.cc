@@ -1,24 +1,28 @@
+// RLE on the CPU.
 #include <algorithm>
 #include <bit>
 #include <limits>
 
 #include "backends/cpu/parallel_for.h"
 #include "backends/cpu/scan.h"
+#include "coders/rle/cpu/tile.h"
 #include "coders/rle/rle.h"
-#include "coders/rle/rle_codec.h"
-#include "coders/rle/rle_cpu.h"
 #include "core/require.h"
-#include "core/size_limit.h"
 #include "fz/byte_io.h"
+#include "mem/scratch.h"
 
 namespace fz {
 
 namespace {
 
-constexpr std::uint64_t kMaxValues = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint64_t kReserveBytes = 64 * 1024;
-constexpr std::uint64_t kReserveFactor = 64;
 constexpr std::uint64_t kNoStart = std::numeric_limits<std::uint64_t>::max();
+
+/// What a stage keeps between calls.
+struct Scratches {
+  Scratch marks;  ///< one bit per value: a run begins here
+  Scratch tile_starts;
+  Scratch next_starts;
+};
 
 /// What the two passes of the encoder know about its tiles.
 struct EncoderTiles {
@@ -60,46 +64,54 @@ void turnIntoNextStarts(std::span<std::uint64_t> starts, std::uint64_t n_values)
   }
 }
 
+/// Checks count, size and lengths of an untrusted stream of n_expected values; returns the runs,
+/// and in tile_starts the position of every kTileRuns-th run.
+std::uint64_t checkStream(const CpuRun& run,
+                          std::size_t value_bytes,
+                          std::uint32_t n_expected,
+                          Scratch& tile_starts) {
+  const ByteView in = run.inputs[0];
+  const std::uint64_t n_runs = loadLe<std::uint32_t>(in.data());
+  const rle::Layout layout = rle::layoutOf(n_runs, value_bytes);
+  FZ_REQUIRE(in.size() == layout.n_bytes, ErrorCode::kCorrupt,
+             "RLE: {} runs need {} bytes, {} came", n_runs, layout.n_bytes, in.size());
+  const auto* lengths = reinterpret_cast<const std::uint32_t*>(in.data() + layout.lengths_at);
+  const std::size_t n_tiles = bits::ceilDiv(n_runs, std::uint64_t{rle::kTileRuns});
+  const auto starts = tile_starts.get<std::uint64_t>(run.pool, n_tiles);
+  parallelFor(run.executor, n_tiles, [&](std::size_t tile) {
+    const std::uint64_t first = std::uint64_t{tile} * rle::kTileRuns;
+    starts[tile] =
+        rle::sumLengths(lengths + first, std::min<std::uint64_t>(rle::kTileRuns, n_runs - first));
+  });
+  const std::uint64_t n_values = exclusiveScan(starts);
+  FZ_REQUIRE(n_values == n_expected, ErrorCode::kCorrupt,
+             "RLE: lengths that add up to {} needed, {} came", n_expected, n_values);
+  return n_runs;
+}
+
 }  // namespace
 
 template <class T>
-SimpleStage::PortBytes RLEStage<T>::encodedBytes(std::size_t input_bytes) const {
-  return {static_cast<std::size_t>(rle::layoutOf(input_bytes / sizeof(T), sizeof(T)).n_bytes)};
-}
+struct RLEStage<T>::State : Scratches {};
 
 template <class T>
-std::size_t RLEStage<T>::decodedBytes(std::span<const std::size_t> encoded_bytes) const {
-  const std::uint64_t n_least = rle::layoutOf(n_values_ == 0 ? 0 : 1, sizeof(T)).n_bytes;
-  FZ_REQUIRE(encoded_bytes[0] >= n_least, ErrorCode::kCorrupt,
-             "{}: {} values need at least {} bytes, {} came", getName(), n_values_, n_least,
-             encoded_bytes[0]);
-  // One run may stand for any number of values, so a few damaged bytes could claim gigabytes. What
-  // is beyond a generous reserve is asked for by decodeCpu once the lengths have confirmed it.
-  const std::uint64_t reserve = (kReserveBytes + kReserveFactor * encoded_bytes[0]) / 4 * 4;
-  return static_cast<std::size_t>(std::min(std::uint64_t{n_values_} * sizeof(T), reserve));
+RLEStage<T>::RLEStage() : state_(std::make_unique<State>()) {
 }
-
 template <class T>
-void RLEStage<T>::checkInput(std::uint64_t n_bytes) const {
-  FZ_REQUIRE(n_bytes % sizeof(T) == 0, ErrorCode::kBadSize,
-             "{}: input of {} bytes is no whole number of {}-byte values", getName(), n_bytes,
-             sizeof(T));
-  FZ_REQUIRE_SIZE(n_bytes / sizeof(T) <= kMaxValues, getName(),
-                  "at most {} values needed because of 32-bit counts, {} came", kMaxValues,
-                  n_bytes / sizeof(T));
-}
+RLEStage<T>::~RLEStage() = default;
 
 template <class T>
 void RLEStage<T>::encodeCpu(const CpuRun& run) {
+  Scratches& work = *state_;
   const ByteView in = run.inputs[0];
   checkInput(in.size());
   const std::size_t n_values = in.size() / sizeof(T);
   n_values_ = static_cast<std::uint32_t>(n_values);
 
   const std::size_t n_tiles = bits::ceilDiv(n_values, std::size_t{rle::kTileValues});
-  const EncoderTiles tiles{marks_.get<std::uint64_t>(run.pool, n_tiles * rle::kTileMarkWords),
-                           tile_starts_.get<std::uint64_t>(run.pool, n_tiles),
-                           next_starts_.get<std::uint64_t>(run.pool, n_tiles), n_values};
+  const EncoderTiles tiles{work.marks.get<std::uint64_t>(run.pool, n_tiles * rle::kTileMarkWords),
+                           work.tile_starts.get<std::uint64_t>(run.pool, n_tiles),
+                           work.next_starts.get<std::uint64_t>(run.pool, n_tiles), n_values};
   parallelFor(run.executor, n_tiles,
               [&](std::size_t tile) { tiles.mark(in.data(), tile, sizeof(T)); });
   turnIntoNextStarts(tiles.next_starts, n_values);
@@ -124,32 +136,12 @@ void RLEStage<T>::encodeCpu(const CpuRun& run) {
 }
 
 template <class T>
-std::uint64_t RLEStage<T>::checkStream(const CpuRun& run) {
-  const ByteView in = run.inputs[0];
-  const std::uint64_t n_runs = loadLe<std::uint32_t>(in.data());
-  const rle::Layout layout = rle::layoutOf(n_runs, sizeof(T));
-  FZ_REQUIRE(in.size() == layout.n_bytes, ErrorCode::kCorrupt, "{}: {} runs need {} bytes, {} came",
-             getName(), n_runs, layout.n_bytes, in.size());
-  const auto* lengths = reinterpret_cast<const std::uint32_t*>(in.data() + layout.lengths_at);
-  const std::size_t n_tiles = bits::ceilDiv(n_runs, std::uint64_t{rle::kTileRuns});
-  const auto starts = tile_starts_.get<std::uint64_t>(run.pool, n_tiles);
-  parallelFor(run.executor, n_tiles, [&](std::size_t tile) {
-    const std::uint64_t first = std::uint64_t{tile} * rle::kTileRuns;
-    starts[tile] =
-        rle::sumLengths(lengths + first, std::min<std::uint64_t>(rle::kTileRuns, n_runs - first));
-  });
-  const std::uint64_t n_values = exclusiveScan(starts);
-  FZ_REQUIRE(n_values == n_values_, ErrorCode::kCorrupt,
-             "{}: lengths that add up to {} needed, {} came", getName(), n_values_, n_values);
-  return n_runs;
-}
-
-template <class T>
 void RLEStage<T>::decodeCpu(const CpuRun& run) {
+  Scratches& work = *state_;
   const ByteView in = run.inputs[0];
   const MutableByteView out = run.outputs[0];
   decodedBytes({{in.size()}});  // refuses what is too short to be read
-  const std::uint64_t n_runs = checkStream(run);
+  const std::uint64_t n_runs = checkStream(run, sizeof(T), n_values_, work.tile_starts);
   const std::size_t n_decoded = std::size_t{n_values_} * sizeof(T);
   if (out.size() < n_decoded) {
     requestOutputBytes(0, n_decoded);
@@ -158,7 +150,7 @@ void RLEStage<T>::decodeCpu(const CpuRun& run) {
   const std::uint8_t* values = in.data() + rle::kValuesAt;
   const auto* lengths = reinterpret_cast<const std::uint32_t*>(
       in.data() + rle::layoutOf(n_runs, sizeof(T)).lengths_at);
-  const auto starts = tile_starts_.get<std::uint64_t>(
+  const auto starts = work.tile_starts.get<std::uint64_t>(
       run.pool, bits::ceilDiv(n_runs, std::uint64_t{rle::kTileRuns}));
   const std::uint64_t n_values = n_values_;
   // Tasks are pieces of the output, so one long run is shared out as well as many short ones.
@@ -179,68 +171,15 @@ void RLEStage<T>::decodeCpu(const CpuRun& run) {
   setActualBytes(0, n_decoded);
 }
 
-template <class T>
-void RLEStage<T>::writeConfig(ByteWriter& out) const {
-  out.u8(static_cast<std::uint8_t>(kDataTypeOf<T>)).u32(n_values_);
-}
+#define FZ_INSTANTIATE(T)                              \
+  template RLEStage<T>::RLEStage();                    \
+  template RLEStage<T>::~RLEStage();                   \
+  template void RLEStage<T>::encodeCpu(const CpuRun&); \
+  template void RLEStage<T>::decodeCpu(const CpuRun&)
+FZ_INSTANTIATE(std::uint8_t);
+FZ_INSTANTIATE(std::uint16_t);
+FZ_INSTANTIATE(std::uint32_t);
+FZ_INSTANTIATE(std::int32_t);
+#undef FZ_INSTANTIATE
 
-template <class T>
-void RLEStage<T>::readConfig(ByteReader& in) {
-  const std::size_t n_bytes = in.remaining();
-  if (n_bytes == 0) {
-    n_values_ = 0;  // a file without a config names no values
-    return;
-  }
-  const std::uint8_t type = in.u8();
-  const std::uint32_t n_values = in.u32();
-  FZ_REQUIRE(!in.failed(), ErrorCode::kCorrupt, "{}: config of 5 bytes needed, {} came", getName(),
-             n_bytes);
-  FZ_REQUIRE(type == static_cast<std::uint8_t>(kDataTypeOf<T>), ErrorCode::kCorrupt,
-             "{}: config for type {} needed, {} came", getName(),
-             static_cast<unsigned>(kDataTypeOf<T>), type);
-  n_values_ = n_values;
-}
-
-template class RLEStage<std::uint8_t>;
-template class RLEStage<std::uint16_t>;
-template class RLEStage<std::uint32_t>;
-template class RLEStage<std::int32_t>;
-
-namespace rle {
-
-namespace {
-
-std::unique_ptr<Stage> make(std::span<const DataType> types) {
-  return makeFor<RLEStage>(types, RLETypes{});
-}
-
-StageTypes typesFromConfig(ByteView config) {
-  return {config.empty() ? DataType::UINT16 : static_cast<DataType>(config[0])};
-}
-
-const ParamTable& params() {
-  static const ParamTable kNone;
-  return kNone;
-}
-
-}  // namespace
-
-const StageDescriptor& descriptor() {
-  static const StageDescriptor kDescriptor = {
-      .id = 5,
-      .name = "RLE",
-      .category = "coder",
-      .summary = "runs of equal values as value and length",
-      .type_keys = {{"data_type", DataType::UINT16}},
-      .type_combinations = combinationsOf(RLETypes{}),
-      .aliases = {},
-      .make = &make,
-      .types_from_config = &typesFromConfig,
-      .params = &params,
-      .adjust_config_defaults = nullptr,
-  };
-  return kDescriptor;
-}
-
-}  // namespace rle
 }  // namespace fz
