@@ -7,16 +7,15 @@
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
-#include "coders/huffman/huffman_cuda.h"
-#include "coders/huffman/huffman_workspace_impl.h"
+#include "coders/huffman/cuda/kernels.h"
+#include "fz/cuda_part.h"
 
 namespace fz::huffman {
 
 namespace {
 
-constexpr unsigned kThreads = 256;
+constexpr unsigned kThreads = kEncodeThreads;
 constexpr unsigned kTilePartitions = kThreads / cuda::kWarp;
-constexpr std::uint32_t kMaxSharedCodes = 8192;  // 32 KiB; larger books stay in the caches
 
 /// The packed codes of a lane's values; 0, a code of no bits, behind the end of the partition.
 template <class T, unsigned kPerLane, class Lookup>
@@ -261,9 +260,10 @@ __global__ void __launch_bounds__(kThreads, kValues == kFineValues ? 3 : 4)
 }
 
 template <class T, unsigned kValues, bool kCodesShared>
-void launchEncodeOf(const EncodeArgs& args, cudaStream_t stream) {
+void launchEncodeOf(const EncodeArgs& args, const cuda::Call& call) {
   const std::uint64_t n_tiles = (args.n_partitions + kTilePartitions - 1) / kTilePartitions;
-  FZ_CUDA_CHECK(cudaMemsetAsync(args.states, 0, (n_tiles + 1) * sizeof(std::uint64_t), stream));
+  FZ_CUDA_CHECK(
+      cudaMemsetAsync(args.states, 0, (n_tiles + 1) * sizeof(std::uint64_t), call.stream));
   const std::uint32_t warp_words = (kValues * args.longest + 31) / 32;
   const std::size_t shared_bytes =
       sizeof(std::uint32_t) *
@@ -271,27 +271,28 @@ void launchEncodeOf(const EncodeArgs& args, cudaStream_t stream) {
   const auto kernel = encodeKernel<T, kValues, kCodesShared>;
   FZ_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      static_cast<int>(shared_bytes)));
-  const auto grid = static_cast<unsigned>(
-      std::min<std::uint64_t>(n_tiles, 6 * std::uint64_t{cuda::multiprocessorCount()}));
-  kernel<<<grid, kThreads, shared_bytes, stream>>>(args, n_tiles, warp_words);
+  const unsigned grid = encodeBlocks(n_tiles, cuda::multiprocessorCount());
+  kernel<<<grid, kThreads, shared_bytes, call.stream>>>(args, n_tiles, warp_words);
   cuda::checkLaunch("huffman::encodeKernel");
 }
 
 template <class T, unsigned kValues>
-void launchEncodeOf(const EncodeArgs& args, cudaStream_t stream) {
+void launchEncodeOf(const EncodeArgs& args, const cuda::Call& call) {
   if (args.n_codes <= kMaxSharedCodes) {
-    launchEncodeOf<T, kValues, true>(args, stream);
+    launchEncodeOf<T, kValues, true>(args, call);
   } else {
-    launchEncodeOf<T, kValues, false>(args, stream);
+    launchEncodeOf<T, kValues, false>(args, call);
   }
 }
 
 template <class T>
-void launchEncodeOf(const EncodeArgs& args, std::uint32_t partition_values, cudaStream_t stream) {
+void launchEncodeOf(const EncodeArgs& args,
+                    std::uint32_t partition_values,
+                    const cuda::Call& call) {
   if (partition_values == kFineValues) {
-    launchEncodeOf<T, kFineValues>(args, stream);
+    launchEncodeOf<T, kFineValues>(args, call);
   } else {
-    launchEncodeOf<T, kCoarseValues>(args, stream);
+    launchEncodeOf<T, kCoarseValues>(args, call);
   }
 }
 
@@ -304,14 +305,14 @@ std::size_t encodeStates(std::uint64_t n_partitions) {
 void launchEncode(const EncodeArgs& args,
                   std::size_t value_bytes,
                   std::uint32_t partition_values,
-                  cudaStream_t stream) {
+                  const cuda::Call& call) {
   switch (value_bytes) {
     case 1:
-      return launchEncodeOf<std::uint8_t>(args, partition_values, stream);
+      return launchEncodeOf<std::uint8_t>(args, partition_values, call);
     case 2:
-      return launchEncodeOf<std::uint16_t>(args, partition_values, stream);
+      return launchEncodeOf<std::uint16_t>(args, partition_values, call);
     default:
-      return launchEncodeOf<std::uint32_t>(args, partition_values, stream);
+      return launchEncodeOf<std::uint32_t>(args, partition_values, call);
   }
 }
 

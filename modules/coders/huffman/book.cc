@@ -1,8 +1,9 @@
+#include "coders/huffman/book.h"
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
-#include "coders/huffman/huffman_book_impl.h"
 #include "core/require.h"
 #include "fz/byte_io.h"
 

@@ -4,21 +4,16 @@
 
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/launch.h"
-#include "coders/huffman/huffman_cuda.h"
-#include "coders/huffman/huffman_workspace_impl.h"
+#include "coders/huffman/cuda/kernels.h"
+#include "fz/cuda_part.h"
 
 namespace fz::huffman {
 
 namespace {
 
-constexpr unsigned kThreads = 1024;
-constexpr unsigned kLoads = 4;  // per thread at once, 16 bytes each
+constexpr unsigned kThreads = kCountThreads;
+constexpr unsigned kLoads = kCountLoads;
 constexpr std::uint64_t kNoIndex = ~std::uint64_t{0};
-
-struct CountShape {
-  std::uint32_t n_bins;       ///< symbols per row of blocks; more symbols take more rows
-  std::uint32_t copies_log2;  ///< of the histogram
-};
 
 /// One block's histogram, and the first value it met that is no symbol.
 struct Bins {
@@ -113,7 +108,7 @@ __global__ void __launch_bounds__(kThreads, 1) countKernel(CountArgs args, Count
 }
 
 template <class T>
-__global__ void noteKernel(NoteArgs args, StageRecord* record) {
+__global__ void failureKernel(FailureArgs args, StageRecord* record) {
   cuda::noteError(record, DeviceError::kDoesNotFit, args.index);
   record->value[kReasonSlot] = args.reason;
   record->error_value =
@@ -130,14 +125,9 @@ std::size_t sharedBytesLimit() {
 }
 
 template <class T>
-void launchCountOf(const CountArgs& args, cudaStream_t stream) {
-  const auto room = static_cast<std::uint32_t>(sharedBytesLimit() / sizeof(std::uint32_t));
-  CountShape shape{std::min(args.n_symbols, room), 0};
+void launchCountOf(const CountArgs& args, const cuda::Call& call) {
+  const CountShape shape = countShape(args.n_symbols, sharedBytesLimit());
   const unsigned n_rows = (args.n_symbols + shape.n_bins - 1) / shape.n_bins;
-  shape.n_bins = (args.n_symbols + n_rows - 1) / n_rows;
-  while (shape.copies_log2 < 5 && shape.n_bins << (shape.copies_log2 + 1) <= room) {
-    ++shape.copies_log2;
-  }
   const std::size_t shared_bytes =
       sizeof(std::uint32_t) * (std::size_t{shape.n_bins} << shape.copies_log2);
   FZ_CUDA_CHECK(cudaFuncSetAttribute(countKernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -145,39 +135,36 @@ void launchCountOf(const CountArgs& args, cudaStream_t stream) {
   const dim3 grid(std::min(cuda::gridFor(args.size.n_bytes, 16 * kThreads * kLoads),
                            cuda::multiprocessorCount()),
                   n_rows);
-  countKernel<T><<<grid, kThreads, shared_bytes, stream>>>(args, shape);
+  countKernel<T><<<grid, kThreads, shared_bytes, call.stream>>>(args, shape);
   cuda::checkLaunch("huffman::countKernel");
 }
 
 }  // namespace
 
-void launchCount(const CountArgs& args, std::size_t value_bytes, cudaStream_t stream) {
+void launchCount(const CountArgs& args, std::size_t value_bytes, const cuda::Call& call) {
   switch (value_bytes) {
     case 1:
-      return launchCountOf<std::uint8_t>(args, stream);
+      return launchCountOf<std::uint8_t>(args, call);
     case 2:
-      return launchCountOf<std::uint16_t>(args, stream);
+      return launchCountOf<std::uint16_t>(args, call);
     default:
-      return launchCountOf<std::uint32_t>(args, stream);
+      return launchCountOf<std::uint32_t>(args, call);
   }
 }
 
-void launchNote(const NoteArgs& args,
-                StageRecord* record,
-                std::size_t value_bytes,
-                cudaStream_t stream) {
+void launchFailure(const FailureArgs& args, std::size_t value_bytes, const cuda::Call& call) {
   switch (value_bytes) {
     case 1:
-      noteKernel<std::uint8_t><<<1, 1, 0, stream>>>(args, record);
+      failureKernel<std::uint8_t><<<1, 1, 0, call.stream>>>(args, call.record);
       break;
     case 2:
-      noteKernel<std::uint16_t><<<1, 1, 0, stream>>>(args, record);
+      failureKernel<std::uint16_t><<<1, 1, 0, call.stream>>>(args, call.record);
       break;
     default:
-      noteKernel<std::uint32_t><<<1, 1, 0, stream>>>(args, record);
+      failureKernel<std::uint32_t><<<1, 1, 0, call.stream>>>(args, call.record);
       break;
   }
-  cuda::checkLaunch("huffman::noteKernel");
+  cuda::checkLaunch("huffman::failureKernel");
 }
 
 }  // namespace fz::huffman

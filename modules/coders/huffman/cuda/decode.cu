@@ -4,26 +4,25 @@
 
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/launch.h"
-#include "coders/huffman/huffman_cuda.h"
-#include "coders/huffman/huffman_workspace_impl.h"
+#include "coders/huffman/cuda/kernels.h"
+#include "fz/cuda_part.h"
 
 namespace fz::huffman {
 
 namespace {
 
-constexpr unsigned kPlanThreads = 1024;
-constexpr unsigned kThreads = 128;
+constexpr unsigned kThreads = kDecodeThreads;
 constexpr std::uint32_t kTableBits = kDeviceTableBits;
 constexpr std::uint32_t kTableSize = 1u << kTableBits;
 constexpr unsigned kPerRefill = 32 / kTableBits;  // table codes that a refilled source surely holds
 
-__device__ void noteDamage(StageRecord* record, Reason reason, std::uint64_t index) {
+__device__ void recordDamage(StageRecord* record, Reason reason, std::uint64_t index) {
   cuda::noteError(record, DeviceError::kCorrupt, index);
   atomicMax(reinterpret_cast<unsigned long long*>(&record->value[kReasonSlot]),
             static_cast<unsigned long long>(reason));
 }
 
-/// One thread: reads the header. False when there is nothing to decode or damage was noted.
+/// One thread: reads the header. False when there is nothing to decode or damage was recorded.
 template <class T>
 __device__ bool planStream(const DecodeArgs& args, DecodePlan& plan) {
   const std::uint64_t n_bytes = cuda::load(args.size);
@@ -32,7 +31,7 @@ __device__ bool planStream(const DecodeArgs& args, DecodePlan& plan) {
     return false;
   }
   if (n_values == 0 || n_bytes < kHeaderBytes || n_bytes > kMaxBlobBytes) {
-    noteDamage(args.record, Reason::kBadHeader, 0);
+    recordDamage(args.record, Reason::kBadHeader, 0);
     return false;
   }
   const auto* words = reinterpret_cast<const std::uint32_t*>(args.blob);  // SPEC: stream
@@ -47,7 +46,7 @@ __device__ bool planStream(const DecodeArgs& args, DecodePlan& plan) {
   header.n_words = doubles[4];
   if (checkHeader(header, words + 10, n_bytes, sizeof(T)) != HeaderFault::kNone ||
       header.n_values != n_values || header.bklen != args.bklen) {
-    noteDamage(args.record, Reason::kBadHeader, 0);
+    recordDamage(args.record, Reason::kBadHeader, 0);
     return false;
   }
   // The header is good, so n_values is at most 8 times the bytes, and the product is small.
@@ -55,7 +54,7 @@ __device__ bool planStream(const DecodeArgs& args, DecodePlan& plan) {
   if (!args.size_known) {
     cuda::publishSize(args.record, 0, out_bytes, args.capacity_bytes);
   } else if (out_bytes > args.capacity_bytes) {
-    noteDamage(args.record, Reason::kBadHeader, 0);
+    recordDamage(args.record, Reason::kBadHeader, 0);
   }
   const BlobLayout layout = layoutOf(header, sizeof(T));
   plan.n_values = n_values;
@@ -103,7 +102,7 @@ __global__ void __launch_bounds__(kPlanThreads) planKernel(DecodeArgs args) {
   }
   if (__syncthreads_and(keys_good ? 1 : 0) == 0) {
     if (threadIdx.x == 0) {
-      noteDamage(args.record, Reason::kBadBook, 0);
+      recordDamage(args.record, Reason::kBadBook, 0);
     }
     return;
   }
@@ -211,15 +210,15 @@ __device__ __forceinline__ bool readPartition(const Decoder<T>& decoder,
                                               bool is_wide,
                                               T* out) {
   // A sector of the output at a time.
-  constexpr unsigned kGroup = 32 / sizeof(T);
+  constexpr unsigned kSectorValues = 32 / sizeof(T);
   constexpr unsigned kPerWord = 4 / sizeof(T);
   bool is_good = true;
   std::uint32_t i = 0;
   if (is_wide) {
-    for (; n_values - i >= kGroup; i += kGroup) {
+    for (; n_values - i >= kSectorValues; i += kSectorValues) {
       std::uint32_t words[8] = {};
 #pragma unroll
-      for (unsigned k = 0; k < kGroup; ++k) {
+      for (unsigned k = 0; k < kSectorValues; ++k) {
         if (k % kPerRefill == 0) {
           source.refill();
         }
@@ -293,36 +292,37 @@ __global__ void __launch_bounds__(kThreads) decodeKernel(DecodeArgs args) {
                               reinterpret_cast<T*>(args.out) + p * full);
     }
     if (!is_good) {
-      noteDamage(args.record, Reason::kBadPartition, p);
+      recordDamage(args.record, Reason::kBadPartition, p);
     }
   }
 }
 
 template <class T>
-void launchDecodeOf(const DecodeArgs& args, cudaStream_t stream) {
-  planKernel<T><<<1, kPlanThreads, 0, stream>>>(args);
+void launchDecodeOf(const DecodeArgs& args, const cuda::Call& call) {
+  planKernel<T><<<1, kPlanThreads, 0, call.stream>>>(args);
   cuda::checkLaunch("huffman::planKernel");
-  // The stream alone knows how long its partitions are; shorter ones than ours take turns.
+  // The stream alone knows how long its partitions are; if they are shorter than ours, threads take
+  // several.
   const std::uint64_t n_values = args.capacity_bytes / sizeof(T);
   const unsigned grid = cuda::gridFor(n_values / kCoarseValues + 1, kThreads);
   if ((kHeaderBytes + kBookTableBytes + sizeof(T) * args.bklen) % 4 == 0) {
-    decodeKernel<T, true><<<grid, kThreads, 0, stream>>>(args);
+    decodeKernel<T, true><<<grid, kThreads, 0, call.stream>>>(args);
   } else {
-    decodeKernel<T, false><<<grid, kThreads, 0, stream>>>(args);
+    decodeKernel<T, false><<<grid, kThreads, 0, call.stream>>>(args);
   }
   cuda::checkLaunch("huffman::decodeKernel");
 }
 
 }  // namespace
 
-void launchDecode(const DecodeArgs& args, std::size_t value_bytes, cudaStream_t stream) {
+void launchDecode(const DecodeArgs& args, std::size_t value_bytes, const cuda::Call& call) {
   switch (value_bytes) {
     case 1:
-      return launchDecodeOf<std::uint8_t>(args, stream);
+      return launchDecodeOf<std::uint8_t>(args, call);
     case 2:
-      return launchDecodeOf<std::uint16_t>(args, stream);
+      return launchDecodeOf<std::uint16_t>(args, call);
     default:
-      return launchDecodeOf<std::uint32_t>(args, stream);
+      return launchDecodeOf<std::uint32_t>(args, call);
   }
 }
 

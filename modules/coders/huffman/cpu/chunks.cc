@@ -1,14 +1,14 @@
-#include "coders/huffman/huffman_cpu.h"
+#include "coders/huffman/cpu/chunks.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "coders/huffman/huffman_codec.h"
+#include "coders/huffman/codec.h"
 #include "fz/byte_io.h"
 
 // Compiled once per vector target for the sake of its three-operand shifts.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "coders/huffman/huffman_cpu.cc"  // NOLINT
+#define HWY_TARGET_INCLUDE "coders/huffman/cpu/chunks.cc"  // NOLINT
 #include "backends/cpu/simd_targets.h"
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "coders/huffman/huffman_book_impl.h"
-#include "coders/huffman/huffman_codec.h"
+#include "coders/huffman/book.h"
+#include "coders/huffman/codec.h"
 
 namespace fz::huffman {
 

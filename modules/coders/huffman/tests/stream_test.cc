@@ -1,12 +1,13 @@
 // The stream itself: worked example, files of the original system, damage, and the tuned loops
 // against the defining text.
+#include "coders/huffman/stream.h"
+
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 
-#include "coders/huffman/huffman_blob_impl.h"
-#include "coders/huffman/huffman_book_impl.h"
-#include "coders/huffman/huffman_codec.h"
+#include "coders/huffman/book.h"
+#include "coders/huffman/codec.h"
 #include "coders/huffman/huffman_stage.h"
 #include "fz/byte_io.h"
 #include "fz/error.h"

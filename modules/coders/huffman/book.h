@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "coders/huffman/huffman_codec.h"
+#include "coders/huffman/codec.h"
 #include "fz/span.h"
 #include "mem/scratch.h"
 

@@ -1,5 +1,6 @@
-#include "coders/huffman/huffman_blob_impl.h"
-#include "coders/huffman/huffman_codec.h"
+#include "coders/huffman/stream.h"
+
+#include "coders/huffman/codec.h"
 #include "core/require.h"
 #include "fz/byte_io.h"
 #include "shared/bits.h"
