@@ -153,7 +153,7 @@ __device__ __forceinline__ void recordWide(StageRecord* record,
 
 /// Records the first value from `begin` to `end` that does not fit. Rare, so it reads them anew.
 template <class T>
-__device__ __forceinline__ void findWide(const CudaPack& args,
+__device__ __forceinline__ void findWide(const PackArgs& args,
                                          std::uint32_t n_bits,
                                          std::uint64_t begin,
                                          std::uint64_t end) {
@@ -168,7 +168,7 @@ __device__ __forceinline__ void findWide(const CudaPack& args,
 }
 
 template <class T, unsigned kBits>
-__device__ __forceinline__ void packBlockPieces(const CudaPack& args, std::uint64_t n_values) {
+__device__ __forceinline__ void packBlockPieces(const PackArgs& args, std::uint64_t n_values) {
   constexpr std::uint32_t kTooWide = ~laneMask(8 * sizeof(T), kBits);
   const std::uint64_t n_pieces =
       n_values / kUnitValues<T, kBits> * (kUnitValues<T, kBits> / kPieceValues<T>);
@@ -203,7 +203,7 @@ __device__ __forceinline__ void packBlockPieces(const CudaPack& args, std::uint6
 }
 
 template <class T, unsigned kBits>
-__device__ __forceinline__ void unpackBlockPieces(const CudaUnpack& args, std::uint64_t n_values) {
+__device__ __forceinline__ void unpackBlockPieces(const PackArgs& args, std::uint64_t n_values) {
   const std::uint64_t n_pieces =
       n_values / kUnitValues<T, kBits> * (kUnitValues<T, kBits> / kPieceValues<T>);
   const std::uint64_t first = std::uint64_t{blockIdx.x} * kBlockPieces + threadIdx.x;
@@ -254,7 +254,7 @@ __device__ __forceinline__ void withBits(std::uint32_t n_bits, F f) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) orValues(const CudaPack args) {
+__global__ void __launch_bounds__(kThreads) orValues(const PackArgs args) {
   const std::uint64_t n_values = cuda::load(args.in_size) / sizeof(T);
   const std::uint64_t n_pieces = n_values / kPieceValues<T>;
   const std::uint64_t stride = std::uint64_t{gridDim.x} * kThreads;
@@ -294,7 +294,7 @@ __global__ void __launch_bounds__(kThreads) orValues(const CudaPack args) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) packValues(const CudaPack args) {
+__global__ void __launch_bounds__(kThreads) packValues(const PackArgs args) {
   const std::uint64_t in_bytes = cuda::load(args.in_size);
   const std::uint64_t n_values = in_bytes / sizeof(T);
   const std::uint32_t n_bits =
@@ -320,7 +320,7 @@ __global__ void __launch_bounds__(kThreads) packValues(const CudaPack args) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) unpackValues(const CudaUnpack args) {
+__global__ void __launch_bounds__(kThreads) unpackValues(const PackArgs args) {
   const std::uint64_t in_bytes = cuda::load(args.in_size);
   const bool has_count = args.n_bits == 0;
   const std::uint64_t wide_bits = has_count ? args.record->value[kBitsSlot] : args.n_bits;
@@ -346,7 +346,7 @@ __global__ void __launch_bounds__(kThreads) unpackValues(const CudaUnpack args) 
 }  // namespace
 
 template <class T>
-void launchOr(const CudaPack& args, const cuda::Call& call) {
+void launchOr(const PackArgs& args, const cuda::Call& call) {
   const unsigned n_thread_blocks = std::min(residentBlocks(cuda::multiprocessorCount()),
                                             cuda::gridFor(args.in_size.n_bytes, kBlockBytes));
   orValues<T><<<n_thread_blocks, kThreads, 0, call.stream>>>(args);
@@ -354,23 +354,23 @@ void launchOr(const CudaPack& args, const cuda::Call& call) {
 }
 
 template <class T>
-void launchPack(const CudaPack& args, const cuda::Call& call) {
+void launchPack(const PackArgs& args, const cuda::Call& call) {
   const unsigned n_thread_blocks = cuda::gridFor(args.in_size.n_bytes, kBlockBytes);
   packValues<T><<<n_thread_blocks, kThreads, 0, call.stream>>>(args);
   cuda::checkLaunch("Bitpack packValues");
 }
 
 template <class T>
-void launchUnpack(const CudaUnpack& args, std::size_t n_values, const cuda::Call& call) {
+void launchUnpack(const PackArgs& args, std::size_t n_values, const cuda::Call& call) {
   const unsigned n_thread_blocks = cuda::gridFor(n_values * sizeof(T), kBlockBytes);
   unpackValues<T><<<n_thread_blocks, kThreads, 0, call.stream>>>(args);
   cuda::checkLaunch("Bitpack unpackValues");
 }
 
 #define FZ_INSTANTIATE(T)                                          \
-  template void launchOr<T>(const CudaPack&, const cuda::Call&);   \
-  template void launchPack<T>(const CudaPack&, const cuda::Call&); \
-  template void launchUnpack<T>(const CudaUnpack&, std::size_t, const cuda::Call&)
+  template void launchOr<T>(const PackArgs&, const cuda::Call&);   \
+  template void launchPack<T>(const PackArgs&, const cuda::Call&); \
+  template void launchUnpack<T>(const PackArgs&, std::size_t, const cuda::Call&)
 FZ_INSTANTIATE(std::uint8_t);
 FZ_INSTANTIATE(std::uint16_t);
 FZ_INSTANTIATE(std::uint32_t);

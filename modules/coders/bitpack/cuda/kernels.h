@@ -31,33 +31,26 @@ FZ_HD constexpr std::uint32_t wideValue(std::uint64_t entry) {
   return static_cast<std::uint32_t>(~entry);
 }
 
-struct CudaPack {
+/// One run in either direction.
+struct PackArgs {
   const std::uint8_t* in;
   DeviceSize in_size;
   std::uint8_t* out;
   std::uint64_t capacity_bytes;
   bool size_known;
   StageRecord* record;
-  std::uint32_t n_bits;  ///< 0: from the OR in the record
-};
-
-struct CudaUnpack {
-  const std::uint8_t* in;
-  DeviceSize in_size;
-  std::uint8_t* out;
-  std::uint64_t capacity_bytes;
-  bool size_known;
-  StageRecord* record;
-  std::uint32_t n_bits;  ///< 0: bits and count stand in the record; else as many values as fit
+  /// Encoding, 0: from the OR in the record. Decoding, 0: bits and count stand in the record;
+  /// else as many values as fit.
+  std::uint32_t n_bits;
 };
 
 /// OR of all values into the record.
 template <class T>
-void launchOr(const CudaPack& args, const cuda::Call& call);
+void launchOr(const PackArgs& args, const cuda::Call& call);
 template <class T>
-void launchPack(const CudaPack& args, const cuda::Call& call);
+void launchPack(const PackArgs& args, const cuda::Call& call);
 /// For up to n_values values.
 template <class T>
-void launchUnpack(const CudaUnpack& args, std::size_t n_values, const cuda::Call& call);
+void launchUnpack(const PackArgs& args, std::size_t n_values, const cuda::Call& call);
 
 }  // namespace fz::bitpack

@@ -9,6 +9,21 @@
 
 namespace fz::bitpack {
 
+namespace {
+
+PackArgs argsOf(const cuda::Call& call, std::uint32_t n_bits) {
+  const CudaOutput& out = call.outputs[0];
+  return {.in = call.inputs[0].data,
+          .in_size = call.inputs[0].size,
+          .out = out.data,
+          .capacity_bytes = out.capacity_bytes,
+          .size_known = out.size_known,
+          .record = call.record,
+          .n_bits = n_bits};
+}
+
+}  // namespace
+
 template <class T>
 class CudaSide final : public CudaPart {
  public:
@@ -29,17 +44,10 @@ class CudaSide final : public CudaPart {
 template <class T>
 void CudaSide<T>::encode(const cuda::Call& call) {
   const CudaInput& in = call.inputs[0];
-  const CudaOutput& out = call.outputs[0];
   FZ_REQUIRE(!in.size.isExact() || in.size.n_bytes % sizeof(T) == 0, ErrorCode::kBadSize,
              "{}: input size {} is not a multiple of {} bytes", stage_.getName(), in.size.n_bytes,
              sizeof(T));
-  const CudaPack args{.in = in.data,
-                      .in_size = in.size,
-                      .out = out.data,
-                      .capacity_bytes = out.capacity_bytes,
-                      .size_known = out.size_known,
-                      .record = call.record,
-                      .n_bits = stage_.auto_detect_ ? 0 : stage_.n_bits_};
+  const PackArgs args = argsOf(call, stage_.auto_detect_ ? 0 : stage_.n_bits_);
   if (stage_.auto_detect_) {
     launchOr<T>(args, call);
   }
@@ -56,13 +64,7 @@ void CudaSide<T>::decode(const cuda::Call& call) {
                "{}: room for {} values needed, {} bytes came", stage_.getName(), n_values,
                out.capacity_bytes);
   }
-  const CudaUnpack args{.in = in.data,
-                        .in_size = in.size,
-                        .out = out.data,
-                        .capacity_bytes = out.capacity_bytes,
-                        .size_known = out.size_known,
-                        .record = call.record,
-                        .n_bits = stage_.stream_.has_count ? 0 : stage_.stream_.n_bits};
+  const PackArgs args = argsOf(call, stage_.stream_.has_count ? 0 : stage_.stream_.n_bits);
   // Bits and count are read on the device, so that a graph can be replayed with other ones.
   const std::uint64_t most_values = packedValues(in.size.n_bytes, 1);
   launchUnpack<T>(args, std::min<std::size_t>(most_values, out.capacity_bytes / sizeof(T)), call);

@@ -316,14 +316,7 @@ void launchDecodeOf(const DecodeArgs& args, const cuda::Call& call) {
 }  // namespace
 
 void launchDecode(const DecodeArgs& args, std::size_t value_bytes, const cuda::Call& call) {
-  switch (value_bytes) {
-    case 1:
-      return launchDecodeOf<std::uint8_t>(args, call);
-    case 2:
-      return launchDecodeOf<std::uint16_t>(args, call);
-    default:
-      return launchDecodeOf<std::uint32_t>(args, call);
-  }
+  cuda::withUnsigned(value_bytes, [&]<class T>(T) { launchDecodeOf<T>(args, call); });
 }
 
 }  // namespace fz::huffman

@@ -306,14 +306,8 @@ void launchEncode(const EncodeArgs& args,
                   std::size_t value_bytes,
                   std::uint32_t partition_values,
                   const cuda::Call& call) {
-  switch (value_bytes) {
-    case 1:
-      return launchEncodeOf<std::uint8_t>(args, partition_values, call);
-    case 2:
-      return launchEncodeOf<std::uint16_t>(args, partition_values, call);
-    default:
-      return launchEncodeOf<std::uint32_t>(args, partition_values, call);
-  }
+  cuda::withUnsigned(value_bytes,
+                     [&]<class T>(T) { launchEncodeOf<T>(args, partition_values, call); });
 }
 
 }  // namespace fz::huffman

@@ -142,28 +142,13 @@ void launchCountOf(const CountArgs& args, const cuda::Call& call) {
 }  // namespace
 
 void launchCount(const CountArgs& args, std::size_t value_bytes, const cuda::Call& call) {
-  switch (value_bytes) {
-    case 1:
-      return launchCountOf<std::uint8_t>(args, call);
-    case 2:
-      return launchCountOf<std::uint16_t>(args, call);
-    default:
-      return launchCountOf<std::uint32_t>(args, call);
-  }
+  cuda::withUnsigned(value_bytes, [&]<class T>(T) { launchCountOf<T>(args, call); });
 }
 
 void launchFailure(const FailureArgs& args, std::size_t value_bytes, const cuda::Call& call) {
-  switch (value_bytes) {
-    case 1:
-      failureKernel<std::uint8_t><<<1, 1, 0, call.stream>>>(args, call.record);
-      break;
-    case 2:
-      failureKernel<std::uint16_t><<<1, 1, 0, call.stream>>>(args, call.record);
-      break;
-    default:
-      failureKernel<std::uint32_t><<<1, 1, 0, call.stream>>>(args, call.record);
-      break;
-  }
+  cuda::withUnsigned(value_bytes, [&]<class T>(T) {
+    failureKernel<T><<<1, 1, 0, call.stream>>>(args, call.record);
+  });
   cuda::checkLaunch("huffman::failureKernel");
 }
 

@@ -229,7 +229,7 @@ TEST(HuffmanStream, LimitedLengthsFormACompleteBook) {
   EXPECT_EQ(n_symbols, 41u);
 }
 
-/// Decodes and encodes every partition with the text of huffman_codec.h.
+/// Decodes and encodes every partition with the text of codec.h.
 void expectSameAsText(double spread, HuffmanEncodeMode mode, std::size_t n) {
   HuffmanStage<std::uint16_t> stage;
   stage.setEncodeMode(mode);

@@ -261,13 +261,7 @@ void launch(const DecodeArgs& args, const cuda::Call& call) {
 }  // namespace
 
 void launchDecode(const DecodeArgs& args, std::size_t value_bytes, const cuda::Call& call) {
-  if (value_bytes == 1) {
-    launch<std::uint8_t>(args, call);
-  } else if (value_bytes == 2) {
-    launch<std::uint16_t>(args, call);
-  } else {
-    launch<std::uint32_t>(args, call);
-  }
+  cuda::withUnsigned(value_bytes, [&]<class U>(U) { launch<U>(args, call); });
 }
 
 }  // namespace fz::rle

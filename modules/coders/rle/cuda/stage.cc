@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "backends/cuda/launch.h"
 #include "coders/rle/codec.h"
 #include "coders/rle/cuda/kernels.h"
 #include "coders/rle/cuda/policy.h"
@@ -16,11 +17,6 @@
 namespace fz::rle {
 
 namespace {
-
-/// Blocks for n items, at least one, so that sizes are published for empty inputs too.
-std::uint32_t tilesFor(std::uint64_t n, std::uint64_t per_tile) {
-  return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, bits::ceilDiv(n, per_tile)));
-}
 
 /// Look-back states of n tiles, all unknown, and a word behind them.
 std::span<std::uint64_t> clearedStates(Scratch& scratch,
@@ -59,7 +55,7 @@ void CudaSide<T>::encode(const cuda::Call& call) {
     stage_.checkInput(size.n_bytes);
   }
   const std::uint64_t n_bytes = std::min(size.n_bytes, kMaxValues * sizeof(T));
-  const std::uint32_t n_tiles = tilesFor(n_bytes, kTileBytes);
+  const std::uint32_t n_tiles = cuda::gridFor(n_bytes, kTileBytes);
   launchEncode(
       {.in = call.inputs[0],
        .out = call.outputs[0],
@@ -89,7 +85,7 @@ void CudaSide<T>::decode(const cuda::Call& call) {
   const std::uint64_t n_runs = size.n_bytes / (sizeof(T) + sizeof(std::uint32_t));
   constexpr std::uint64_t kRunsPerTile = kTileBatches * kBatchRuns;
   const std::uint32_t n_run_tiles =
-      tilesFor(std::min<std::uint64_t>(n_runs, kMaxValues), kRunsPerTile);
+      cuda::gridFor(std::min<std::uint64_t>(n_runs, kMaxValues), kRunsPerTile);
   const std::uint64_t n_output =
       std::min<std::uint64_t>(call.outputs[0].capacity_bytes, kMaxValues * sizeof(T));
   const auto states = clearedStates(look_back_, call, n_run_tiles);
@@ -102,7 +98,7 @@ void CudaSide<T>::decode(const cuda::Call& call) {
        .batch_start =
            starts_.get<std::uint32_t>(call.pool, std::size_t{n_run_tiles} * kTileBatches).data(),
        .n_run_tiles = n_run_tiles,
-       .n_fill_tiles = tilesFor(n_output, kTileBytes)},
+       .n_fill_tiles = cuda::gridFor(n_output, kTileBytes)},
       sizeof(T), call);
 }
 
