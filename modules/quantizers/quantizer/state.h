@@ -25,7 +25,8 @@ struct QuantizerBase::State final : CpuTileOp {
   CodeForm codeForm() const;
   /// Linear codes know no threshold.
   double threshold() const;
-  BinSettings binSettings() const;
+  /// ABS and NOA: how a rung codes data of this range, which is 0 where it does not count.
+  BinSettings binSettings(double range, unsigned rung) const;
   /// Up to kTileValues values.
   void encodePiece(const TileRange& range, const void* in, void* codes);
 

@@ -80,12 +80,13 @@ void QuantizerBase::State::resolveBound(const CpuRun& run) {
   if (stage.mode_ == ErrorBoundMode::REL) {
     return;
   }
-  const bool is_float = stage.value_type_ == DataType::FLOAT32;
   if (stage.mode_ == ErrorBoundMode::NOA) {
     stage.range_in_use_ = stage.value_base_ > 0.0 ? stage.value_base_ : scanRange(run);
   }
-  stage.abs_bound_ = absoluteBound(stage.error_bound_, stage.range_in_use_, is_float);
-  stage.bound_in_use_ = boundOfRung(stage.abs_bound_, stage.isLadder(), rung, is_float);
+  const BinSettings settings = binSettings(stage.range_in_use_, rung);
+  stage.abs_bound_ = settings.bound;
+  stage.bound_in_use_ = settings.bound_in_use;
+  rules_ = makeBinRules(settings);
 }
 
 void QuantizerBase::State::writeOutliers(const CpuRun& run, std::size_t n_outliers) {

@@ -30,9 +30,15 @@ CodeForm QuantizerBase::State::codeForm() const {
                           : CodeForm::kTwosComplement;
 }
 
-BinSettings QuantizerBase::State::binSettings() const {
-  return {stage.bound_in_use_, stage.abs_bound_, threshold(),
-          stage.radius_,       codeForm(),       stage.codeBits()};
+BinSettings QuantizerBase::State::binSettings(double range, unsigned rung_in_use) const {
+  const bool is_float = stage.value_type_ == DataType::FLOAT32;
+  const double absolute = absoluteBound(stage.error_bound_, range, is_float);
+  return {boundOfRung(absolute, stage.isLadder(), rung_in_use, is_float),
+          absolute,
+          threshold(),
+          stage.radius_,
+          codeForm(),
+          stage.codeBits()};
 }
 
 double QuantizerBase::State::threshold() const {
@@ -47,7 +53,6 @@ void QuantizerBase::State::beginEncode(const CpuRun& run) {
   wants_rerun = false;
   stage.stored_version_ = 0;
   resolveBound(run);
-  rules_ = makeBinRules(binSettings());
   n_refused_ = 0;
   first_refused_ = FirstIndex::kNone;
   are_refused_finite_ = true;
@@ -101,18 +106,16 @@ void QuantizerBase::State::wrapRefused(const std::uint64_t* masks,
                                        std::size_t n,
                                        const void* in,
                                        void* codes) const {
-  const BinSettings settings = binSettings();
-  const auto wrap = [&]<class T, class C>(T /*value*/, C /*code*/) {
+  const auto wrap = [&]<class T, class C>(const BinRule<T>& rule, C /*code*/) {
     forEachRefused(masks, n, [&](std::size_t i) {
-      static_cast<C*>(codes)[i] =
-          wrappedCode<T, C>(static_cast<const T*>(in)[i], makeBinRule<T>(settings));
+      static_cast<C*>(codes)[i] = wrappedCode<T, C>(static_cast<const T*>(in)[i], rule);
     });
   };
   const bool is_short = stage.codeBits() == 16;
   if (stage.value_type_ == DataType::FLOAT32) {
-    is_short ? wrap(float{}, std::uint16_t{}) : wrap(float{}, std::uint32_t{});
+    is_short ? wrap(rules_.of_float, std::uint16_t{}) : wrap(rules_.of_float, std::uint32_t{});
   } else {
-    is_short ? wrap(double{}, std::uint16_t{}) : wrap(double{}, std::uint32_t{});
+    is_short ? wrap(rules_.of_double, std::uint16_t{}) : wrap(rules_.of_double, std::uint32_t{});
   }
 }
 

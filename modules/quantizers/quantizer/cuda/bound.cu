@@ -147,12 +147,8 @@ __global__ void __launch_bounds__(kThreads)
   state.first_violation[rung] = 0;
   if (rung == 0) {
     state.has_nonfinite = 0;
-    std::uint64_t* slots = job.record->value;
-    slots[kSlotBound] = fp::bits(in_use);
-    slots[kSlotBoundF32] = fp::bits(nearestFloat(in_use));
-    slots[kSlotRange] = fp::bits(range);
-    slots[kSlotRangeF32] = fp::bits(nearestFloat(range));
-    slots[kSlotAbsBound] = fp::bits(absolute);
+    recordBound(job.record->value, in_use);
+    recordRange(job.record->value, range, absolute);
   }
 }
 

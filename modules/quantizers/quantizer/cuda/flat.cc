@@ -1,7 +1,6 @@
 // Linear and in-place codes in a fused group: what the op must know.
 #include <cuda_runtime_api.h>
 
-#include "backends/cuda/launch.h"
 #include "core/require.h"
 #include "cuda_check.h"
 #include "quantizers/quantizer/cuda/op/args.h"
@@ -15,7 +14,6 @@ void CudaSide::beginFlatEncode(const cuda::Call& call, const GroupRun& group, Gr
   const CudaInput& input = call.inputs[0];
   stage_.n_values_ = stage_.checkedValues(input.size.n_bytes, call.outputs[0].capacity_bytes);
   stage_.stored_version_ = 0;
-  constexpr bool kIsFloat = sizeof(T) == 4;
   FlatArgs<T> flat = {};
   flat.record = call.record;
   flat.wrap = stage_.linear_ && stage_.policy_ == LinearPolicy::Wrap;
@@ -37,10 +35,10 @@ void CudaSide::beginFlatEncode(const cuda::Call& call, const GroupRun& group, Gr
   flat.has_rule = !noa || stage_.value_base_ > 0.0;
   if (flat.has_rule) {
     flat.range = noa ? stage_.value_base_ : 0.0;
-    flat.absolute = absoluteBound(stage_.error_bound_, flat.range, kIsFloat);
-    flat.in_use = boundOfRung(flat.absolute, stage_.isLadder(), group.pass, kIsFloat);
-    flat.rule = makeBinRule<T>({flat.in_use, flat.absolute, state_.threshold(), stage_.radius_,
-                                state_.codeForm(), stage_.codeBits()});
+    const BinSettings settings = state_.binSettings(flat.range, group.pass);
+    flat.absolute = settings.bound;
+    flat.in_use = settings.bound_in_use;
+    flat.rule = makeBinRule<T>(settings);
   } else if (group.pass == 0 || !group.all_passes) {
     device::EncodeJob job{};
     job.value_bytes = sizeof(T);
@@ -50,12 +48,7 @@ void CudaSide::beginFlatEncode(const cuda::Call& call, const GroupRun& group, Gr
     job.record = call.record;
     job.state = work;
     job.parts = reinterpret_cast<device::RangePart*>(work + device::kStateBytes);
-    const unsigned n_parts = device::rangeBlocks(input.size.n_bytes, cuda::multiprocessorCount());
-    device::launchRange(job, n_parts, call);
-    device::launchPrepare(job,
-                          {stage_.error_bound_, stage_.value_base_, state_.threshold(),
-                           stage_.radius_, state_.codeForm(), false, true, stage_.isLadder()},
-                          n_parts, call);
+    prepareEncode(job, call);
   }
   args.add(flat);
 }

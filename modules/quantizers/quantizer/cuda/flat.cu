@@ -35,21 +35,6 @@ __device__ __forceinline__ void settlePiece(const Vec16<T>& x,
   }
 }
 
-template <class T>
-__device__ __forceinline__ void report(EncodeState<T>& state, unsigned rung, Violations v) {
-  if (!__any_sync(cuda::kAllLanes, v.count != 0)) {
-    return;
-  }
-  const unsigned count = __reduce_add_sync(cuda::kAllLanes, v.count);
-  const unsigned first = __reduce_min_sync(cuda::kAllLanes, v.first);
-  const unsigned nonfinite = __reduce_or_sync(cuda::kAllLanes, v.nonfinite);
-  if (cuda::laneId() == 0) {
-    atomicAdd(&state.n_violations[rung], count);  // order-free: an integer sum
-    atomicMax(&state.first_violation[rung], ~static_cast<unsigned long long>(first));
-    atomicOr(&state.has_nonfinite, nonfinite);
-  }
-}
-
 template <class T, class C, bool kInplace>
 __global__ void __launch_bounds__(kThreads)
     encodeFlatKernel(const EncodeJob job, const FlatJob flat) {
@@ -82,7 +67,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     storeTile<T, kVecs>(reinterpret_cast<C*>(job.codes.data) + begin, n_left, codes);
   }
-  report(state, flat.rung, violations);
+  reportWarp(violations, state, flat.rung);
 }
 
 template <class T>
@@ -93,18 +78,8 @@ __global__ void settleKernel(const EncodeJob job, const bool is_ladder) {
          state.has_nonfinite == 0) {
     ++rung;
   }
-  std::uint64_t* slots = job.record->value;
-  slots[kSlotRung] = rung;
-  slots[kSlotBound] = fp::bits(state.in_use[rung]);
-  slots[kSlotBoundF32] = fp::bits(nearestFloat(state.in_use[rung]));
-  slots[kSlotViolations] = state.n_violations[rung];
-  slots[kSlotNonfinite] = state.has_nonfinite;
-  if (state.n_violations[rung] > 0) {
-    const std::uint64_t first = ~state.first_violation[rung];
-    const T value = reinterpret_cast<const T*>(job.input.data)[first];
-    slots[kSlotFirstViolation] = first;
-    slots[kSlotFirstValue] = fp::bits(static_cast<double>(value));
-  }
+  recordRung(job.record->value, state, rung, state.in_use[rung],
+             reinterpret_cast<const T*>(job.input.data));
 }
 
 template <class T, class C, bool kInplace>

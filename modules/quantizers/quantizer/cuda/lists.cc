@@ -1,7 +1,6 @@
 // Codes with lists of outliers in a fused group.
 #include <fmt/format.h>
 
-#include "quantizers/quantizer/codec_bound.h"
 #include "quantizers/quantizer/cuda/op/args.h"
 #include "quantizers/quantizer/cuda/stage.h"
 
@@ -71,13 +70,11 @@ void CudaSide::beginListGroup(const cuda::Call& call, GroupArgs& args) {
     if (!list.is_known) {
       prepareEncode(list.encode, call);
     } else if (stage_.mode_ != ErrorBoundMode::REL) {
-      const bool is_float = isFloat();
       list.range = is_noa ? stage_.value_base_ : 0.0;
-      list.absolute = absoluteBound(stage_.error_bound_, list.range, is_float);
-      list.in_use = boundOfRung(list.absolute, false, 0, is_float);
-      const BinSettings settings{list.in_use,    list.absolute,     stage_.threshold_,
-                                 stage_.radius_, state_.codeForm(), stage_.codeBits()};
-      if (is_float) {
+      const BinSettings settings = state_.binSettings(list.range, 0);
+      list.absolute = settings.bound;
+      list.in_use = settings.bound_in_use;
+      if (isFloat()) {
         list.rule_float = makeBinRule<float>(settings);
       } else {
         list.rule_double = makeBinRule<double>(settings);

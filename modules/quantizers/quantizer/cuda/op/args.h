@@ -22,6 +22,23 @@ struct EncodeState {
   unsigned wanted_rung;    ///< group only: the pass that the one before asks for
 };
 
+/// Bound in use as a stage's record holds it; a double that is 0, or absent from an old config,
+/// leaves it to the float.
+FZ_HD double storedBound(const std::uint64_t* slots) {
+  const auto wide = fp::bitCast<double>(slots[device::kSlotBound]);
+  const auto narrow = fp::bitCast<float>(static_cast<std::uint32_t>(slots[device::kSlotBoundF32]));
+  return wide != 0.0 ? wide : static_cast<double>(narrow);
+}
+FZ_HD void recordBound(std::uint64_t* slots, double in_use) {
+  slots[device::kSlotBound] = fp::bits(in_use);
+  slots[device::kSlotBoundF32] = fp::bits(nearestFloat(in_use));
+}
+FZ_HD void recordRange(std::uint64_t* slots, double range, double absolute) {
+  slots[device::kSlotRange] = fp::bits(range);
+  slots[device::kSlotRangeF32] = fp::bits(nearestFloat(range));
+  slots[device::kSlotAbsBound] = fp::bits(absolute);
+}
+
 /// Args of FlatOp: in place and linear.
 template <class T>
 struct alignas(16) FlatArgs {

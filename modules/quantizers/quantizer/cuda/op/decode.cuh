@@ -23,10 +23,7 @@ __device__ __forceinline__ Head readHead(const DecodeJob& job) {
   Head head{};
   head.n_values = slots[kSlotValues] & 0xffffffffull;
   head.n_outliers = slots[kSlotOutliers] & 0xffffffffull;
-  // A double that is 0, or absent from an old config, leaves it to the float.
-  const auto wide = fp::bitCast<double>(slots[kSlotBound]);
-  const auto narrow = fp::bitCast<float>(static_cast<std::uint32_t>(slots[kSlotBoundF32]));
-  head.bound = wide != 0.0 ? wide : static_cast<double>(narrow);
+  head.bound = storedBound(slots);
   bool sizes_match = cuda::load(job.codes.size) == head.n_values * job.code_bytes;
   if (job.has_lists) {
     const std::uint64_t value_bytes = cuda::load(job.outlier_values.size);

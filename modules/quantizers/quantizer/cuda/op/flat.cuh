@@ -22,6 +22,47 @@ struct Violations {
   }
 };
 
+/// One thread's violations.
+template <class T>
+__device__ __forceinline__ void report(const Violations& v, EncodeState<T>& state, unsigned rung) {
+  unsigned long long* n_violations = &state.n_violations[rung];
+  atomicAdd(n_violations, static_cast<unsigned long long>(v.count));  // order-free: only a sum
+  atomicMax(&state.first_violation[rung], ~static_cast<unsigned long long>(v.first));
+  atomicOr(&state.has_nonfinite, v.nonfinite);
+}
+/// Those of all lanes.
+template <class T>
+__device__ __forceinline__ void reportWarp(const Violations& v,
+                                           EncodeState<T>& state,
+                                           unsigned rung) {
+  if (__any_sync(cuda::kAllLanes, v.count != 0)) {
+    const Violations all{__reduce_add_sync(cuda::kAllLanes, v.count),
+                         __reduce_min_sync(cuda::kAllLanes, v.first),
+                         __reduce_or_sync(cuda::kAllLanes, v.nonfinite)};
+    if (cuda::laneId() == 0) {
+      report(all, state, rung);
+    }
+  }
+}
+
+/// One thread, after all blocks: how the rung went. `values` is the input.
+template <class T>
+__device__ __forceinline__ void recordRung(std::uint64_t* slots,
+                                           const EncodeState<T>& state,
+                                           unsigned rung,
+                                           double in_use,
+                                           const T* values) {
+  recordBound(slots, in_use);
+  slots[device::kSlotRung] = rung;
+  slots[device::kSlotViolations] = state.n_violations[rung];
+  slots[device::kSlotNonfinite] = state.has_nonfinite;
+  if (state.n_violations[rung] > 0) {
+    const std::uint64_t first = ~state.first_violation[rung];
+    slots[device::kSlotFirstViolation] = first;
+    slots[device::kSlotFirstValue] = fp::bits(static_cast<double>(values[first]));
+  }
+}
+
 template <class T, class C, bool kInplace>
 struct FlatOp {
   using Args = FlatArgs<T>;
@@ -46,7 +87,7 @@ struct FlatOp {
       if (args.state != nullptr) {
         rule = wholeRule();
       } else {
-        step = fp::mul(T{2}, static_cast<T>(storedBound()));
+        step = fp::mul(T{2}, static_cast<T>(storedBound(args.record->value)));
       }
     }
 
@@ -117,7 +158,7 @@ struct FlatOp {
         v[i] = i < n ? static_cast<Value>(code) : Value{};
       }
       if (violations.count != 0) {
-        report(violations.count, violations.first, violations.nonfinite);
+        report(violations, *args.state, args.rung);
       }
     }
 
@@ -140,7 +181,7 @@ struct FlatOp {
     /// One thread records what is wrong.
     __device__ __forceinline__ bool begin(std::uint64_t n) const {
       const std::uint64_t n_values = args.record->value[device::kSlotValues] & 0xffffffffull;
-      const double bound = storedBound();
+      const double bound = storedBound(args.record->value);
       const bool sizes_match = n == n_values;
       const bool ok = sizes_match && fp::isFinite(bound) && bound >= 0.0;
       if (blockIdx.x == 0 && threadIdx.x == 0) {
@@ -179,15 +220,6 @@ struct FlatOp {
     }
 
    private:
-    /// A double that is 0, or absent from an old config, leaves it to the float.
-    __device__ __forceinline__ double storedBound() const {
-      const std::uint64_t* slots = args.record->value;
-      const auto wide = fp::bitCast<double>(slots[device::kSlotBound]);
-      const auto narrow =
-          fp::bitCast<float>(static_cast<std::uint32_t>(slots[device::kSlotBoundF32]));
-      return wide != 0.0 ? wide : static_cast<double>(narrow);
-    }
-
     __device__ __forceinline__ T decode(C code) const {
       const T value = decodeBin<T>(binOf(code, kInplace), step);
       if constexpr (kInplace) {
@@ -270,24 +302,7 @@ struct FlatOp {
         }
       }
       __syncwarp();
-      if (__any_sync(cuda::kAllLanes, violations.count != 0)) {
-        const unsigned count = __reduce_add_sync(cuda::kAllLanes, violations.count);
-        const unsigned first = __reduce_min_sync(cuda::kAllLanes, violations.first);
-        const unsigned nonfinite = __reduce_or_sync(cuda::kAllLanes, violations.nonfinite);
-        if (cuda::laneId() == 0) {
-          report(count, first, nonfinite);
-        }
-      }
-    }
-
-    __device__ __forceinline__ void report(unsigned count,
-                                           unsigned first,
-                                           unsigned nonfinite) const {
-      EncodeState<T>& state = *args.state;
-      unsigned long long* n_violations = &state.n_violations[args.rung];
-      atomicAdd(n_violations, static_cast<unsigned long long>(count));  // order-free: only a sum
-      atomicMax(&state.first_violation[args.rung], ~static_cast<unsigned long long>(first));
-      atomicOr(&state.has_nonfinite, nonfinite);
+      reportWarp(violations, *args.state, args.rung);
     }
 
     /// One thread, after all blocks: what the stage's record must say, and a clean state again.
@@ -301,21 +316,9 @@ struct FlatOp {
       const double in_use = args.has_rule ? args.in_use : state.in_use[rung];
       if (args.has_rule) {  // else prepareKernel wrote them
         slots[device::kSlotValues] = this->inner.count();
-        slots[device::kSlotRange] = fp::bits(args.range);
-        slots[device::kSlotRangeF32] = fp::bits(nearestFloat(args.range));
-        slots[device::kSlotAbsBound] = fp::bits(args.absolute);
+        recordRange(slots, args.range, args.absolute);
       }
-      slots[device::kSlotRung] = rung;
-      slots[device::kSlotBound] = fp::bits(in_use);
-      slots[device::kSlotBoundF32] = fp::bits(nearestFloat(in_use));
-      slots[device::kSlotViolations] = n_violations;
-      slots[device::kSlotNonfinite] = state.has_nonfinite;
-      if (n_violations > 0) {
-        const std::uint64_t first = ~state.first_violation[rung];
-        const T value = reinterpret_cast<const T*>(this->inner.args.in)[first];
-        slots[device::kSlotFirstViolation] = first;
-        slots[device::kSlotFirstValue] = fp::bits(static_cast<double>(value));
-      }
+      recordRung(slots, state, rung, in_use, reinterpret_cast<const T*>(this->inner.args.in));
       state.n_violations[rung] = 0;
       state.first_violation[rung] = 0;
       state.has_nonfinite = 0;

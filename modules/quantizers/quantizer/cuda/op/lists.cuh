@@ -103,7 +103,8 @@ struct ListOp {
         coder = Coding::coder(args);
         n_values = device::valuesOf<T>(args.encode);
       }
-      step = args.decode.record != nullptr ? stepOf(args.decode.record->value) : T{0};
+      const StageRecord* record = args.decode.record;
+      step = record != nullptr ? fp::mul(T{2}, static_cast<T>(storedBound(record->value))) : T{0};
     }
 
     __device__ __forceinline__ std::uint64_t count() const { return n_values; }
@@ -129,7 +130,7 @@ struct ListOp {
         job.batch_states[i] = 0;
       }
       if (args.is_known && blockIdx.x == 0 && threadIdx.x == 0) {
-        recordBound();
+        recordSettings();
       }
       inner.finish();
     }
@@ -260,15 +261,12 @@ struct ListOp {
       }
     }
     /// What prepareKernel records where the host does not know it.
-    __device__ __forceinline__ void recordBound() const {
+    __device__ __forceinline__ void recordSettings() const {
       std::uint64_t* slots = args.encode.record->value;
       slots[device::kSlotValues] = n_values;
       if constexpr (Coding::kDecode != device::DecodeForm::kRel) {
-        slots[device::kSlotBound] = fp::bits(args.in_use);
-        slots[device::kSlotBoundF32] = fp::bits(nearestFloat(args.in_use));
-        slots[device::kSlotRange] = fp::bits(args.range);
-        slots[device::kSlotRangeF32] = fp::bits(nearestFloat(args.range));
-        slots[device::kSlotAbsBound] = fp::bits(args.absolute);
+        recordBound(slots, args.in_use);
+        recordRange(slots, args.range, args.absolute);
       }
     }
     /// Any number of times for the same values.
@@ -281,12 +279,6 @@ struct ListOp {
         args.encode.tile_counts[(at + 31) / kTileValues] = 1;
       }
       args.encode.tile_counts[at / kTileValues] = 1;
-    }
-    static __device__ __forceinline__ T stepOf(const std::uint64_t* slots) {
-      const auto wide = fp::bitCast<double>(slots[device::kSlotBound]);
-      const auto narrow =
-          fp::bitCast<float>(static_cast<std::uint32_t>(slots[device::kSlotBoundF32]));
-      return fp::mul(T{2}, static_cast<T>(wide != 0.0 ? wide : static_cast<double>(narrow)));
     }
     static __device__ __forceinline__ double* roots() {
       __shared__ double table[kRelRoots];
