@@ -60,7 +60,7 @@ std::uint32_t markValues(const void* input,
 }
 
 /// Positions of the marks, relative to the tile. Eight at a time whether they are there or not:
-/// that is quicker than a loop whose length nobody can predict. `positions` needs 64 spare places.
+/// that is faster than a loop whose length nobody can predict. `positions` needs 64 spare places.
 HWY_INLINE std::size_t listMarks(const TileMarks& tile, std::uint32_t* positions) {
   std::size_t n = 0;
   for (std::uint32_t word = 0; word < tile.n_words; ++word) {
