@@ -309,7 +309,7 @@ TEST_F(DeviceQuantizer, SizesMayStandOnTheDevice) {
   const StageRecord odd = odd_run.run(*stage, {{memory, odd_run.size(0, kLimit * 4)}}, outputs);
   try {
     StageAccess::finishCuda(*stage, odd, capacities);
-    ADD_FAILURE() << "no whole number of values";
+    ADD_FAILURE() << "the input size is not a multiple of a value";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::kBadSize);
   }

@@ -2,15 +2,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "fz/simple_stage.h"
-#include "mem/scratch.h"
 
 namespace fz {
 
 namespace bitpack {
+template <class T>
+class CudaSide;
 const StageDescriptor& descriptor();
 }  // namespace bitpack
 
@@ -22,6 +24,9 @@ using BitpackTypes = TypeList<std::uint8_t, std::uint16_t, std::uint32_t>;
 template <class T>
 class BitpackStage final : public SimpleStage {
  public:
+  BitpackStage();
+  ~BitpackStage() override;
+
   /// Bits per value: a power of two from 1 to 8 * sizeof(T), which is the default. Without effect
   /// while auto-detect is on. Throws InvalidArgument.
   void setNBits(std::uint32_t n_bits);
@@ -53,22 +58,10 @@ class BitpackStage final : public SimpleStage {
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 
-#if FZ_HAVE_CUDA
- public:
-  bool hasCuda() const override {
-    return true;
-  }
-  std::vector<DeviceField> deviceFields() const override;
-
- protected:
-  void encodeCuda(const CudaRun& run) override;
-  void decodeCuda(const CudaRun& run) override;
-  void finishEncodeCuda(const StageRecord& record) override;
-  void throwDeviceError(const StageRecord& record) const override;
-#endif
-
  private:
-  std::uint32_t detectBits(const CpuRun& run, std::size_t n_values);
+  friend class bitpack::CudaSide<T>;
+  struct State;
+
   /// Number of values in a packed stream of this size. Throws Error(kCorrupt).
   std::uint64_t valuesIn(std::size_t packed_bytes) const;
 
@@ -85,7 +78,7 @@ class BitpackStage final : public SimpleStage {
   Stream stream_;  ///< of the last encode, or of the config read
   std::uint32_t saved_bits_ = 8 * sizeof(T);
   Stream saved_stream_;
-  Scratch tile_ors_;
+  std::unique_ptr<State> state_;
 };
 
 extern template class BitpackStage<std::uint8_t>;

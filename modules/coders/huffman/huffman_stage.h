@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "fz/simple_stage.h"
@@ -17,7 +18,8 @@ enum class HuffmanEncodeMode : std::uint8_t { Coarse, Fine };
 
 namespace huffman {
 
-struct Workspace;
+template <class T>
+class CudaSide;
 const StageDescriptor& descriptor();
 
 }  // namespace huffman
@@ -44,15 +46,14 @@ class HuffmanStage final : public SimpleStage {
   std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
   const ParamTable& paramTable() const override;
   const StageDescriptor& descriptor() const override { return huffman::descriptor(); }
-  std::vector<DeviceField> deviceFields() const override;
 
   /// Keeps and brings back what deserializeHeader overwrites: book length and value count.
   void saveState() override {
-    saved_ = state_;
+    saved_ = count_;
     saved_bklen_ = bklen_;
   }
   void restoreState() override {
-    state_ = saved_;
+    count_ = saved_;
     bklen_ = saved_bklen_;
   }
 
@@ -66,20 +67,10 @@ class HuffmanStage final : public SimpleStage {
   void decodeCpu(const CpuRun& run) override;
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
-#if FZ_HAVE_CUDA
-  /// Waits once for the stream: the histogram is read back and the host builds the book from it.
-  void encodeCuda(const CudaRun& run) override;
-  void decodeCuda(const CudaRun& run) override;
-  void finishEncodeCuda(const StageRecord& record) override;
-  void throwDeviceError(const StageRecord& record) const override;
-
- public:
-  bool hasCuda() const override {
-    return true;
-  }
-#endif
 
  private:
+  friend class huffman::CudaSide<T>;
+  struct State;
   static constexpr std::uint32_t kDefaultBklen = sizeof(T) == 1 ? 256 : 1024;
 
   struct Count {
@@ -92,9 +83,9 @@ class HuffmanStage final : public SimpleStage {
   std::uint32_t bklen_ = kDefaultBklen;
   std::uint32_t saved_bklen_ = kDefaultBklen;
   HuffmanEncodeMode mode_ = HuffmanEncodeMode::Coarse;
-  Count state_;
+  Count count_;
   Count saved_;
-  std::unique_ptr<huffman::Workspace> work_;
+  std::unique_ptr<State> state_;
 };
 
 extern template class HuffmanStage<std::uint8_t>;

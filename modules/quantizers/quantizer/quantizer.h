@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -8,31 +7,22 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "fz/bound.h"
 #include "fz/data_type.h"
 #include "fz/simple_stage.h"
-#include "mem/scratch.h"
-#include "mem/zeroed_scratch.h"
 
 namespace fz {
 
 namespace quantizer {
-namespace device {
-struct EncodeJob;
-struct DecodeJob;
-}  // namespace device
+class CudaSide;
 const StageDescriptor& descriptor();
-enum class CodeForm : std::uint8_t;
-struct BinRules;
-struct BinSettings;
 
-/// Settings and work of QuantizerStage, whatever its element types.
-class QuantizerBase : public SimpleStage, private CpuTileOp {
+/// QuantizerStage, whatever its element types.
+class QuantizerBase : public SimpleStage {
  public:
-  bool readsUnaligned(std::size_t input) const override { return isInverse() && input > 0; }
+  ~QuantizerBase() override;
 
   /// The settings as one value.
   struct Config {
@@ -106,7 +96,7 @@ class QuantizerBase : public SimpleStage, private CpuTileOp {
 
   std::optional<BoundInfo> boundInfo() const override;
   void beginRun() override;
-  bool wantsRerun() const override { return wants_rerun_; }
+  bool wantsRerun() const override;
   /// Throws Error(kBoundViolation) with the count, the first index, its value and the bound.
   void checkResult() const override;
   std::uint16_t getStageVersion() const override;
@@ -114,17 +104,6 @@ class QuantizerBase : public SimpleStage, private CpuTileOp {
   const StageDescriptor& descriptor() const override { return quantizer::descriptor(); }
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override { return {value_type_, code_type_}; }
-  bool hasCuda() const override;
-  std::vector<DeviceField> deviceFields() const override;
-  TileOp cpuTileOp() const override;
-  TileOp cudaTileOp() const override;
-  CpuTilePart* cpuTilePart() override { return this; }
-  std::string tileOpType() const override;
-  std::string tileOpHeader() const override;
-  unsigned groupPasses() const override;
-  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
-  void endGroupCuda(const CudaRun& run, const GroupRun& group) override;
-  bool endsRuns() const override { return hasOutlierPorts() && isInverse(); }
 
  protected:
   QuantizerBase(DataType value_type, DataType code_type);
@@ -137,60 +116,23 @@ class QuantizerBase : public SimpleStage, private CpuTileOp {
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
-  // Declared in every build, since a user's code may not know how the library was built.
-  void encodeCuda(const CudaRun& run) override;
-  void decodeCuda(const CudaRun& run) override;
-  void finishEncodeCuda(const StageRecord& record) override;
-  void throwDeviceError(const StageRecord& record) const override;
+  TileOp cpuTileOp() const override;
+  CpuTilePart* cpuTilePart() override;
   bool hasFixedEncodedBytes(std::size_t port) const override { return port == 0; }
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 
  private:
-  // A run on the CPU, alone and in a group alike: begin, tiles in any order, end.
-  void beginTiles(const CpuRun& run, const TileCut& cut) override;
-  void encodeTile(const TileRange& range, const void* in, void* out) override;
-  void decodeTile(const TileRange& range, const void* in, void* out) override;
-  void endTiles(const CpuRun& run) override;
+  friend class CudaSide;
+  struct State;
 
   bool hasOutlierPorts() const { return !inplace_ && !linear_; }
   /// Linear mode that tries smaller steps before it gives up.
   bool isLadder() const { return linear_ && policy_ == LinearPolicy::Guarantee; }
   std::uint32_t codeBits() const;
-  CodeForm codeForm() const;
   void requireValidCombination() const;
   /// Number of values in an input of n_bytes. Throws when they cannot be encoded.
   std::uint32_t checkedValues(std::size_t n_bytes, std::size_t codes_capacity_bytes) const;
-  void resolveBound(const CpuRun& run);
-  double scanRange(const CpuRun& run) const;
-  BinSettings binSettings() const;
-  void beginEncode(const CpuRun& run);
-  void endEncode(const CpuRun& run);
-  void encodePiece(const TileRange& range, const void* in, void* codes);
-  void wrapRefused(const std::uint64_t* masks, std::size_t n, const void* in, void* codes) const;
-  std::size_t keepRefused(std::uint64_t* masks, std::size_t n, const void* in, void* codes) const;
-  void noteViolations(const TileRange& range, const std::uint64_t* masks, const void* in);
-  void settleViolations(const CpuRun& run);
-  void writeOutliers(const CpuRun& run, std::size_t n_outliers);
-  void beginDecode(const CpuRun& run);
-  void scatterOutliers(const CpuRun& run) const;
-  /// What an encode or a decode on a device works with. The first takes working memory and enqueues
-  /// what precedes the codes.
-  void checkEncodeCuda(const CudaRun& run);
-  enum class EncodeWay { kAlone, kGroupBegins, kGroupEnds };
-  device::EncodeJob encodeJob(const CudaRun& run, EncodeWay way);
-  /// The bound, where only the device can tell it, and start values.
-  void prepareEncodeCuda(const device::EncodeJob& job, cudaStream_t stream);
-  device::DecodeJob beginDecodeCuda(const CudaRun& run) const;
-  // In a group: linear and in-place codes, and codes with lists of outliers.
-  template <class T>
-  void beginFlatEncode(const CudaRun& run, const GroupRun& group, GroupArgs& args);
-  template <class T>
-  void beginFlatDecode(const CudaRun& run, GroupArgs& args);
-  void beginFlatGroup(const CudaRun& run, const GroupRun& group, GroupArgs& args);
-  TileOp listTileOp() const;
-  std::string listOpType() const;
-  void beginListGroup(const CudaRun& run, GroupArgs& args);
   void checkStoredFields(std::uint8_t value_type, std::uint8_t code_type) const;
 
   DataType value_type_;
@@ -213,25 +155,7 @@ class QuantizerBase : public SimpleStage, private CpuTileOp {
   double bound_in_use_ = 0.0;
   double range_in_use_ = 0.0;
   std::uint16_t stored_version_ = 0;  ///< 0: not from an archive
-  unsigned rung_ = 0;
-  bool wants_rerun_ = false;
-  std::size_t n_violations_ = 0;
-  std::size_t first_violation_ = 0;
-  double first_violating_value_ = 0.0;
-
-  // What the tiles of a run found so far; the same whatever the threads do.
-  std::atomic<std::uint64_t> n_refused_ = 0;
-  std::atomic<std::uint64_t> first_refused_ = 0;
-  std::atomic<bool> are_refused_finite_ = true;
-  std::shared_ptr<BinRules> rules_;   ///< of the run; shared because the type is hidden here
-  std::span<std::uint64_t> refused_;  ///< a bit per value, where outliers are listed
-
-  Scratch masks_;
-  Scratch tile_counts_;
-  Scratch device_work_;
-  Scratch group_state_;
-  bool has_group_state_ = false;
-  ZeroedScratch group_marks_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace quantizer

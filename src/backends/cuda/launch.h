@@ -16,6 +16,12 @@ inline unsigned gridFor(std::size_t n_items, std::size_t items_per_block) {
   return static_cast<unsigned>(std::max<std::size_t>(1, std::min<std::size_t>(n, 0x7fffffffu)));
 }
 
+/// Calls f(T{}) with the unsigned type of so many bytes: 1, 2 or 4.
+template <class F>
+void withUnsigned(std::size_t n_bytes, F f) {
+  n_bytes == 1 ? f(std::uint8_t{}) : n_bytes == 2 ? f(std::uint16_t{}) : f(std::uint32_t{});
+}
+
 /// After a launch: throws Error(kCuda) when it was refused.
 inline void checkLaunch(const char* kernel_name) {
   const cudaError_t status = cudaGetLastError();

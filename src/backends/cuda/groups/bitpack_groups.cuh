@@ -6,4 +6,4 @@
 #include "coders/adaptive_bitpack/adaptive_bitpack_op.cuh"
 #include "predictors/lorenzo/lorenzo_op.cuh"
 #include "predictors/tiled_lorenzo/tiled_lorenzo_op.cuh"
-#include "quantizers/quantizer/quantizer_op.cuh"
+#include "quantizers/quantizer/cuda/op/flat.cuh"

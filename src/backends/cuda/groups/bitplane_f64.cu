@@ -2,7 +2,7 @@
 #include "backends/cuda/groups/builtin_groups.h"
 #include "backends/cuda/groups/group_list.cuh"
 #include "fused/bitplane_rze/cuda/op/op.cuh"
-#include "quantizers/quantizer/quantizer_list_op.cuh"
+#include "quantizers/quantizer/cuda/op/lists.cuh"
 
 namespace fz::cuda {
 

@@ -3,7 +3,7 @@
 #include "backends/cuda/groups/group_list.cuh"
 #include "coders/rze/cuda/op/op.cuh"
 #include "predictors/diff/diff_op.cuh"
-#include "quantizers/quantizer/quantizer_list_op.cuh"
+#include "quantizers/quantizer/cuda/op/lists.cuh"
 #include "shufflers/bitshuffle/bitshuffle_op.cuh"
 
 namespace fz::cuda {

@@ -2,7 +2,7 @@
 #include "backends/cuda/groups/builtin_groups.h"
 #include "backends/cuda/groups/group_list.cuh"
 #include "coders/rze/cuda/op/op.cuh"
-#include "quantizers/quantizer/quantizer_list_op.cuh"
+#include "quantizers/quantizer/cuda/op/lists.cuh"
 #include "shufflers/bitshuffle/bitshuffle_op.cuh"
 
 namespace fz::cuda {

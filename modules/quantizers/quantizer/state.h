@@ -1,0 +1,83 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "mem/scratch.h"
+#include "quantizers/quantizer/cpu/tile.h"
+#include "quantizers/quantizer/quantizer.h"
+
+namespace fz::quantizer {
+
+/// What a run found, and the run itself on the CPU, alone and in a group alike: begin, tiles in any
+/// order, end.
+struct QuantizerBase::State final : CpuTileOp {
+  explicit State(QuantizerBase& owner) : stage(owner) {}
+
+  void beginTiles(const CpuRun& run, const TileCut& cut) override;
+  void encodeTile(const TileRange& range, const void* in, void* out) override;
+  void decodeTile(const TileRange& range, const void* in, void* out) override;
+  void endTiles(const CpuRun& run) override;
+
+  CodeForm codeForm() const;
+  /// Linear codes know no threshold.
+  double threshold() const;
+  /// ABS and NOA: how a rung codes data of this range, which is 0 where it does not count.
+  BinSettings binSettings(double range, unsigned rung) const;
+  /// Up to kTileValues values.
+  void encodePiece(const TileRange& range, const void* in, void* codes);
+
+  QuantizerBase& stage;
+
+  // Of the last encode, on either backend.
+  unsigned rung = 0;
+  bool wants_rerun = false;
+  std::size_t n_violations = 0;
+  std::size_t first_violation = 0;
+  double first_violating_value = 0.0;
+
+ private:
+  void resolveBound(const CpuRun& run);
+  double scanRange(const CpuRun& run) const;
+  void beginEncode(const CpuRun& run);
+  void endEncode(const CpuRun& run);
+  void wrapRefused(const std::uint64_t* masks, std::size_t n, const void* in, void* codes) const;
+  std::size_t keepRefused(std::uint64_t* masks, std::size_t n, const void* in, void* codes) const;
+  void recordViolations(const TileRange& range, const std::uint64_t* masks, const void* in);
+  void settleViolations(const CpuRun& run);
+  void writeOutliers(const CpuRun& run, std::size_t n_outliers);
+  void beginDecode(const CpuRun& run);
+  void scatterOutliers(const CpuRun& run) const;
+
+  // What the tiles of a run found so far; the same whatever the threads do.
+  std::atomic<std::uint64_t> n_refused_ = 0;
+  std::atomic<std::uint64_t> first_refused_ = 0;
+  std::atomic<bool> are_refused_finite_ = true;
+  BinRules rules_ = {};
+  std::span<std::uint64_t> refused_;  ///< a bit per value, where outliers are listed
+
+  Scratch masks_;
+  Scratch tile_counts_;
+};
+
+inline std::size_t tileCount(std::size_t n) {
+  return bits::ceilDiv(n, kTileValues);
+}
+inline std::size_t tileLength(std::size_t tile, std::size_t n) {
+  return std::min(kTileValues, n - tile * kTileValues);
+}
+
+/// Calls f(index) for every set bit of the masks of n values, in order.
+template <class F>
+void forEachRefused(const std::uint64_t* masks, std::size_t n, F f) {
+  for (std::size_t at = 0; at < n; at += kMaskValues) {
+    for (std::uint64_t mask = masks[at / kMaskValues]; mask != 0; mask &= mask - 1) {
+      f(at + static_cast<std::size_t>(__builtin_ctzll(mask)));
+    }
+  }
+}
+
+}  // namespace fz::quantizer
