@@ -5,7 +5,7 @@
 #include "fused/bitplane_rze/bitplane_rze_op.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_grid_decode.cuh"
 #include "fused/lorenzo_quant/lorenzo_quant_grid_op.cuh"
-#include "shufflers/bitshuffle/bitshuffle_op.cuh"
+#include "shufflers/bitshuffle/cuda/op/op.cuh"
 
 namespace fz::cuda {
 

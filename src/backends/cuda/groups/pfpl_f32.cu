@@ -4,7 +4,7 @@
 #include "coders/rze/cuda/op/op.cuh"
 #include "predictors/diff/diff_op.cuh"
 #include "quantizers/quantizer/quantizer_list_op.cuh"
-#include "shufflers/bitshuffle/bitshuffle_op.cuh"
+#include "shufflers/bitshuffle/cuda/op/op.cuh"
 
 namespace fz::cuda {
 

@@ -1,11 +1,11 @@
-#include "shufflers/bitshuffle/bitshuffle_cpu.h"
+#include "shufflers/bitshuffle/cpu/blocks.h"
 
 #include <cstring>
 
-#include "shufflers/bitshuffle/bitshuffle_codec.h"
+#include "shufflers/bitshuffle/codec.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "shufflers/bitshuffle/bitshuffle_cpu.cc"  // NOLINT
+#define HWY_TARGET_INCLUDE "shufflers/bitshuffle/cpu/blocks.cc"  // NOLINT
 #include "backends/cpu/simd_targets.h"
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/cache_control.h>

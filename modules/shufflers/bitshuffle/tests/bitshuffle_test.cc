@@ -2,9 +2,9 @@
 
 #include "fz/error.h"
 #include "shared/team.h"
-#include "shufflers/bitshuffle/bitshuffle_codec.h"
-#include "shufflers/bitshuffle/bitshuffle_cpu.h"
 #include "shufflers/bitshuffle/bitshuffle_stage.h"
+#include "shufflers/bitshuffle/codec.h"
+#include "shufflers/bitshuffle/cpu/blocks.h"
 #include "stage/stage_factory.h"
 #include "support/each_target.h"
 #include "support/shuffled.h"

@@ -10,6 +10,8 @@ namespace fz::bitshuffle {
 
 /// A block is a whole number of these, so that every plane is whole words.
 inline constexpr std::uint32_t kUnitElements = 1024;
+/// The largest multiple of 1024 in the config's u32.
+inline constexpr std::uint32_t kMaxBlockBytes = 0xFFFFFC00u;
 
 /// How the bits of one plane lie in words, for unsigned elements E.
 template <class E>

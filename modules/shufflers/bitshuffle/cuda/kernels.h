@@ -4,7 +4,19 @@
 
 #include "fz/device_types.h"
 
+namespace fz::cuda {
+struct Call;
+}
+
 namespace fz::bitshuffle {
+
+/// Bytes that a warp has in a fused group: 64 per thread.
+inline constexpr std::uint32_t kWarpBytes = 32 * 64;
+
+/// Args of BitshuffleOp.
+struct BitshuffleArgs {
+  std::uint32_t block_bytes;  ///< divides the coder's chunk
+};
 
 /// One run on a device: whole blocks are shuffled, what is left over is copied.
 struct DeviceJob {
@@ -19,7 +31,7 @@ struct DeviceJob {
 };
 
 /// Enqueue only. Throw Error(kCuda) when the launch is refused.
-void launchEncode(const DeviceJob& job, cudaStream_t stream);
-void launchDecode(const DeviceJob& job, cudaStream_t stream);
+void launchEncode(const DeviceJob& job, const cuda::Call& call);
+void launchDecode(const DeviceJob& job, const cuda::Call& call);
 
 }  // namespace fz::bitshuffle

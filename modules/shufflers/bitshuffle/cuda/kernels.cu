@@ -7,9 +7,10 @@
 
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/launch.h"
-#include "shufflers/bitshuffle/bitshuffle_codec.h"
-#include "shufflers/bitshuffle/bitshuffle_cuda.h"
-#include "shufflers/bitshuffle/bitshuffle_transpose.cuh"
+#include "fz/cuda_part.h"
+#include "shufflers/bitshuffle/codec.h"
+#include "shufflers/bitshuffle/cuda/kernels.h"
+#include "shufflers/bitshuffle/cuda/op/rows.cuh"
 
 namespace fz::bitshuffle {
 
@@ -288,38 +289,38 @@ unsigned gridOf(const DeviceJob& job) {
 
 }  // namespace
 
-void launchEncode(const DeviceJob& job, cudaStream_t stream) {
+void launchEncode(const DeviceJob& job, const cuda::Call& call) {
   constexpr unsigned kThreads = kWarps * kWarp;
   switch (job.element_bytes) {
     case 1:
-      encodeTiles<1><<<gridOf<1>(job), kThreads, 0, stream>>>(job);
+      encodeTiles<1><<<gridOf<1>(job), kThreads, 0, call.stream>>>(job);
       break;
     case 2:
-      encodeTiles<2><<<gridOf<2>(job), kThreads, 0, stream>>>(job);
+      encodeTiles<2><<<gridOf<2>(job), kThreads, 0, call.stream>>>(job);
       break;
     case 4:
-      encodeTiles<4><<<gridOf<4>(job), kThreads, 0, stream>>>(job);
+      encodeTiles<4><<<gridOf<4>(job), kThreads, 0, call.stream>>>(job);
       break;
     default:
-      encodeTiles<8><<<gridOf<8>(job), kThreads, 0, stream>>>(job);
+      encodeTiles<8><<<gridOf<8>(job), kThreads, 0, call.stream>>>(job);
   }
   cuda::checkLaunch("bitshuffle encode");
 }
 
-void launchDecode(const DeviceJob& job, cudaStream_t stream) {
+void launchDecode(const DeviceJob& job, const cuda::Call& call) {
   constexpr unsigned kThreads = kWarps * kWarp;
   switch (job.element_bytes) {
     case 1:
-      decodeTiles<1><<<gridOf<1>(job), kThreads, 0, stream>>>(job);
+      decodeTiles<1><<<gridOf<1>(job), kThreads, 0, call.stream>>>(job);
       break;
     case 2:
-      decodeTiles<2><<<gridOf<2>(job), kThreads, 0, stream>>>(job);
+      decodeTiles<2><<<gridOf<2>(job), kThreads, 0, call.stream>>>(job);
       break;
     case 4:
-      decodeTiles<4><<<gridOf<4>(job), kThreads, 0, stream>>>(job);
+      decodeTiles<4><<<gridOf<4>(job), kThreads, 0, call.stream>>>(job);
       break;
     default:
-      decodeTiles<8><<<gridOf<8>(job), kThreads, 0, stream>>>(job);
+      decodeTiles<8><<<gridOf<8>(job), kThreads, 0, call.stream>>>(job);
   }
   cuda::checkLaunch("bitshuffle decode");
 }

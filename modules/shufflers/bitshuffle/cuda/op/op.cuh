@@ -11,8 +11,8 @@
 // used, and before they are called.
 
 #include "backends/cuda/group/lines.cuh"
-#include "shufflers/bitshuffle/bitshuffle_op.h"
-#include "shufflers/bitshuffle/bitshuffle_planes.cuh"
+#include "shufflers/bitshuffle/cuda/kernels.h"
+#include "shufflers/bitshuffle/cuda/op/rows.cuh"
 
 namespace fz::bitshuffle {
 
