@@ -1,4 +1,4 @@
-#include "predictors/tiled_lorenzo/tiled_lorenzo_tiles.cuh"
+#include "predictors/tiled_lorenzo/cuda/tile.cuh"
 
 namespace fz::tiled_lorenzo {
 
@@ -115,11 +115,11 @@ __global__ __launch_bounds__(kThreads) void encodeAnyTiles(TileArgs args) {
 }  // namespace
 
 template <class U>
-void encodeTiles(const CudaTiles& tiles) {
+void encodeTiles(const CudaTiles& tiles, const cuda::Call& call) {
   if (!arePowersOfTwo(tiles.grid.tile)) {
     const TileArgs args = tileArgs(tiles, 0);
     const unsigned n_blocks = cuda::gridFor(tiles.grid.tileCount(), kWarps);
-    encodeAnyTiles<U><<<n_blocks, kThreads, 0, tiles.stream>>>(args);
+    encodeAnyTiles<U><<<n_blocks, kThreads, 0, call.stream>>>(args);
     cuda::checkLaunch("TiledLorenzo encode");
     return;
   }
@@ -128,12 +128,12 @@ void encodeTiles(const CudaTiles& tiles) {
   const std::size_t shared_bytes = std::size_t{shape.pitch} * shape.tileRows() * sizeof(U);
   withPiece<U>(tiles.grid.tile, [&]<unsigned kPiece>() {
     encodeStrips<U, kPiece>
-        <<<stripBlocks(args), kThreads, shared_bytes, tiles.stream>>>(args, shape);
+        <<<stripBlocks(args), kThreads, shared_bytes, call.stream>>>(args, shape);
   });
   cuda::checkLaunch("TiledLorenzo encode");
 }
 
-template void encodeTiles<std::uint16_t>(const CudaTiles&);
-template void encodeTiles<std::uint32_t>(const CudaTiles&);
+template void encodeTiles<std::uint16_t>(const CudaTiles&, const cuda::Call&);
+template void encodeTiles<std::uint32_t>(const CudaTiles&, const cuda::Call&);
 
 }  // namespace fz::tiled_lorenzo

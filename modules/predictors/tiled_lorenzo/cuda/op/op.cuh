@@ -4,8 +4,7 @@
 // compile with NVRTC.
 
 #include "backends/cuda/group/front.cuh"
-#include "predictors/tiled_lorenzo/tiled_lorenzo_cuda.h"
-#include "predictors/tiled_lorenzo/tiled_lorenzo_op.h"
+#include "predictors/tiled_lorenzo/cuda/kernels.h"
 #include "shared/bits.h"
 
 namespace fz::tiled_lorenzo {

@@ -1,13 +1,10 @@
-#include "predictors/tiled_lorenzo/tiled_lorenzo_stage.h"
-
 #include <algorithm>
 #include <limits>
 
-#include "backends/cpu/parallel_for.h"
 #include "core/require.h"
 #include "fz/byte_io.h"
-#include "predictors/tiled_lorenzo/tiled_lorenzo_cpu.h"
-#include "predictors/tiled_lorenzo/tiled_lorenzo_impl.h"
+#include "predictors/tiled_lorenzo/codec.h"
+#include "predictors/tiled_lorenzo/tiled_lorenzo_stage.h"
 
 namespace fz {
 
@@ -20,22 +17,6 @@ using tiled_lorenzo::kMaxTileValues;
 constexpr std::string_view kName = "TiledLorenzo";
 constexpr std::size_t kConfigBytes = 20;
 constexpr std::size_t kMaxExtent = std::numeric_limits<std::uint32_t>::max();  // u32 in the config
-
-/// Rows of the strip after this one, to be asked for ahead; null where it has not the same rows.
-const void* rowsOfNext(const tiled_lorenzo::Grid& grid,
-                       std::uint64_t index,
-                       std::size_t value_bytes,
-                       const std::uint8_t* field) {
-  if (index + 1 >= tiled_lorenzo::stripCount(grid)) {
-    return nullptr;
-  }
-  const auto next = tiled_lorenzo::stripAt(grid, index + 1);
-  if (next.origin.y + grid.tile.y > grid.ny || next.origin.z + grid.tile.z > grid.nz) {
-    return nullptr;
-  }
-  return tiled_lorenzo::rowsInField(grid, next, value_bytes, const_cast<std::uint8_t*>(field))
-      .first;
-}
 
 /// a * b, or the largest number where that does not fit.
 std::size_t product(std::size_t a, std::size_t b) {
@@ -114,8 +95,7 @@ SimpleStage::PortBytes TiledLorenzoStage<T>::encodedBytes(std::size_t input_byte
 template <class T>
 Extents TiledLorenzoStage<T>::encodeDimsFor(std::size_t n_bytes) const {
   FZ_REQUIRE(n_bytes % sizeof(T) == 0, ErrorCode::kBadSize,
-             "{}: input of {} bytes is no whole number of {}-byte values", kName, n_bytes,
-             sizeof(T));
+             "{}: input size {} is not a multiple of {} bytes", kName, n_bytes, sizeof(T));
   const Extents dims = dims_.resolve(n_bytes / sizeof(T), kName);
   FZ_REQUIRE(std::max({dims[0], dims[1], dims[2]}) <= kMaxExtent, ErrorCode::kBadSize,
              "{}: extents up to {} fit the format, the dims are {} x {} x {}", kName, kMaxExtent,
@@ -133,31 +113,6 @@ Extents TiledLorenzoStage<T>::checkedTileShape() const {
 }
 
 template <class T>
-void TiledLorenzoStage<T>::encodeCpu(const CpuRun& run) {
-  const Extents dims = encodeDimsFor(run.inputs[0].size());
-  const Extents tile = checkedTileShape();
-  const std::size_t n_out = product(paddedValues(dims, tile), sizeof(T));
-  if (run.outputs[0].size() < n_out) {
-    requestOutputBytes(0, n_out);
-    return;
-  }
-  const tiled_lorenzo::Grid grid = tiled_lorenzo::gridOf(dims, tile);
-  const std::uint8_t* in = run.inputs[0].data();
-  parallelFor(run.executor, tiled_lorenzo::stripCount(grid), [&](std::size_t index) {
-    const auto strip = tiled_lorenzo::stripAt(grid, index);
-    tiled_lorenzo::encodeStrip(
-        grid, strip, sizeof(T),
-        tiled_lorenzo::rowsInField(grid, strip, sizeof(T), const_cast<std::uint8_t*>(in)),
-        rowsOfNext(grid, index, sizeof(T), in),
-        run.outputs[0].data() + strip.first_tile * grid.tile.values() * sizeof(T));
-  });
-  coded_dims_ = dims;
-  coded_tile_ = tile;
-  has_run_ = true;
-  setActualBytes(0, n_out);
-}
-
-template <class T>
 std::size_t TiledLorenzoStage<T>::decodedBytes(std::span<const std::size_t> encoded_bytes) const {
   FZ_REQUIRE(has_run_, ErrorCode::kInvalidState, "{}: nothing to decode: no config", kName);
   const std::size_t n_needed = product(paddedValues(coded_dims_, coded_tile_), sizeof(T));
@@ -166,25 +121,6 @@ std::size_t TiledLorenzoStage<T>::decodedBytes(std::span<const std::size_t> enco
              coded_dims_[0], coded_dims_[1], coded_dims_[2], coded_tile_[0], coded_tile_[1],
              coded_tile_[2], n_needed, encoded_bytes[0]);
   return coded_dims_[0] * coded_dims_[1] * coded_dims_[2] * sizeof(T);
-}
-
-template <class T>
-void TiledLorenzoStage<T>::decodeCpu(const CpuRun& run) {
-  const std::size_t n_encoded = run.inputs[0].size();
-  const std::size_t n_bytes = decodedBytes({&n_encoded, 1});
-  FZ_REQUIRE(run.outputs[0].size() >= n_bytes, ErrorCode::kBufferTooSmall,
-             "{}: output of {} bytes needed, {} came", kName, n_bytes, run.outputs[0].size());
-  const tiled_lorenzo::Grid grid = tiled_lorenzo::gridOf(coded_dims_, coded_tile_);
-  std::uint8_t* out = run.outputs[0].data();
-  parallelFor(run.executor, tiled_lorenzo::stripCount(grid), [&](std::size_t index) {
-    const auto strip = tiled_lorenzo::stripAt(grid, index);
-    tiled_lorenzo::decodeStrip(
-        grid, strip, sizeof(T),
-        run.inputs[0].data() + strip.first_tile * grid.tile.values() * sizeof(T),
-        rowsOfNext(grid, index, sizeof(T), out),
-        tiled_lorenzo::rowsInField(grid, strip, sizeof(T), out));
-  });
-  setActualBytes(0, n_bytes);
 }
 
 template <class T>
@@ -256,44 +192,4 @@ const ParamTable& TiledLorenzoStage<T>::paramTable() const {
 template class TiledLorenzoStage<std::int16_t>;
 template class TiledLorenzoStage<std::int32_t>;
 
-namespace tiled_lorenzo {
-
-namespace {
-
-using Types = TypeList<std::int16_t, std::int32_t>;
-
-std::unique_ptr<Stage> make(std::span<const DataType> types) {
-  return makeFor<TiledLorenzoStage>(types, Types{});
-}
-
-StageTypes typesFromConfig(ByteView config) {
-  // Without a config readConfig refuses, with a better message than "no such type".
-  return {config.empty() ? DataType::INT32 : static_cast<DataType>(config[0])};
-}
-
-const ParamTable& params() {
-  static const TiledLorenzoStage<std::int32_t> kStage;
-  return kStage.paramTable();
-}
-
-}  // namespace
-
-const StageDescriptor& descriptor() {
-  static const StageDescriptor kDescriptor = {
-      .id = 25,
-      .name = kName,
-      .category = "predictor",
-      .summary = "integer delta inside small tiles, written tile after tile",
-      .type_keys = {{"data_type", DataType::INT32}},
-      .type_combinations = combinationsOf(Types{}),
-      .aliases = {"tlorenzo"},
-      .make = &make,
-      .types_from_config = &typesFromConfig,
-      .params = &params,
-      .adjust_config_defaults = nullptr,
-  };
-  return kDescriptor;
-}
-
-}  // namespace tiled_lorenzo
 }  // namespace fz

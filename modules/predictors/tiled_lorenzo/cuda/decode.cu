@@ -1,4 +1,4 @@
-#include "predictors/tiled_lorenzo/tiled_lorenzo_tiles.cuh"
+#include "predictors/tiled_lorenzo/cuda/tile.cuh"
 
 namespace fz::tiled_lorenzo {
 
@@ -181,11 +181,11 @@ __global__ __launch_bounds__(kThreads) void decodeAnyTiles(TileArgs args) {
 }  // namespace
 
 template <class U>
-void decodeTiles(const CudaTiles& tiles) {
+void decodeTiles(const CudaTiles& tiles, const cuda::Call& call) {
   if (!arePowersOfTwo(tiles.grid.tile)) {
     const TileArgs args = tileArgs(tiles, 0);
     const unsigned n_blocks = cuda::gridFor(tiles.grid.tileCount(), kWarps);
-    decodeAnyTiles<U><<<n_blocks, kThreads, 0, tiles.stream>>>(args);
+    decodeAnyTiles<U><<<n_blocks, kThreads, 0, call.stream>>>(args);
     cuda::checkLaunch("TiledLorenzo decode");
     return;
   }
@@ -196,12 +196,12 @@ void decodeTiles(const CudaTiles& tiles) {
   const std::size_t shared_bytes = std::max(n_rows, n_heads) * sizeof(U);
   withPiece<U>(tiles.grid.tile, [&]<unsigned kPiece>() {
     decodeStrips<U, kPiece>
-        <<<stripBlocks(args), kThreads, shared_bytes, tiles.stream>>>(args, shape);
+        <<<stripBlocks(args), kThreads, shared_bytes, call.stream>>>(args, shape);
   });
   cuda::checkLaunch("TiledLorenzo decode");
 }
 
-template void decodeTiles<std::uint16_t>(const CudaTiles&);
-template void decodeTiles<std::uint32_t>(const CudaTiles&);
+template void decodeTiles<std::uint16_t>(const CudaTiles&, const cuda::Call&);
+template void decodeTiles<std::uint32_t>(const CudaTiles&, const cuda::Call&);
 
 }  // namespace fz::tiled_lorenzo

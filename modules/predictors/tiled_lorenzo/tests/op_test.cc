@@ -1,8 +1,8 @@
 // Division by multiplication, as fused kernels find a tile's place.
-#include "predictors/tiled_lorenzo/tiled_lorenzo_op.h"
-
 #include <gtest/gtest.h>
 #include <random>
+
+#include "predictors/tiled_lorenzo/cuda/kernels.h"
 
 namespace fz::tiled_lorenzo {
 namespace {

@@ -14,7 +14,7 @@
 #include <hwy/highway.h>
 
 #include "backends/cpu/prefix_sum_inl.h"
-#include "predictors/tiled_lorenzo/tiled_lorenzo_rows_impl.h"
+#include "predictors/tiled_lorenzo/cpu/rows.h"
 
 #if HWY_TARGET != HWY_SCALAR
 HWY_BEFORE_NAMESPACE();

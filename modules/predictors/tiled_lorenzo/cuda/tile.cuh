@@ -1,6 +1,6 @@
 #pragma once
 
-// What the kernels of tiled_lorenzo_encode.cu and tiled_lorenzo_decode.cu share.
+// What the kernels of encode.cu and decode.cu share.
 //
 // Tiles whose extents are powers of two (all usual ones) are worked on in strips: as many tiles
 // side by side as 16 KiB hold, one block each. A strip is a few rows of the field and one run of
@@ -12,8 +12,10 @@
 
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/launch.h"
-#include "predictors/tiled_lorenzo/tiled_lorenzo_cuda.h"
+#include "fz/cuda_part.h"
+#include "predictors/tiled_lorenzo/cuda/kernels.h"
 #include "shared/delta.h"
+#include "shared/team.h"
 
 namespace fz::tiled_lorenzo {
 
@@ -213,16 +215,5 @@ void withPiece(const Shape& tile, F launch) {
 inline unsigned stripBlocks(const TileArgs& args) {
   return cuda::gridFor(args.counts.n_strips * args.grid.tilesY() * args.grid.tilesZ(), 1);
 }
-
-/// One warp as a team of the codec.
-struct WarpTeam {
-  template <class F>
-  __device__ __forceinline__ void each(std::uint32_t n, F f) const {
-    for (std::uint32_t i = cuda::laneId(); i < n; i += cuda::kWarp) {
-      f(i);
-    }
-  }
-  __device__ __forceinline__ void sync() const { __syncwarp(); }
-};
 
 }  // namespace fz::tiled_lorenzo

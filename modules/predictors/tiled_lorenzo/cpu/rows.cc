@@ -1,20 +1,18 @@
-#include "predictors/tiled_lorenzo/tiled_lorenzo_cpu.h"
+#include "predictors/tiled_lorenzo/cpu/rows.h"
 
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 
-#include "predictors/tiled_lorenzo/tiled_lorenzo_rows_impl.h"
-
 // Compiled once per vector target; the plain loops below are vectorised by the compiler.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "predictors/tiled_lorenzo/tiled_lorenzo_cpu.cc"  // NOLINT
+#define HWY_TARGET_INCLUDE "predictors/tiled_lorenzo/cpu/rows.cc"  // NOLINT
 #include "backends/cpu/simd_targets.h"
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "predictors/tiled_lorenzo/tiled_lorenzo_simd.h"
+#include "predictors/tiled_lorenzo/cpu/simd.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "fz/error.h"
-#include "predictors/tiled_lorenzo/tiled_lorenzo_codec.h"
+#include "predictors/tiled_lorenzo/codec.h"
 #include "predictors/tiled_lorenzo/tiled_lorenzo_stage.h"
 #include "shared/team.h"
 #include "stage/stage_factory.h"

@@ -1,9 +1,34 @@
 #pragma once
 
 #include "fz/device_types.h"
-#include "predictors/tiled_lorenzo/tiled_lorenzo_codec.h"
+#include "predictors/tiled_lorenzo/codec.h"
 
+namespace fz::cuda {
+struct Call;
+}
+
+/// TiledLorenzo on the device. U is std::uint16_t or std::uint32_t and serves the signed type of
+/// its width too. All functions only enqueue, and record DeviceError::kCorrupt, with the number of
+/// bytes as its index, when the grid does not hold the input.
 namespace fz::tiled_lorenzo {
+
+/// Slot of the record for the extent in x: written by the encoder.
+inline constexpr unsigned kExtentSlot = 0;
+
+struct CudaTiles {
+  CudaInput input;
+  CudaOutput output;
+  Grid grid;
+  /// nx is only a limit: the encoder takes it from the size of the input, the decoder from the
+  /// record.
+  bool is_extent_open;
+  StageRecord* record;
+};
+
+template <class U>
+void encodeTiles(const CudaTiles& tiles, const cuda::Call& call);
+template <class U>
+void decodeTiles(const CudaTiles& tiles, const cuda::Call& call);
 
 /// Divides numbers below 2^31 by multiplication: magic is 2^(31 + shift) / divisor, rounded up, and
 /// 2^shift the next power of two, so that what is too much never reaches the next quotient.

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
 
-#include "predictors/tiled_lorenzo/tiled_lorenzo_codec.h"
-#include "predictors/tiled_lorenzo/tiled_lorenzo_impl.h"
+#include "predictors/tiled_lorenzo/codec.h"
+#include "predictors/tiled_lorenzo/cpu/rows.h"
 #include "predictors/tiled_lorenzo/tiled_lorenzo_stage.h"
 #include "shared/team.h"
 #include "support/stage_case.h"
