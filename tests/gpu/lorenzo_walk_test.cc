@@ -7,7 +7,7 @@
 #include "backends/cuda/record.h"
 #include "gpu/device_pipeline.h"
 #include "gpu/device_stage.h"
-#include "predictors/lorenzo/lorenzo_cuda.h"
+#include "predictors/lorenzo/cuda/kernels.h"
 #include "predictors/lorenzo/lorenzo_stage.h"
 
 namespace fz::test {

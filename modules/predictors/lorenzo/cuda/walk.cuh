@@ -6,7 +6,7 @@
 // above and the strip on its left. Both have lower block indices, which the hardware starts first.
 // One more warp sends and receives, so that nobody else waits while letters are under way.
 
-#include "predictors/lorenzo/lorenzo_walk_rows.cuh"
+#include "predictors/lorenzo/cuda/walk_rows.cuh"
 
 namespace fz::lorenzo {
 

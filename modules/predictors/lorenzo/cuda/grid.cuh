@@ -1,6 +1,6 @@
 #pragma once
 
-// What the kernels of lorenzo_encode.cu and lorenzo_decode.cu share. A row runs along x. The longer
+// What the kernels of encode.cu and decode.cu share. A row runs along x. The longer
 // of the other two axes counts rows, the shorter one layers: differences and sums along the axes
 // may be taken in any order.
 
@@ -9,7 +9,7 @@
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/packed.cuh"
-#include "predictors/lorenzo/lorenzo_cuda.h"
+#include "predictors/lorenzo/cuda/kernels.h"
 
 namespace fz::lorenzo {
 

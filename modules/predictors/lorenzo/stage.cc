@@ -1,13 +1,9 @@
-#include "predictors/lorenzo/lorenzo_stage.h"
-
 #include <limits>
 
-#include "backends/cpu/delta_cpu.h"
-#include "backends/cpu/parallel_for.h"
 #include "core/require.h"
 #include "fz/byte_io.h"
-#include "predictors/lorenzo/lorenzo_codec.h"
-#include "predictors/lorenzo/lorenzo_cpu.h"
+#include "predictors/lorenzo/codec.h"
+#include "predictors/lorenzo/lorenzo_stage.h"
 
 namespace fz {
 
@@ -70,8 +66,8 @@ std::size_t LorenzoStage<T>::blockValues() const {
 
 template <class T>
 std::array<std::size_t, 3> LorenzoStage<T>::dimsFor(std::size_t n_bytes, ErrorCode code) const {
-  FZ_REQUIRE(n_bytes % sizeof(T) == 0, code,
-             "Lorenzo: {} bytes are no whole number of {}-byte values", n_bytes, sizeof(T));
+  FZ_REQUIRE(n_bytes % sizeof(T) == 0, code, "Lorenzo: size {} is not a multiple of {} bytes",
+             n_bytes, sizeof(T));
   return shape().resolve(n_bytes / sizeof(T), "Lorenzo", code);
 }
 
@@ -91,78 +87,6 @@ std::array<std::size_t, 3> LorenzoStage<T>::encodeDimsFor(std::size_t n_bytes) c
                kMaxExtent);
   }
   return dims;
-}
-
-template <class T>
-void LorenzoStage<T>::encodeCpu(const CpuRun& run) {
-  using U = std::make_unsigned_t<T>;
-  const std::size_t n_bytes = run.inputs[0].size();
-  const std::array<std::size_t, 3> dims = encodeDimsFor(n_bytes);
-  FZ_ASSERT(run.outputs[0].size() >= n_bytes);
-  inferred_x_ = dims[0];
-  const auto* in = reinterpret_cast<const U*>(run.inputs[0].data());
-  auto* out = reinterpret_cast<U*>(run.outputs[0].data());
-  if (shape().ndim() == 1) {
-    delta::encodeBlocks<U>(run.executor, {in, dims[0]}, blockValues(), delta::Code::kPlain, out);
-  } else {
-    lorenzo::encodeGrid(run.executor, in, dims, out);
-  }
-  setActualBytes(0, n_bytes);
-}
-
-template <class T>
-void LorenzoStage<T>::decodeCpu(const CpuRun& run) {
-  using U = std::make_unsigned_t<T>;
-  const std::size_t n_bytes = run.inputs[0].size();
-  const std::array<std::size_t, 3> dims = dimsFor(n_bytes, ErrorCode::kCorrupt);
-  FZ_ASSERT(run.outputs[0].size() >= n_bytes);
-  const auto* in = reinterpret_cast<const U*>(run.inputs[0].data());
-  auto* out = reinterpret_cast<U*>(run.outputs[0].data());
-  if (shape().ndim() == 1) {
-    delta::decodeBlocks<U>(run.executor, {in, dims[0]}, blockValues(), delta::Code::kPlain, {},
-                           out);
-  } else {
-    const std::size_t n_carries = lorenzo::carryCount(run.executor, dims);
-    lorenzo::decodeGrid(run.executor, in, dims, work_.get<U>(run.pool, n_carries), out);
-  }
-  setActualBytes(0, n_bytes);
-}
-
-template <class T>
-TileOp LorenzoStage<T>::cpuTileOp() const {
-  if (shape().ndim() != 1) {
-    return NoOp{"looks at rows that lie far apart"};
-  }
-  return RowsOp{.unit_values = static_cast<std::uint32_t>(blockValues())};
-}
-
-template <class T>
-void LorenzoStage<T>::beginTiles(const CpuRun& run, const TileCut& /*cut*/) {
-  const std::size_t n_bytes = run.inputs[0].size();
-  if (isInverse()) {
-    dimsFor(n_bytes, ErrorCode::kCorrupt);
-  } else {
-    inferred_x_ = encodeDimsFor(n_bytes)[0];
-  }
-}
-
-template <class T>
-void LorenzoStage<T>::encodeTile(const TileRange& range, const void* in, void* out) {
-  using U = std::make_unsigned_t<T>;
-  delta::kernels<U>(delta::Code::kPlain)
-      .encode(static_cast<const U*>(in), range.n_values, blockValues(), 0, static_cast<U*>(out));
-}
-
-template <class T>
-void LorenzoStage<T>::decodeTile(const TileRange& range, const void* in, void* out) {
-  using U = std::make_unsigned_t<T>;
-  delta::kernels<U>(delta::Code::kPlain)
-      .decode(static_cast<const U*>(in), range.n_values, blockValues(), 0, static_cast<U*>(out));
-}
-
-template <class T>
-void LorenzoStage<T>::endTiles(const CpuRun& run) {
-  setActualBytes(0, run.inputs[0].size());
 }
 
 template <class T>
@@ -200,46 +124,4 @@ template class LorenzoStage<std::int16_t>;
 template class LorenzoStage<std::int32_t>;
 template class LorenzoStage<std::int64_t>;
 
-namespace lorenzo {
-
-namespace {
-
-using Types = TypeList<std::int8_t, std::int16_t, std::int32_t, std::int64_t>;
-
-std::unique_ptr<Stage> make(std::span<const DataType> types) {
-  return makeFor<LorenzoStage>(types, Types{});
-}
-
-StageTypes typesFromConfig(ByteView config) {
-  if (config.empty()) {
-    return {};  // there is nothing to fall back to
-  }
-  return {static_cast<DataType>(config[0])};
-}
-
-const ParamTable& params() {
-  static const LorenzoStage<std::int32_t> kStage;
-  return kStage.paramTable();
-}
-
-}  // namespace
-
-const StageDescriptor& descriptor() {
-  static const StageDescriptor kDescriptor = {
-      .id = 12,
-      .name = "Lorenzo",
-      .category = "predictor",
-      .summary = "integers minus their lower neighbours in one, two or three dimensions",
-      .type_keys = {{"data_type", DataType::INT32}},
-      .type_combinations = combinationsOf(Types{}),
-      .aliases = {},
-      .make = &make,
-      .types_from_config = &typesFromConfig,
-      .params = &params,
-      .adjust_config_defaults = nullptr,
-  };
-  return kDescriptor;
-}
-
-}  // namespace lorenzo
 }  // namespace fz

@@ -1,4 +1,4 @@
-#include "predictors/lorenzo/lorenzo_grid.cuh"
+#include "predictors/lorenzo/cuda/grid.cuh"
 #include "shared/bits.h"
 
 namespace fz::lorenzo {

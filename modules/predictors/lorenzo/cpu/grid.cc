@@ -1,14 +1,14 @@
-#include "predictors/lorenzo/lorenzo_cpu.h"
+#include "predictors/lorenzo/cpu/grid.h"
 
 #include <algorithm>
 
 #include "backends/cpu/parallel_for.h"
-#include "predictors/lorenzo/lorenzo_codec.h"
+#include "predictors/lorenzo/codec.h"
 #include "shared/bits.h"
 
 // Compiled once per vector target; the plain loops below are vectorised by the compiler.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "predictors/lorenzo/lorenzo_cpu.cc"  // NOLINT
+#define HWY_TARGET_INCLUDE "predictors/lorenzo/cpu/grid.cc"  // NOLINT
 #include "backends/cpu/simd_targets.h"
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>

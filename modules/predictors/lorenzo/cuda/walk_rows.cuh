@@ -1,11 +1,11 @@
 #pragma once
 
-// Rows of a step of lorenzo_walk.cuh between memory and the block.
+// Rows of a step of walk.cuh between memory and the block.
 
 #include <type_traits>
 
 #include "backends/cuda/async_copy.cuh"
-#include "predictors/lorenzo/lorenzo_walk_mail.cuh"
+#include "predictors/lorenzo/cuda/walk_queue.cuh"
 
 namespace fz::lorenzo {
 

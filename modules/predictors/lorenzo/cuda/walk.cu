@@ -1,5 +1,5 @@
 #include "backends/cuda/shared_memory.h"
-#include "predictors/lorenzo/lorenzo_walk.cuh"
+#include "predictors/lorenzo/cuda/walk.cuh"
 
 namespace fz::lorenzo {
 

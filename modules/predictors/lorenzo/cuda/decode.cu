@@ -1,13 +1,12 @@
-#pragma once
-
-// Decoding grids: running sums along x, rows and layers. The first pass (lorenzo_parts.cuh) only
+// Decoding grids: running sums along x, rows and layers. The first pass (sums.cuh) only
 // reads, and finds for every tile what all others before it sum up to; the second pass then works
 // on every tile alone. No block waits for another. For large grids in three dimensions there is
-// lorenzo_walk.cuh.
+// walk.cuh.
 
 #include <algorithm>
 
-#include "predictors/lorenzo/lorenzo_parts.cuh"
+#include "predictors/lorenzo/cuda/policy.h"
+#include "predictors/lorenzo/cuda/sums.cuh"
 
 namespace fz::lorenzo {
 
@@ -79,7 +78,7 @@ struct Before {
 /// stands left of a row includes the rows above.
 template <class T, bool kHasLayers>
 __device__ __forceinline__ void sumTile(Before<T, kHasLayers> before,
-                                        unsigned turn,
+                                        unsigned half,
                                         ScanMemory<T>& memory,
                                         typename T::Words& words) {
   using P = typename T::P;
@@ -90,20 +89,20 @@ __device__ __forceinline__ void sumTile(Before<T, kHasLayers> before,
     for (unsigned r = 1; r < kRows; ++r) {
       words[r][w] = P::add(words[r][w], words[r - 1][w]);
     }
-    memory.columns[turn][cuda::warpId()][P::wordPlace(w)] = words[kRows - 1][w];
+    memory.columns[half][cuda::warpId()][P::wordPlace(w)] = words[kRows - 1][w];
   }
   Word left = cuda::warpInclusiveSum(before.leftOfRow());
   if (cuda::laneId() == cuda::kWarp - 1) {
-    memory.rows[turn][cuda::warpId()] = left;
+    memory.rows[half][cuda::warpId()] = left;
   }
   left = delta::plus(left, cuda::warpSum(before.corner));
   __syncthreads();
   for (unsigned warp = 0; warp < cuda::warpId(); ++warp) {
 #pragma unroll
     for (unsigned w = 0; w < P::kWords; ++w) {
-      before.above[w] = P::add(before.above[w], memory.columns[turn][warp][P::wordPlace(w)]);
+      before.above[w] = P::add(before.above[w], memory.columns[half][warp][P::wordPlace(w)]);
     }
-    left = delta::plus(left, memory.rows[turn][warp]);
+    left = delta::plus(left, memory.rows[half][warp]);
   }
 #pragma unroll
   for (unsigned r = 0; r < kRows; ++r) {
@@ -160,7 +159,7 @@ __global__ __launch_bounds__(kThreads, kHasLayers ? 2 : 3) void decodeKernel(
         addTile<T>(words, all);
       }
       sumTile<T, true>(before, 0, memory, all);
-      __syncthreads();  // the next layer may have the same turn
+      __syncthreads();  // the next layer may use the same half of the memory
     }
     const std::uint64_t layer_end = layerEnd(args, sums, layer0);
     for (std::uint64_t layer = layer0; layer < layer_end; ++layer) {
@@ -180,13 +179,7 @@ PartSums<typename T::Word> planParts(const GridArgs& args, void* scratch, std::s
   sums.n_bands = bits::ceilDiv<std::uint64_t>(args.n_rows, kBandRows);
   sums.n_words = bits::ceilDiv<std::uint64_t>(args.nx, T::P::kPack);
   sums.pitch = sums.n_words + sums.n_strips;
-  // Long slabs cost little memory; short ones give enough blocks where there are few tiles.
-  const std::uint64_t n_wanted = std::uint64_t{cuda::multiprocessorCount()} * 3 / 2;
-  sums.slab_layers = args.n_layers;
-  while (sums.slab_layers > 16 &&
-         sums.n_strips * sums.n_bands * bits::ceilDiv(args.n_layers, sums.slab_layers) < n_wanted) {
-    sums.slab_layers = bits::ceilDiv<std::uint64_t>(sums.slab_layers, 2);
-  }
+  sums.slab_layers = slabLayers(args.n_layers, sums.n_strips * sums.n_bands);
   sums.n_slabs = bits::ceilDiv(args.n_layers, sums.slab_layers);
   sums.has_own_rows = args.n_layers > 1 && sums.n_strips <= kFewStrips;
   const std::uint64_t n_layers = sums.layerCount(args.n_layers);
@@ -254,5 +247,39 @@ void launchDecode(const GridArgs& args, void* scratch, cudaStream_t stream) {
   }
   cuda::checkLaunch("Lorenzo decode");
 }
+
+template <class U>
+std::size_t decodeScratchBytes(const CudaGrid& grid, DecodeWay way) {
+  if (way == DecodeWay::kWalk) {
+    return walkScratchBytes<U>(grid);
+  }
+  std::size_t n_bytes = 0;
+  if (areRowsAligned<U>(grid)) {
+    planParts<Tile<U, true>>(gridArgs(grid), nullptr, n_bytes);
+  } else {
+    planParts<Tile<U, false>>(gridArgs(grid), nullptr, n_bytes);
+  }
+  return n_bytes;
+}
+
+template <class U>
+void decodeGrid(const CudaGrid& grid, DecodeWay way, void* scratch) {
+  if (way == DecodeWay::kWalk) {
+    walkGrid<U>(grid, scratch);
+  } else if (areRowsAligned<U>(grid)) {
+    launchDecode<Tile<U, true>>(gridArgs(grid), scratch, grid.stream);
+  } else {
+    launchDecode<Tile<U, false>>(gridArgs(grid), scratch, grid.stream);
+  }
+}
+
+template std::size_t decodeScratchBytes<std::uint8_t>(const CudaGrid&, DecodeWay);
+template std::size_t decodeScratchBytes<std::uint16_t>(const CudaGrid&, DecodeWay);
+template std::size_t decodeScratchBytes<std::uint32_t>(const CudaGrid&, DecodeWay);
+template std::size_t decodeScratchBytes<std::uint64_t>(const CudaGrid&, DecodeWay);
+template void decodeGrid<std::uint8_t>(const CudaGrid&, DecodeWay, void*);
+template void decodeGrid<std::uint16_t>(const CudaGrid&, DecodeWay, void*);
+template void decodeGrid<std::uint32_t>(const CudaGrid&, DecodeWay, void*);
+template void decodeGrid<std::uint64_t>(const CudaGrid&, DecodeWay, void*);
 
 }  // namespace fz::lorenzo

@@ -1,11 +1,11 @@
 #pragma once
 
-// What the tiles of lorenzo_walk.cuh tell each other. Sums of columns go down to the next band;
+// What the tiles of walk.cuh tell each other. Sums of columns go down to the next band;
 // they are many, and one flag says that they are there. The values at the right edge go to the next
 // strip; they are few, and each says itself whether it is there (sum_chain.cuh).
 
 #include "backends/cuda/sum_chain.cuh"
-#include "predictors/lorenzo/lorenzo_tile.cuh"
+#include "predictors/lorenzo/cuda/tile.cuh"
 
 namespace fz::lorenzo {
 

@@ -3,7 +3,7 @@
 // The decoder's first pass: sums over the rows, columns and layers of every tile, and the sums of
 // those over all tiles before.
 
-#include "predictors/lorenzo/lorenzo_tile.cuh"
+#include "predictors/lorenzo/cuda/tile.cuh"
 
 namespace fz::lorenzo {
 
@@ -50,7 +50,7 @@ __device__ __forceinline__ void reduceTile(const GridArgs& args,
                                            ReduceMemory<T>& memory) {
   using P = typename T::P;
   using Word = typename T::Word;
-  const unsigned turn = layer % 2;
+  const unsigned half = layer % 2;
   if (sums.n_strips > 1) {
     const Word own = sumRows<T>(words);
     const bool is_first = cuda::laneId() % 4 == 0;
@@ -60,7 +60,7 @@ __device__ __forceinline__ void reduceTile(const GridArgs& args,
     }
     const Word all = cuda::warpSum(is_first ? own : Word{0});
     if (cuda::laneId() == 0) {
-      memory.tile[turn][cuda::warpId()] = all;
+      memory.tile[half][cuda::warpId()] = all;
     }
   }
   if (sums.n_bands == 1) {
@@ -73,7 +73,7 @@ __device__ __forceinline__ void reduceTile(const GridArgs& args,
     for (unsigned r = 1; r < kRows; ++r) {
       sum = P::add(sum, words[r][w]);
     }
-    memory.columns[turn][cuda::warpId()][P::wordPlace(w)] = sum;
+    memory.columns[half][cuda::warpId()][P::wordPlace(w)] = sum;
   }
   __syncthreads();
   Word* columns = sums.columnsOf(layer, at.band);
@@ -82,7 +82,7 @@ __device__ __forceinline__ void reduceTile(const GridArgs& args,
     Word sum = 0;
 #pragma unroll
     for (unsigned w = 0; w < kWarps; ++w) {
-      sum = P::add(sum, memory.columns[turn][w][threadIdx.x]);
+      sum = P::add(sum, memory.columns[half][w][threadIdx.x]);
     }
     columns[word] = sum;
   }
@@ -90,7 +90,7 @@ __device__ __forceinline__ void reduceTile(const GridArgs& args,
     Word sum = 0;
 #pragma unroll
     for (unsigned w = 0; w < kWarps; ++w) {
-      sum = delta::plus(sum, memory.tile[turn][w]);
+      sum = delta::plus(sum, memory.tile[half][w]);
     }
     columns[sums.n_words + at.strip] = sum;
   }
@@ -126,7 +126,7 @@ __global__ __launch_bounds__(kThreads, kHasLayers ? 2 : 3) void reduceKernel(
     }
     if (has_slab_sum) {
       storeSlabTile<T>(slabTile(sums, at, at.slab), all);
-      __syncthreads();  // the last layer may have had the same turn
+      __syncthreads();  // the last layer may have used the same half
       reduceTile<T>(args, sums, at, args.n_layers + at.slab, all, memory);
     }
   }

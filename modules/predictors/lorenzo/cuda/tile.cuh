@@ -4,7 +4,7 @@
 // warp) and one layer; a block holds it in registers, [row][word] per lane, and goes through the
 // layers of a slab one after the other.
 
-#include "predictors/lorenzo/lorenzo_grid.cuh"
+#include "predictors/lorenzo/cuda/grid.cuh"
 #include "shared/bits.h"
 
 namespace fz::lorenzo {

@@ -4,7 +4,7 @@
 // warp has whole blocks. Device code only; must compile with NVRTC.
 
 #include "backends/cuda/group/front.cuh"
-#include "predictors/lorenzo/lorenzo_op.h"
+#include "predictors/lorenzo/cuda/kernels.h"
 #include "shared/bits.h"
 
 namespace fz::lorenzo {

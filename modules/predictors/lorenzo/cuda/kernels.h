@@ -28,7 +28,7 @@ struct CudaGrid {
   cudaStream_t stream;
 };
 
-/// Both note DeviceError::kCorrupt, with the number of bytes as its index, when the dims do not
+/// Both record DeviceError::kCorrupt, with the number of bytes as its index, when the dims do not
 /// hold the input.
 template <class U>
 void encodeGrid(const CudaGrid& grid);
@@ -57,5 +57,10 @@ template <class U>
 std::size_t walkScratchBytes(const CudaGrid& grid);
 template <class U>
 void walkGrid(const CudaGrid& grid, void* scratch);
+
+/// Differences inside blocks, as part of a fused group.
+struct alignas(16) BlockArgs {
+  std::uint32_t block_values;  ///< a power of two up to 1024
+};
 
 }  // namespace fz::lorenzo

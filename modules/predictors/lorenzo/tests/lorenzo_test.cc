@@ -3,8 +3,8 @@
 
 #include "backends/cpu/exec_context.h"
 #include "fz/error.h"
-#include "predictors/lorenzo/lorenzo_codec.h"
-#include "predictors/lorenzo/lorenzo_cpu.h"
+#include "predictors/lorenzo/codec.h"
+#include "predictors/lorenzo/cpu/grid.h"
 #include "predictors/lorenzo/lorenzo_stage.h"
 #include "shared/team.h"
 #include "support/shuffled.h"
