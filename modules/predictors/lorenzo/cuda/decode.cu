@@ -1,7 +1,6 @@
 // Decoding grids: running sums along x, rows and layers. The first pass (sums.cuh) only
 // reads, and finds for every tile what all others before it sum up to; the second pass then works
-// on every tile alone. No block waits for another. For large grids in three dimensions there is
-// walk.cuh.
+// on every tile alone. No block waits for another.
 
 #include <algorithm>
 
@@ -249,10 +248,7 @@ void launchDecode(const GridArgs& args, void* scratch, cudaStream_t stream) {
 }
 
 template <class U>
-std::size_t decodeScratchBytes(const CudaGrid& grid, DecodeWay way) {
-  if (way == DecodeWay::kWalk) {
-    return walkScratchBytes<U>(grid);
-  }
+std::size_t decodeScratchBytes(const CudaGrid& grid) {
   std::size_t n_bytes = 0;
   if (areRowsAligned<U>(grid)) {
     planParts<Tile<U, true>>(gridArgs(grid), nullptr, n_bytes);
@@ -263,23 +259,21 @@ std::size_t decodeScratchBytes(const CudaGrid& grid, DecodeWay way) {
 }
 
 template <class U>
-void decodeGrid(const CudaGrid& grid, DecodeWay way, void* scratch) {
-  if (way == DecodeWay::kWalk) {
-    walkGrid<U>(grid, scratch);
-  } else if (areRowsAligned<U>(grid)) {
+void decodeGrid(const CudaGrid& grid, void* scratch) {
+  if (areRowsAligned<U>(grid)) {
     launchDecode<Tile<U, true>>(gridArgs(grid), scratch, grid.stream);
   } else {
     launchDecode<Tile<U, false>>(gridArgs(grid), scratch, grid.stream);
   }
 }
 
-template std::size_t decodeScratchBytes<std::uint8_t>(const CudaGrid&, DecodeWay);
-template std::size_t decodeScratchBytes<std::uint16_t>(const CudaGrid&, DecodeWay);
-template std::size_t decodeScratchBytes<std::uint32_t>(const CudaGrid&, DecodeWay);
-template std::size_t decodeScratchBytes<std::uint64_t>(const CudaGrid&, DecodeWay);
-template void decodeGrid<std::uint8_t>(const CudaGrid&, DecodeWay, void*);
-template void decodeGrid<std::uint16_t>(const CudaGrid&, DecodeWay, void*);
-template void decodeGrid<std::uint32_t>(const CudaGrid&, DecodeWay, void*);
-template void decodeGrid<std::uint64_t>(const CudaGrid&, DecodeWay, void*);
+template std::size_t decodeScratchBytes<std::uint8_t>(const CudaGrid&);
+template std::size_t decodeScratchBytes<std::uint16_t>(const CudaGrid&);
+template std::size_t decodeScratchBytes<std::uint32_t>(const CudaGrid&);
+template std::size_t decodeScratchBytes<std::uint64_t>(const CudaGrid&);
+template void decodeGrid<std::uint8_t>(const CudaGrid&, void*);
+template void decodeGrid<std::uint16_t>(const CudaGrid&, void*);
+template void decodeGrid<std::uint32_t>(const CudaGrid&, void*);
+template void decodeGrid<std::uint64_t>(const CudaGrid&, void*);
 
 }  // namespace fz::lorenzo

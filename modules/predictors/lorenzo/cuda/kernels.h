@@ -33,30 +33,11 @@ struct CudaGrid {
 template <class U>
 void encodeGrid(const CudaGrid& grid);
 
-/// How a grid is decoded; the values are the same.
-enum class DecodeWay : std::uint8_t {
-  kTwoPasses,  ///< reads everything twice; no block waits for another
-  kWalk,       ///< reads once, layer after layer; blocks wait for their neighbours
-};
-/// Values of one or two bytes can be walked through only where rows are whole 16-byte pieces; and
-/// the device must have the shared memory that it takes, about 100 KiB per block.
-template <class U>
-bool canWalk(const CudaGrid& grid);
-/// Which one takes less time.
-template <class U>
-DecodeWay fasterWay(const CudaGrid& grid);
-
 /// Bytes of working memory for decodeGrid.
 template <class U>
-std::size_t decodeScratchBytes(const CudaGrid& grid, DecodeWay way);
+std::size_t decodeScratchBytes(const CudaGrid& grid);
 template <class U>
-void decodeGrid(const CudaGrid& grid, DecodeWay way, void* scratch);
-
-/// The parts of the two above that walk.
-template <class U>
-std::size_t walkScratchBytes(const CudaGrid& grid);
-template <class U>
-void walkGrid(const CudaGrid& grid, void* scratch);
+void decodeGrid(const CudaGrid& grid, void* scratch);
 
 /// Differences inside blocks, as part of a fused group.
 struct alignas(16) BlockArgs {

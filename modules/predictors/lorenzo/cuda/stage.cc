@@ -109,9 +109,8 @@ void CudaSide<T>::decode(const cuda::Call& call) {
                 call,
                 dimsForLimit({0, set[1], set[2]}, size.n_bytes / sizeof(T), ErrorCode::kCorrupt),
                 ExtentFrom::kRecord);
-  const DecodeWay way = fasterWay<U>(grid);
-  const std::size_t n_bytes = decodeScratchBytes<U>(grid, way);
-  decodeGrid<U>(grid, way, work_.get<std::uint8_t>(call.pool, n_bytes).data());
+  const std::size_t n_bytes = decodeScratchBytes<U>(grid);
+  decodeGrid<U>(grid, work_.get<std::uint8_t>(call.pool, n_bytes).data());
 }
 
 template <class T>
