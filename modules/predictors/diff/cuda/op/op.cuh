@@ -5,8 +5,7 @@
 // sums over the chunk, which lies in one thread block. Device code only.
 
 #include "backends/cuda/group/lines.cuh"
-#include "predictors/diff/diff_op.h"
-#include "shared/delta.h"
+#include "predictors/diff/codec.h"
 
 namespace fz::diff {
 

@@ -1,4 +1,4 @@
-#include "predictors/diff/diff_cpu.h"
+#include "predictors/diff/cpu/sums.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@
 
 // Compiled once per vector target; the plain loops below are vectorised by the compiler.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "predictors/diff/diff_cpu.cc"  // NOLINT
+#define HWY_TARGET_INCLUDE "predictors/diff/cpu/sums.cc"  // NOLINT
 #include "backends/cpu/simd_targets.h"
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>
