@@ -39,7 +39,7 @@ TEST(Zigzag, StageGivesTheBytesOfTheHelper) {
   EXPECT_EQ(encode(stage, toBytes(values)).streams[0], toBytes(expected));
 }
 
-TEST(Zigzag, RefusesAnInputThatIsNoWholeNumberOfValues) {
+TEST(Zigzag, RefusesAnInputThatIsNotAMultipleOfTheValueSize) {
   ZigzagStage<std::int32_t> stage;
   EXPECT_THROW(encode(stage, Bytes(7)), Error);
 }

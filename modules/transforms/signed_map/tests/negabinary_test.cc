@@ -100,7 +100,7 @@ TEST(Negabinary, MissingConfigMeansInt32) {
   EXPECT_EQ(decode(16, encoded), toBytes(std::vector<std::int32_t>{-1, 2, -2}));
 }
 
-TEST(Negabinary, RefusesAnInputThatIsNoWholeNumberOfValues) {
+TEST(Negabinary, RefusesAnInputThatIsNotAMultipleOfTheValueSize) {
   NegabinaryStage<std::int32_t> stage;
   EXPECT_THROW(encode(stage, Bytes(7)), Error);
 }

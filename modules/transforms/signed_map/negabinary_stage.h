@@ -2,13 +2,12 @@
 
 #include <type_traits>
 
-#include "fz/signed_map_stage.h"
+#include "transforms/signed_map/signed_map_stage.h"
 
 namespace fz {
 
 namespace negabinary {
 const StageDescriptor& descriptor();
-SignedMap map();
 }  // namespace negabinary
 
 /// Signed integers to their digits in base -2: small magnitudes of either sign keep the high bits
@@ -18,7 +17,8 @@ class NegabinaryStage final : public SignedMapStage {
   static_assert(std::is_same_v<TOut, std::make_unsigned_t<TIn>>);
 
  public:
-  NegabinaryStage() : SignedMapStage(kDataTypeOf<TIn>, kDataTypeOf<TOut>, negabinary::map()) {}
+  NegabinaryStage()
+      : SignedMapStage(signed_map::Kind::kNegabinary, kDataTypeOf<TIn>, kDataTypeOf<TOut>) {}
   const StageDescriptor& descriptor() const override { return negabinary::descriptor(); }
 };
 

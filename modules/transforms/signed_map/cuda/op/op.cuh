@@ -7,13 +7,14 @@
 
 #include "backends/cuda/group/lines.cuh"
 #include "backends/cuda/group/no_args.h"
+#include "transforms/signed_map/codec.h"
 
-namespace fz::group {
+namespace fz::signed_map {
 
-/// Map has the functions encode (signed to unsigned) and decode.
+/// Map is one of codec.h.
 template <class S, class Map>
 struct SignedMapOp {
-  using Args = NoArgs;
+  using Args = group::NoArgs;
   using U = std::make_unsigned_t<S>;
 
   template <class From, unsigned N>
@@ -34,13 +35,13 @@ struct SignedMapOp {
 
   /// Around pieces and rows.
   template <class Inner>
-  struct RowFront : Around<Inner> {
+  struct RowFront : group::Around<Inner> {
     using Value = U;
     using From = typename Inner::Value;
     static constexpr bool kHasRows = Inner::kHasRows;
 
     __device__ __forceinline__ RowFront(const Args& /*args*/, const Inner& front)
-        : Around<Inner>(front) {}
+        : group::Around<Inner>(front) {}
 
     template <unsigned N, class M>
     __device__ __forceinline__ void take(const M& map, const uint4* staging, U (&v)[N]) const {
@@ -88,7 +89,7 @@ struct SignedMapOp {
   struct LineFront {
     using Value = U;
     using From = typename Inner::Value;
-    using Line = LineWalk<Inner>;
+    using Line = group::LineWalk<Inner>;
     static constexpr bool kHasRows = true;
     static constexpr bool kBlockWide = Inner::kBlockWide;
     static constexpr bool kCanFetch = false;
@@ -112,18 +113,18 @@ struct SignedMapOp {
       encodeAll(x, v);  // 0 stays 0
     }
     __device__ __forceinline__ U one(std::uint64_t at) const {
-      return Map::encode(static_cast<S>(oneOf(inner, at)));
+      return Map::encode(static_cast<S>(group::oneOf(inner, at)));
     }
     template <unsigned N>
     __device__ __forceinline__ void load(std::uint64_t first, uint4* staging, U (&v)[N]) const {
-      rowsOfLines<N>(*this, first, staging, v);
+      group::rowsOfLines<N>(*this, first, staging, v);
     }
     template <unsigned N>
     __device__ __forceinline__ void loadBlock(std::uint64_t first,
                                               uint4* staging,
                                               U (&v)[N]) const {
       From x[N];
-      rowsOfBlock<N>(inner, first, staging, x);
+      group::rowsOfBlock<N>(inner, first, staging, x);
       encodeAll(x, v);
     }
     template <unsigned N>
@@ -138,7 +139,7 @@ struct SignedMapOp {
   };
 
   template <class Inner>
-  using Front = std::conditional_t<kHasLines<Inner>, LineFront<Inner>, RowFront<Inner>>;
+  using Front = std::conditional_t<group::kHasLines<Inner>, LineFront<Inner>, RowFront<Inner>>;
 };
 
-}  // namespace fz::group
+}  // namespace fz::signed_map

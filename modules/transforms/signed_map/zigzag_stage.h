@@ -2,13 +2,12 @@
 
 #include <type_traits>
 
-#include "fz/signed_map_stage.h"
+#include "transforms/signed_map/signed_map_stage.h"
 
 namespace fz {
 
 namespace zigzag {
 const StageDescriptor& descriptor();
-SignedMap map();
 }  // namespace zigzag
 
 /// Signed integers to unsigned codes that are small for small magnitudes. Lossless, size
@@ -18,7 +17,7 @@ class ZigzagStage final : public SignedMapStage {
   static_assert(std::is_same_v<TOut, std::make_unsigned_t<TIn>>);
 
  public:
-  ZigzagStage() : SignedMapStage(kDataTypeOf<TIn>, kDataTypeOf<TOut>, zigzag::map()) {}
+  ZigzagStage() : SignedMapStage(signed_map::Kind::kZigzag, kDataTypeOf<TIn>, kDataTypeOf<TOut>) {}
   const StageDescriptor& descriptor() const override { return zigzag::descriptor(); }
 };
 
