@@ -258,7 +258,7 @@ TEST(Difference, OutputTypeLeftOutIsThatOfTheInput) {
   EXPECT_EQ(stage->elementTypes(), (std::vector{DataType::INT32, DataType::INT32}));
 }
 
-TEST(Difference, RefusesAnInputThatIsNoWholeNumberOfValues) {
+TEST(Difference, RefusesAnInputThatIsNotAMultipleOfTheValueSize) {
   DifferenceStage<std::int32_t> stage;
   EXPECT_THROW(encode(stage, Bytes(7)), Error);
 }

@@ -286,7 +286,7 @@ TEST(Lorenzo, BlockSizeIsAtMost1024) {
   EXPECT_THROW(setParam(stage, "block_size", std::int64_t{-1}), InvalidArgument);
 }
 
-TEST(Lorenzo, RefusesAnInputThatIsNoWholeNumberOfValues) {
+TEST(Lorenzo, RefusesAnInputThatIsNotAMultipleOfTheValueSize) {
   LorenzoStage<std::int32_t> stage;
   EXPECT_THROW(encode(stage, Bytes(7)), Error);
 }

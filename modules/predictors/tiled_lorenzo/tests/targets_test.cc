@@ -10,7 +10,7 @@
 namespace fz::test {
 namespace {
 
-/// The stream by the text of tiled_lorenzo_codec.h alone.
+/// The stream by the text of codec.h alone.
 template <class T>
 std::vector<T> streamByCodec(const tiled_lorenzo::Grid& grid, const std::vector<T>& field) {
   std::vector<T> stream(grid.tileCount() * grid.tile.values());

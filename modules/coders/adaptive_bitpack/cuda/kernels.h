@@ -1,12 +1,14 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-#include "coders/adaptive_bitpack/adaptive_bitpack_codec.h"
-#include "coders/adaptive_bitpack/adaptive_bitpack_op.h"
+#include "coders/adaptive_bitpack/codec.h"
 #include "fz/device_types.h"
+
+namespace fz::cuda {
+struct Call;
+}
 
 /// The stage's kernels. Launchers only enqueue; memory comes from the caller.
 namespace fz::adaptive_bitpack {
@@ -14,10 +16,6 @@ namespace fz::adaptive_bitpack {
 inline constexpr std::uint32_t kGroupValues = 32;  ///< one thread's share in the register kernels
 inline constexpr std::uint32_t kCudaThreads = 256;
 inline constexpr std::uint32_t kWarpValues = 32 * kGroupValues;
-/// Values and blocks that a tile of the kernels for any block size has at most; they fix its shared
-/// memory.
-inline constexpr std::uint32_t kAnyTileValues = 4096;
-inline constexpr std::uint32_t kAnyTileBlocks = 512;
 /// Blocks whose metadata a thread of the measuring kernel adds up.
 inline constexpr std::uint32_t kMeasureBlocks = 16;
 
@@ -47,31 +45,39 @@ FZ_HD std::uint32_t groupsOf(std::uint32_t block_values) {
   return block_values <= 2 * kGroupValues ? block_values / kGroupValues : 0;
 }
 
-/// How blocks are dealt out: 2^tile_blocks_log2 blocks share one offset.
-struct CudaTiling {
-  std::uint32_t tile_blocks_log2;
-
-  /// Tiles of the encoder for any block size, one thread block each.
-  static CudaTiling ofAnyEncoder(BlockLayout layout) { return ofAny(layout); }
-  /// Tiles of the decoder: one warp each in the register kernels, one thread block in the others.
-  static CudaTiling ofDecoder(BlockLayout layout) {
-    return isGroupLayout(layout) ? ofValues(layout, kWarpValues) : ofAny(layout);
-  }
-  std::size_t tilesOf(std::size_t n_values, BlockLayout layout) const {
-    const std::size_t n_blocks = bits::ceilDiv(n_values, std::size_t{layout.block_values});
-    return bits::ceilDiv(n_blocks, std::size_t{1} << tile_blocks_log2);
-  }
-
- private:
-  /// As many blocks as fit into this many values.
-  static CudaTiling ofValues(BlockLayout layout, std::uint32_t tile_values) {
-    return {bits::bitWidth(tile_values / layout.block_values) - 1};
-  }
-  static CudaTiling ofAny(BlockLayout layout) {
-    return {std::min(ofValues(layout, kAnyTileValues).tile_blocks_log2,
-                     bits::bitWidth(kAnyTileBlocks) - 1)};
-  }
+/// What the thread blocks of an encoder tell each other. All zero before the kernel starts; the
+/// kernel leaves it so.
+struct EncodeControl {
+  std::uint64_t next_ticket;
+  std::uint32_t n_blocks_done;
 };
+inline constexpr std::uint32_t kControlBytes = 64;
+
+/// Block sizes that are powers of two from 32 on, alone or as the end of a fused group.
+struct alignas(16) GroupsArgs {
+  StageRecord* record;
+  DeviceSize in_size;  ///< of the values when encoding, of the stream when decoding
+  const std::uint8_t* in;
+  std::uint8_t* out;
+  std::uint64_t capacity_bytes;
+  std::uint32_t block_values;
+  // Encoding.
+  EncodeControl* control;
+  std::uint64_t* sums;   ///< one per tile: its bytes of payload
+  std::uint64_t* bases;  ///< one per tile: the bytes before it
+  // Decoding.
+  const std::uint64_t* offsets;  ///< one per 1024 values: where its payload begins
+};
+
+/// As many blocks as fit into kWarpValues, a power of two of them, are a tile: what one warp
+/// decodes, with one offset into the payload. The encoder for any block size has the same tiles.
+inline std::uint32_t tileBlocksLog2(BlockLayout layout) {
+  return bits::bitWidth(kWarpValues / layout.block_values) - 1;
+}
+inline std::size_t tileCount(std::size_t n_values, BlockLayout layout) {
+  const std::size_t n_blocks = bits::ceilDiv(n_values, std::size_t{layout.block_values});
+  return bits::ceilDiv(n_blocks, std::size_t{1} << tileBlocksLog2(layout));
+}
 
 struct CudaEncode {
   const std::uint8_t* in;
@@ -117,21 +123,21 @@ template <class T>
 void launchEncodeGroups(const GroupsArgs& args,
                         bool outlier_selection,
                         std::size_t n_values,
-                        cudaStream_t stream);
+                        const cuda::Call& call);
 template <class T>
 void launchDecodeGroups(const GroupsArgs& args,
                         bool outlier_selection,
                         std::size_t n_values,
-                        cudaStream_t stream);
+                        const cuda::Call& call);
 
-/// Any block size.
+/// Any block size, with the text of the codec.
 template <class T>
-void launchEncodeAny(const CudaEncode& args, std::size_t n_tiles, cudaStream_t stream);
+void launchEncodeAny(const CudaEncode& args, std::size_t n_tiles, const cuda::Call& call);
 template <class T>
-void launchDecodeAny(const CudaDecode& args, std::size_t n_tiles, cudaStream_t stream);
+void launchDecodeAny(const CudaDecode& args, std::size_t n_tiles, const cuda::Call& call);
 
 /// Checks the stream and finds the offsets of the tiles.
 template <class T>
-void launchMeasure(const CudaDecode& args, std::size_t n_measure_tiles, cudaStream_t stream);
+void launchMeasure(const CudaDecode& args, std::size_t n_measure_tiles, const cuda::Call& call);
 
 }  // namespace fz::adaptive_bitpack

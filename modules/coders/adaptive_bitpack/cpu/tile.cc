@@ -3,7 +3,7 @@
 
 #include "backends/cpu/parallel_for.h"
 #include "backends/cpu/scan.h"
-#include "coders/adaptive_bitpack/adaptive_bitpack_cpu.h"
+#include "coders/adaptive_bitpack/cpu/blocks.h"
 #include "core/require.h"
 
 namespace fz::adaptive_bitpack {
@@ -160,10 +160,12 @@ std::span<const std::uint64_t> checkedOffsets(const CpuRun& run,
   });
   if (bad_block.found()) {
     const std::uint8_t* meta = archive.data() + bad_block.value() * layout.metaBytes();
-    FZ_REQUIRE(false, ErrorCode::kCorrupt,
-               "AdaptiveBitpack: block {} has rate {} and selection {}, which no block of {}-bit "
-               "values has",
-               bad_block.value(), meta[0], layout.outlier_selection ? meta[1] : 0, kValueBits<T>);
+    detail::throwError(
+        ErrorCode::kCorrupt,
+        fmt::format(
+            "AdaptiveBitpack: block {} has rate {} and selection {}, which no block of {}-bit "
+            "values has",
+            bad_block.value(), meta[0], layout.outlier_selection ? meta[1] : 0, kValueBits<T>));
   }
   const std::uint64_t payload_bytes = exclusiveScan(offsets);
   FZ_REQUIRE(payload_bytes == n_payload, ErrorCode::kCorrupt,

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "coders/adaptive_bitpack/adaptive_bitpack_codec.h"
+#include "coders/adaptive_bitpack/codec.h"
 #include "fz/simple_stage.h"
 #include "fz/span.h"
 #include "mem/scratch.h"

@@ -1,10 +1,10 @@
-// Whole blocks of 32, 64 and 128 values on top of adaptive_bitpack_quads_simd.h, compiled once per
+// Whole blocks of 32, 64 and 128 values on top of simd_pack.h, compiled once per
 // target (hence the odd guard), and empty for all but the one that has it.
-#if defined(FZ_ADAPTIVE_BITPACK_GALOIS_SIMD_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef FZ_ADAPTIVE_BITPACK_GALOIS_SIMD_H
-#undef FZ_ADAPTIVE_BITPACK_GALOIS_SIMD_H
+#if defined(FZ_ADAPTIVE_BITPACK_SIMD_FAST_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef FZ_ADAPTIVE_BITPACK_SIMD_FAST_H
+#undef FZ_ADAPTIVE_BITPACK_SIMD_FAST_H
 #else
-#define FZ_ADAPTIVE_BITPACK_GALOIS_SIMD_H
+#define FZ_ADAPTIVE_BITPACK_SIMD_FAST_H
 #endif
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "coders/adaptive_bitpack/adaptive_bitpack_codec.h"
-#include "coders/adaptive_bitpack/adaptive_bitpack_quads_simd.h"
+#include "coders/adaptive_bitpack/codec.h"
+#include "coders/adaptive_bitpack/cpu/simd_pack.h"
 #include "fz/byte_io.h"
 #include "fz/span.h"
 

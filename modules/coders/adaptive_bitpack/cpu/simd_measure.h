@@ -1,18 +1,18 @@
 // Sizes of blocks by their metadata, compiled once per target (hence the odd guard). Include after
 // hwy/highway.h.
-#if defined(FZ_ADAPTIVE_BITPACK_MEASURE_SIMD_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef FZ_ADAPTIVE_BITPACK_MEASURE_SIMD_H
-#undef FZ_ADAPTIVE_BITPACK_MEASURE_SIMD_H
+#if defined(FZ_ADAPTIVE_BITPACK_SIMD_MEASURE_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef FZ_ADAPTIVE_BITPACK_SIMD_MEASURE_H
+#undef FZ_ADAPTIVE_BITPACK_SIMD_MEASURE_H
 #else
-#define FZ_ADAPTIVE_BITPACK_MEASURE_SIMD_H
+#define FZ_ADAPTIVE_BITPACK_SIMD_MEASURE_H
 #endif
 
 #include <cstddef>
 #include <cstdint>
 #include <hwy/highway.h>
 
-#include "coders/adaptive_bitpack/adaptive_bitpack_codec.h"
-#include "coders/adaptive_bitpack/adaptive_bitpack_cpu.h"
+#include "coders/adaptive_bitpack/codec.h"
+#include "coders/adaptive_bitpack/cpu/blocks.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fz::adaptive_bitpack::HWY_NAMESPACE {  // NOLINT

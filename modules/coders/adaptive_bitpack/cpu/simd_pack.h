@@ -1,11 +1,11 @@
 // Values to bit planes and back in 512-bit vectors, for processors that move any byte of two of
 // them anywhere (VBMI) and multiply matrices of bits (GFNI). Compiled once per target (hence the
 // odd guard), and empty for all but that one. Include after hwy/highway.h.
-#if defined(FZ_ADAPTIVE_BITPACK_QUADS_SIMD_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef FZ_ADAPTIVE_BITPACK_QUADS_SIMD_H
-#undef FZ_ADAPTIVE_BITPACK_QUADS_SIMD_H
+#if defined(FZ_ADAPTIVE_BITPACK_SIMD_PACK_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef FZ_ADAPTIVE_BITPACK_SIMD_PACK_H
+#undef FZ_ADAPTIVE_BITPACK_SIMD_PACK_H
 #else
-#define FZ_ADAPTIVE_BITPACK_QUADS_SIMD_H
+#define FZ_ADAPTIVE_BITPACK_SIMD_PACK_H
 #endif
 
 #include <array>
@@ -14,7 +14,7 @@
 #include <immintrin.h>
 #include <type_traits>
 
-#include "coders/adaptive_bitpack/adaptive_bitpack_codec.h"
+#include "coders/adaptive_bitpack/codec.h"
 #include "fz/byte_io.h"
 #include "fz/span.h"
 

@@ -1,17 +1,17 @@
 // Vector kernels on blocks of 64 values for targets whose vectors hold eight planes of them,
-// compiled once per target (hence the odd guard). Include after adaptive_bitpack_simd.h.
-#if defined(FZ_ADAPTIVE_BITPACK_WIDE_SIMD_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef FZ_ADAPTIVE_BITPACK_WIDE_SIMD_H
-#undef FZ_ADAPTIVE_BITPACK_WIDE_SIMD_H
+// compiled once per target (hence the odd guard). Include after simd.h.
+#if defined(FZ_ADAPTIVE_BITPACK_SIMD_ROWS_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef FZ_ADAPTIVE_BITPACK_SIMD_ROWS_H
+#undef FZ_ADAPTIVE_BITPACK_SIMD_ROWS_H
 #else
-#define FZ_ADAPTIVE_BITPACK_WIDE_SIMD_H
+#define FZ_ADAPTIVE_BITPACK_SIMD_ROWS_H
 #endif
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "coders/adaptive_bitpack/adaptive_bitpack_simd.h"
+#include "coders/adaptive_bitpack/cpu/simd.h"
 
 #if HWY_TARGET != HWY_SCALAR && HWY_MAX_BYTES >= 64
 HWY_BEFORE_NAMESPACE();

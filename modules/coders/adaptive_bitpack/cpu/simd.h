@@ -1,6 +1,6 @@
 // Vector kernels on groups of 32 values, compiled once per target (hence the odd guard). Include
 // after hwy/highway.h; a fused kernel may use them too. They give the bytes of
-// adaptive_bitpack_codec.h, which the tests check for every target of the machine. Empty for the
+// codec.h, which the tests check for every target of the machine. Empty for the
 // target without vectors.
 #if defined(FZ_ADAPTIVE_BITPACK_SIMD_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef FZ_ADAPTIVE_BITPACK_SIMD_H

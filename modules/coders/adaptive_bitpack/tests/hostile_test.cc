@@ -1,4 +1,4 @@
-#include "coders/adaptive_bitpack/adaptive_bitpack_test_impl.h"
+#include "coders/adaptive_bitpack/tests/support.h"
 
 namespace fz::test::adaptive_bitpack_test {
 namespace {

@@ -1,11 +1,11 @@
-#include "coders/adaptive_bitpack/adaptive_bitpack_cpu.h"
+#include "coders/adaptive_bitpack/cpu/blocks.h"
 
 #include <algorithm>
 #include <cstring>
 
 // Compiled once per vector target.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "coders/adaptive_bitpack/adaptive_bitpack_cpu.cc"  // NOLINT
+#define HWY_TARGET_INCLUDE "coders/adaptive_bitpack/cpu/blocks.cc"  // NOLINT
 // Bytes from anywhere in two vectors, and bits by matrices.
 // NOLINTNEXTLINE(readability-identifier-naming)
 #define HWY_WANT_AVX3_DL 1
@@ -14,10 +14,10 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "coders/adaptive_bitpack/adaptive_bitpack_blocks_simd.h"
-#include "coders/adaptive_bitpack/adaptive_bitpack_galois_simd.h"
-#include "coders/adaptive_bitpack/adaptive_bitpack_measure_simd.h"
-#include "coders/adaptive_bitpack/adaptive_bitpack_simd.h"
+#include "coders/adaptive_bitpack/cpu/simd.h"
+#include "coders/adaptive_bitpack/cpu/simd_blocks.h"
+#include "coders/adaptive_bitpack/cpu/simd_fast.h"
+#include "coders/adaptive_bitpack/cpu/simd_measure.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();

@@ -4,8 +4,8 @@
 #include "backends/cuda/group/kernel.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/shared_memory.h"
-#include "coders/adaptive_bitpack/adaptive_bitpack_cuda.h"
-#include "coders/adaptive_bitpack/adaptive_bitpack_op.cuh"
+#include "coders/adaptive_bitpack/cuda/op/op.cuh"
+#include "fz/cuda_part.h"
 
 namespace fz::adaptive_bitpack {
 
@@ -50,7 +50,7 @@ template <class T>
 void launchEncodeGroups(const GroupsArgs& args,
                         bool outlier_selection,
                         std::size_t n_values,
-                        cudaStream_t stream) {
+                        const cuda::Call& call) {
   withChain<T>(outlier_selection, groupsOf(args.block_values), [&]<class C>() {
     constexpr GroupShape kShape = group::shapeOf<C, typename C::Encoding>();
     const unsigned n_blocks = std::min(cuda::gridFor(n_values, kShape.tile_values),
@@ -59,7 +59,7 @@ void launchEncodeGroups(const GroupsArgs& args,
     cuda::allowSharedBytes(reinterpret_cast<const void*>(&group::encodeGroup<C>),
                            kShape.shared_bytes);
     group::encodeGroup<C>
-        <<<n_blocks, kShape.n_threads, kShape.shared_bytes, stream>>>(argsOf<C>(field, args));
+        <<<n_blocks, kShape.n_threads, kShape.shared_bytes, call.stream>>>(argsOf<C>(field, args));
     cuda::checkLaunch("AdaptiveBitpack encodeGroup");
   });
 }
@@ -68,22 +68,22 @@ template <class T>
 void launchDecodeGroups(const GroupsArgs& args,
                         bool outlier_selection,
                         std::size_t n_values,
-                        cudaStream_t stream) {
+                        const cuda::Call& call) {
   withChain<T>(outlier_selection, groupsOf(args.block_values), [&]<class C>() {
     constexpr GroupShape kShape = group::shapeOf<C, typename C::Decoding>();
     const group::FieldArgs field{nullptr, args.out, {args.capacity_bytes, nullptr}};
     cuda::allowSharedBytes(reinterpret_cast<const void*>(&group::decodeGroup<C>),
                            kShape.shared_bytes);
     group::decodeGroup<C><<<cuda::gridFor(n_values, kShape.tile_values), kShape.n_threads,
-                            kShape.shared_bytes, stream>>>(argsOf<C>(field, args));
+                            kShape.shared_bytes, call.stream>>>(argsOf<C>(field, args));
     cuda::checkLaunch("AdaptiveBitpack decodeGroup");
   });
 }
 
-#define FZ_INSTANTIATE(T)                                                                  \
-  template GroupShape groupsEncoderShape<T>(bool);                                         \
-  template void launchEncodeGroups<T>(const GroupsArgs&, bool, std::size_t, cudaStream_t); \
-  template void launchDecodeGroups<T>(const GroupsArgs&, bool, std::size_t, cudaStream_t)
+#define FZ_INSTANTIATE(T)                                                                       \
+  template GroupShape groupsEncoderShape<T>(bool);                                              \
+  template void launchEncodeGroups<T>(const GroupsArgs&, bool, std::size_t, const cuda::Call&); \
+  template void launchDecodeGroups<T>(const GroupsArgs&, bool, std::size_t, const cuda::Call&)
 FZ_INSTANTIATE(std::int16_t);
 FZ_INSTANTIATE(std::int32_t);
 #undef FZ_INSTANTIATE

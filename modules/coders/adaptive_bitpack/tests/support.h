@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "coders/adaptive_bitpack/adaptive_bitpack_codec.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_stage.h"
+#include "coders/adaptive_bitpack/codec.h"
 #include "fz/byte_io.h"
 #include "fz/error.h"
 #include "support/stage_case.h"

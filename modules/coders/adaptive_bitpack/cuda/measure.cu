@@ -1,7 +1,7 @@
-#include "backends/cuda/graph_launcher.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
-#include "coders/adaptive_bitpack/adaptive_bitpack_device.cuh"
+#include "coders/adaptive_bitpack/cuda/op/blocks.cuh"
+#include "fz/cuda_part.h"
 
 namespace fz::adaptive_bitpack {
 
@@ -151,15 +151,14 @@ __global__ void __launch_bounds__(kCudaThreads) measureBlocks(const CudaDecode a
 }  // namespace
 
 template <class T>
-void launchMeasure(const CudaDecode& args, std::size_t n_measure_tiles, cudaStream_t stream) {
+void launchMeasure(const CudaDecode& args, std::size_t n_measure_tiles, const cuda::Call& call) {
   const unsigned n_thread_blocks = cuda::gridFor(n_measure_tiles, 1);
-  cuda::launchKernel(
-      "AdaptiveBitpack measureBlocks",
-      args.layout.outlier_selection ? measureBlocks<T, true> : measureBlocks<T, false>,
-      n_thread_blocks, kCudaThreads, 0, stream, args);
+  call.launch("AdaptiveBitpack measureBlocks",
+              args.layout.outlier_selection ? measureBlocks<T, true> : measureBlocks<T, false>,
+              n_thread_blocks, kCudaThreads, 0, args);
 }
 
-template void launchMeasure<std::int16_t>(const CudaDecode&, std::size_t, cudaStream_t);
-template void launchMeasure<std::int32_t>(const CudaDecode&, std::size_t, cudaStream_t);
+template void launchMeasure<std::int16_t>(const CudaDecode&, std::size_t, const cuda::Call&);
+template void launchMeasure<std::int32_t>(const CudaDecode&, std::size_t, const cuda::Call&);
 
 }  // namespace fz::adaptive_bitpack

@@ -1,10 +1,10 @@
 // One block to bit planes and back, of any length, of 32 and of 64 values. Compiled once per target
 // (hence the odd guard). Include after hwy/highway.h.
-#if defined(FZ_ADAPTIVE_BITPACK_BLOCKS_SIMD_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef FZ_ADAPTIVE_BITPACK_BLOCKS_SIMD_H
-#undef FZ_ADAPTIVE_BITPACK_BLOCKS_SIMD_H
+#if defined(FZ_ADAPTIVE_BITPACK_SIMD_BLOCKS_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef FZ_ADAPTIVE_BITPACK_SIMD_BLOCKS_H
+#undef FZ_ADAPTIVE_BITPACK_SIMD_BLOCKS_H
 #else
-#define FZ_ADAPTIVE_BITPACK_BLOCKS_SIMD_H
+#define FZ_ADAPTIVE_BITPACK_SIMD_BLOCKS_H
 #endif
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "coders/adaptive_bitpack/adaptive_bitpack_cpu.h"
-#include "coders/adaptive_bitpack/adaptive_bitpack_simd.h"
-#include "coders/adaptive_bitpack/adaptive_bitpack_wide_simd.h"
+#include "coders/adaptive_bitpack/cpu/blocks.h"
+#include "coders/adaptive_bitpack/cpu/simd.h"
+#include "coders/adaptive_bitpack/cpu/simd_rows.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fz::adaptive_bitpack::HWY_NAMESPACE {  // NOLINT

@@ -1,5 +1,5 @@
 #include "backends/cpu/exec_context.h"
-#include "coders/adaptive_bitpack/adaptive_bitpack_test_impl.h"
+#include "coders/adaptive_bitpack/tests/support.h"
 #include "support/shuffled.h"
 
 namespace fz::test::adaptive_bitpack_test {
@@ -49,7 +49,7 @@ FZ_STAGE_CASE(AdaptiveBitpack,
                .inputs = {mixedWidths(), notInLargeBlocks(fullNoise()),
                           notInLargeBlocks(extremes()), zeros(), notInLargeBlocks(sparse())}});
 
-/// The stream by the text of adaptive_bitpack_codec.h alone.
+/// The stream by the text of codec.h alone.
 template <class T, class Team>
 Bytes streamByCodec(Team team, const std::vector<T>& values, BlockLayout layout) {
   Bytes meta;
@@ -339,11 +339,11 @@ TEST(AdaptiveBitpack, PortsTypesAndGraphFlags) {
   EXPECT_TRUE(stage.isGraphCompatible());
 }
 
-TEST(AdaptiveBitpack, RefusesAnInputThatIsNoWholeNumberOfValues) {
+TEST(AdaptiveBitpack, RefusesAnInputThatIsNotAMultipleOfTheValueSize) {
   AdaptiveBitpackStage<std::int32_t> stage;
   const std::string message =
       messageOf(ErrorCode::kBadSize, [&] { encode(stage, Bytes(4 * 32 + 3)); });
-  EXPECT_NE(message.find("131 bytes"), std::string::npos) << message;
+  EXPECT_NE(message.find("size 131"), std::string::npos) << message;
 }
 
 TEST(AdaptiveBitpack, AnOutputThatIsTooSmallIsAskedForAndNotOverrun) {

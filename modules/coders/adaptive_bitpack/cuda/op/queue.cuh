@@ -1,44 +1,43 @@
 #pragma once
 
-// Tiles for the thread blocks of an encoder, and the bytes before each tile. A block takes turns;
-// whoever takes turn 0 codes nothing, but adds up what the others publish and tells each tile its
-// base, as soon as the sums before it are there: one block that looks at all sums is quicker than
+// Tiles for the thread blocks of an encoder, and the bytes before each tile. A block draws tickets;
+// the one with ticket 0 codes nothing, but adds up what the others publish and tells each tile its
+// base, as soon as the sums before it are there: one block that looks at all sums is faster than
 // every tile walking back over its predecessors. A tile waits only for tiles that were taken
 // before, so for blocks that run. Device code only; must compile with NVRTC.
 
 #include "backends/cuda/block_barrier.cuh"
 #include "backends/cuda/turns.cuh"
-#include "coders/adaptive_bitpack/adaptive_bitpack_device.cuh"
-#include "coders/adaptive_bitpack/adaptive_bitpack_op.h"
+#include "coders/adaptive_bitpack/cuda/op/blocks.cuh"
 
 namespace fz::adaptive_bitpack {
 
-inline constexpr unsigned kTurns = 4;  ///< that a block keeps; a warp is two steps ahead at most
+inline constexpr unsigned kTickets = 4;  ///< that a block keeps; a warp is two ahead at most
 
-/// Where the coding warps of a block and its clerk meet. Tile k of the block uses the halves k & 1:
-/// nobody comes to tile k + 2 before all are done with tile k, since the base of tile k + 1 needs
-/// the bytes of every warp.
+/// What the coding warps of a block and its queue warp exchange, in shared memory. Tile k of the
+/// block uses the halves k & 1: no warp comes to tile k + 2 before all are done with tile k, since
+/// the base of tile k + 1 needs the bytes of every warp.
 template <unsigned kWarps>
-struct Desk {
-  cuda::BlockBarrier handed_in[2];  ///< all warps, with their bytes of tile k
-  /// All lanes of the clerk, since each has written something that the warps read behind it: the
-  /// base of tile k - 1, the bytes before each warp in it, turn k + 2.
+struct TileExchange {
+  cuda::BlockBarrier counted[2];  ///< all warps, with their bytes of tile k
+  /// All lanes of the queue warp, since each has written something that the warps read behind it:
+  /// the base of tile k - 1, the bytes before each warp in it, ticket k + 2.
   cuda::BlockBarrier based[2];
   std::uint64_t base[2];            ///< of tile k - 1
   std::uint32_t bytes[2][kWarps];   ///< of tile k
   std::uint32_t before[2][kWarps];  ///< in tile k, before each warp's
-  std::uint32_t turn[kTurns];
+  std::uint32_t ticket[kTickets];
 
   __device__ __forceinline__ void open() {
     for (unsigned i = 0; i < 2; ++i) {
-      handed_in[i].init(kWarps);
+      counted[i].init(kWarps);
       based[i].init(cuda::kWarp);
     }
   }
   /// One lane of each coding warp.
-  __device__ __forceinline__ void handIn(unsigned k, unsigned warp, std::uint32_t n_bytes) {
+  __device__ __forceinline__ void putBytes(unsigned k, unsigned warp, std::uint32_t n_bytes) {
     bytes[k & 1u][warp] = n_bytes;
-    handed_in[k & 1u].arrive();
+    counted[k & 1u].arrive();
   }
   __device__ __forceinline__ void waitForBase(unsigned k) const { based[k & 1u].wait(k >> 1 & 1u); }
 };
@@ -50,30 +49,30 @@ struct TileQueue {
   const GroupsArgs& args;
   EncodeShape shape;
   std::uint32_t n_tiles;
-  Desk<kWarps>& desk;
+  TileExchange<kWarps>& exchange;
 
   /// All threads; ends with a barrier.
   __device__ __forceinline__ void start() const {
     if (threadIdx.x == 0) {
-      desk.open();
-      desk.turn[0] = isAlone() ? 1 : take();
-      desk.turn[1] = isAlone() ? 2 : desk.turn[0] == 0 ? 0 : take();
+      exchange.open();
+      exchange.ticket[0] = isAlone() ? 1 : take();
+      exchange.ticket[1] = isAlone() ? 2 : exchange.ticket[0] == 0 ? 0 : take();
     }
     __syncthreads();
   }
 
-  /// The clerk, a full warp: takes turns, publishes what the warps hand in, fetches bases.
+  /// The queue warp: draws tickets, publishes the bytes of the tiles, fetches bases.
   __device__ __forceinline__ void serve() const {
-    std::uint32_t tile = desk.turn[0] - 1;
-    std::uint32_t next_tile = desk.turn[1] - 1;
+    std::uint32_t tile = exchange.ticket[0] - 1;
+    std::uint32_t next_tile = exchange.ticket[1] - 1;
     std::uint32_t last_tile = 0;
     std::uint64_t last_base = 0;  // of a block that is alone
     std::uint64_t n_bytes = 0;    // its bytes so far
     for (unsigned k = 0;; ++k) {
       const bool has_tile = tile < n_tiles;
-      const std::uint32_t turn = has_tile ? takeTurn(next_tile) : 0;
+      const std::uint32_t ticket = has_tile ? takeTicket(next_tile) : 0;
       if (cuda::laneId() == 0) {
-        desk.turn[(k + 2) % kTurns] = turn;
+        exchange.ticket[(k + 2) % kTickets] = ticket;
       }
       bool is_published = !has_tile;
       bool is_based = false;
@@ -85,23 +84,23 @@ struct TileQueue {
           if (found != 0) {
             is_based = true;
             if (cuda::laneId() == 0) {
-              desk.base[k & 1u] = found & ~kKnown;
+              exchange.base[k & 1u] = found & ~kKnown;
               if (k > 0 && !isAlone()) {
                 store(args.bases + last_tile, 0);
               }
             }
-            desk.based[k & 1u].arrive();
+            exchange.based[k & 1u].arrive();
           }
         }
         // The lanes look one by one, and go on together.
         if (!is_published &&
-            __all_sync(cuda::kAllLanes, desk.handed_in[k & 1u].isPast(k >> 1 & 1u))) {
+            __all_sync(cuda::kAllLanes, exchange.counted[k & 1u].isPast(k >> 1 & 1u))) {
           is_published = true;
           const unsigned warp = cuda::laneId();
-          const std::uint32_t own = warp < kWarps ? desk.bytes[k & 1u][warp] : 0;
+          const std::uint32_t own = warp < kWarps ? exchange.bytes[k & 1u][warp] : 0;
           const std::uint32_t sum = cuda::warpInclusiveSum(own);
           if (warp < kWarps) {
-            desk.before[k & 1u][warp] = sum - own;
+            exchange.before[k & 1u][warp] = sum - own;
           }
           own_base = n_bytes;
           n_bytes += __shfl_sync(cuda::kAllLanes, sum, cuda::kWarp - 1);
@@ -116,14 +115,14 @@ struct TileQueue {
       last_base = own_base;
       last_tile = tile;
       tile = next_tile;
-      next_tile = turn - 1;
+      next_tile = ticket - 1;
     }
     if (isAlone() && cuda::laneId() == 0) {
       conclude(n_bytes);
     }
   }
 
-  /// A full warp of the block with turn 0: bases for all tiles.
+  /// A full warp of the block with ticket 0: bases for all tiles.
   __device__ __forceinline__ void scan() const {
     constexpr unsigned kLooks = 4;
     std::uint64_t before = 0;
@@ -166,30 +165,30 @@ struct TileQueue {
   __device__ __forceinline__ void finish() const {
     __syncthreads();
     if (threadIdx.x == 0 && !isAlone()) {
-      __threadfence();  // no turn is taken after this
+      __threadfence();  // no ticket is taken after this
       // The last one cleans up.
       if (atomicAdd(&args.control->n_blocks_done, 1u) == gridDim.x - 1) {  // order-free: a count
         args.control->n_blocks_done = 0;
-        args.control->next_turn = 0;
+        args.control->next_ticket = 0;
       }
     }
   }
 
  private:
-  /// A block that is alone needs no word with others.
+  /// A block that is alone has nobody to talk to.
   __device__ __forceinline__ bool isAlone() const {
     return gridDim.x == 1;
   }
   __device__ __forceinline__ std::uint32_t take() const {
-    return cuda::Turns{&args.control->next_turn}.take();
+    return cuda::Turns{&args.control->next_ticket}.take();
   }
-  /// A full warp: the turn after that of next_tile.
-  __device__ __forceinline__ std::uint32_t takeTurn(std::uint32_t next_tile) const {
+  /// A full warp: the ticket after that of next_tile.
+  __device__ __forceinline__ std::uint32_t takeTicket(std::uint32_t next_tile) const {
     if (isAlone()) {
       return next_tile + 2;
     }
-    const std::uint32_t turn = cuda::laneId() == 0 ? take() : 0;
-    return __shfl_sync(cuda::kAllLanes, turn, 0);
+    const std::uint32_t ticket = cuda::laneId() == 0 ? take() : 0;
+    return __shfl_sync(cuda::kAllLanes, ticket, 0);
   }
 
   /// A full warp: the base of a tile, 0 while nobody knows it. One lane looks, since it is gone

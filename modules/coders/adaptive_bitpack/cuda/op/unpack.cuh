@@ -3,7 +3,7 @@
 // From the planes of its blocks to a lane's values. Device code only; must compile with NVRTC.
 
 #include "backends/cuda/bit_transpose.cuh"
-#include "coders/adaptive_bitpack/adaptive_bitpack_groups.cuh"
+#include "coders/adaptive_bitpack/cuda/op/blocks.cuh"
 
 namespace fz::adaptive_bitpack {
 

@@ -5,10 +5,10 @@
 
 #include "backends/cuda/group/front.cuh"
 #include "backends/cuda/unaligned_copy.cuh"
-#include "coders/adaptive_bitpack/adaptive_bitpack_op.h"
-#include "coders/adaptive_bitpack/adaptive_bitpack_pack.cuh"
-#include "coders/adaptive_bitpack/adaptive_bitpack_queue.cuh"
-#include "coders/adaptive_bitpack/adaptive_bitpack_unpack.cuh"
+#include "coders/adaptive_bitpack/cuda/op/pack.cuh"
+#include "coders/adaptive_bitpack/cuda/op/queue.cuh"
+#include "coders/adaptive_bitpack/cuda/op/unpack.cuh"
+#include "coders/adaptive_bitpack/cuda/policy.h"
 
 namespace fz::adaptive_bitpack {
 
@@ -18,14 +18,13 @@ struct GroupsOp {
   using Args = GroupsArgs;
 
   /// A thread block takes tile after tile. A tile's payload waits in shared memory until the next
-  /// tile is coded; by then the bytes before it are known. One more warp, the clerk, does
-  /// everything that has to do with other blocks, so that nobody else waits for it.
+  /// tile is coded; by then the bytes before it are known. One more warp, the queue warp, does
+  /// everything that has to do with other blocks, so that no other warp waits for it.
   template <class Front>
   struct Encoding {
     static constexpr unsigned kStagingBytes = group::stagingBytesOf<Front, kGroupValues>();
-    // Without the clerk; with it a whole number of warps for each of the four schedulers.
-    static constexpr unsigned kWarps = kStagingBytes <= 4096 ? 19 : 8;
-    static constexpr unsigned kBlocks = kStagingBytes <= 4096 ? 1 : 2;
+    static constexpr unsigned kWarps = encodeWarps(kStagingBytes);
+    static constexpr unsigned kBlocks = encodeBlocks(kStagingBytes);
     static constexpr unsigned kThreads = (kWarps + 1) * cuda::kWarp;
     static constexpr unsigned kTileValues = kWarps * kWarpValues;
     static constexpr bool kIsPersistent = true;
@@ -35,7 +34,7 @@ struct GroupsOp {
     struct Shared {
       uint4 staging[kWarps][kStagingBytes / 16];
       __align__(16) std::uint32_t slots[kWarps][kSlotWords];
-      Desk<kWarps> desk;
+      TileExchange<kWarps> exchange;
     };
     static constexpr unsigned kSharedBytes = sizeof(Shared);
   };
@@ -43,7 +42,7 @@ struct GroupsOp {
   /// A warp at a time, on its own.
   template <class Front>
   struct Decoding {
-    static constexpr unsigned kWarps = 8;
+    static constexpr unsigned kWarps = kDecodeWarps;
     static constexpr unsigned kThreads = kWarps * cuda::kWarp;
     /// Its payload, later its values. A stream that no encoder wrote may have the outlier form at
     /// the full rate.
@@ -53,7 +52,7 @@ struct GroupsOp {
     static constexpr unsigned kStagingBytes = group::stagingBytesOf<Front, kGroupValues>();
     static constexpr unsigned kSlotBytes =
         kPayloadBytes > kStagingBytes ? kPayloadBytes : kStagingBytes;
-    static constexpr unsigned kBlocks = kSlotBytes > 6144 ? 3 : kOutlier ? 4 : 5;
+    static constexpr unsigned kBlocks = decodeBlocks(kSlotBytes, kOutlier);
     static constexpr unsigned kTileValues = kWarps * kWarpValues;
     static constexpr bool kIsPersistent = false;
     static constexpr unsigned kSharedBytes = kWarps * kSlotBytes;
@@ -72,9 +71,9 @@ struct GroupsOp {
     const TileQueue<S, Way::kWarps> queue{
         args, shape,
         static_cast<std::uint32_t>(bits::ceilDiv(shape.n_values, std::uint64_t{Way::kTileValues})),
-        shared.desk};
+        shared.exchange};
     queue.start();
-    if (shared.desk.turn[0] == 0) {
+    if (shared.exchange.ticket[0] == 0) {
       if (cuda::warpId() == 0) {
         queue.scan();
       }
@@ -95,7 +94,7 @@ struct GroupsOp {
       typename Encoding<Front>::Shared& shared) {
     using Way = Encoding<Front>;
     const EncodeShape& shape = queue.shape;
-    auto& desk = shared.desk;
+    auto& exchange = shared.exchange;
     const unsigned warp = cuda::warpId();
     uint4* staging = shared.staging[warp];
     std::uint32_t* slot = shared.slots[warp];
@@ -107,21 +106,21 @@ struct GroupsOp {
     };
     const auto writeLast = [&](unsigned k, std::uint32_t n_bytes) {
       const std::uint64_t to =
-          shape.meta_bytes + desk.base[k & 1u] + desk.before[(k - 1) & 1u][warp];
+          shape.meta_bytes + exchange.base[k & 1u] + exchange.before[(k - 1) & 1u][warp];
       if (to + n_bytes <= args.capacity_bytes) {
         // Rows of a block are whole words where there are no outliers.
         cuda::copyFromStaging<!kOutlier>({cuda::laneId(), cuda::kWarp}, slot, n_bytes,
                                          args.out + to);
       }
     };
-    std::uint32_t tile = desk.turn[0] - 1;
+    std::uint32_t tile = exchange.ticket[0] - 1;
     std::uint32_t last_bytes = 0;  // this warp's part of the tile before
     if (tile < queue.n_tiles) {
       front.template fetch<kGroupValues>(mapOf(tile), staging);
     }
     for (unsigned k = 0;; ++k) {  // the block's k-th tile
       if (tile >= queue.n_tiles) {
-        desk.waitForBase(k);
+        exchange.waitForBase(k);
         if (k > 0) {
           writeLast(k, last_bytes);
         }
@@ -134,7 +133,7 @@ struct GroupsOp {
         cuda::waitForCopies();
         __syncwarp();
         takeValues(front, mapOf(tile), staging, v);
-        tile = desk.turn[(k + 1) % kTurns] - 1;
+        tile = exchange.ticket[(k + 1) % kTickets] - 1;
         if (tile < queue.n_tiles) {
           front.template fetch<kGroupValues>(mapOf(tile), staging);
         }
@@ -145,13 +144,13 @@ struct GroupsOp {
       const std::uint32_t end = cuda::warpInclusiveSum(lanes.group() == 0 ? cost : 0u);
       const std::uint32_t n_bytes = __shfl_sync(cuda::kAllLanes, end, cuda::kWarp - 1);
       if (cuda::laneId() == 0) {
-        desk.handIn(k, warp, n_bytes);
+        exchange.putBytes(k, warp, n_bytes);
       }
       const std::uint64_t block = first_block + (cuda::laneId() >> lanes.count_log2);
       if (lanes.group() == 0 && block < shape.n_blocks && shape.meta_bytes <= args.capacity_bytes) {
         putForm(form, layout, args.out + block * layout.metaBytes());
       }
-      desk.waitForBase(k);
+      exchange.waitForBase(k);
       if (k > 0) {
         writeLast(k, last_bytes);
       }
