@@ -19,6 +19,12 @@ foreach(header IN LISTS stage_headers)
   get_filename_component(folder ${header} DIRECTORY)
   install(FILES ${PROJECT_SOURCE_DIR}/modules/${header} DESTINATION ${include_dir}/${folder})
 endforeach()
+get_property(stage_forwarders GLOBAL PROPERTY FZ_STAGE_FORWARDERS)
+foreach(header IN LISTS stage_forwarders)
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${PROJECT_BINARY_DIR}/generated/include/${header}
+          DESTINATION ${include_dir}/${folder})
+endforeach()
 install(FILES ${PROJECT_BINARY_DIR}/generated/include/fz/all_stages.h
         DESTINATION ${include_dir}/fz)
 

@@ -31,4 +31,28 @@ struct SerialTeam {
   }
 };
 
+#ifdef __CUDACC__
+/// One warp of a device; its lanes call the codec's text together.
+struct WarpTeam {
+  static constexpr std::uint32_t kLanes = 32;
+
+  template <class F>
+  __device__ __forceinline__ void each(std::uint32_t n, F f) const {
+    for (std::uint32_t i = threadIdx.x % kLanes; i < n; i += kLanes) {
+      f(i);
+    }
+  }
+  __device__ __forceinline__ void sync() const { __syncwarp(); }
+  template <class F>
+  __device__ __forceinline__ std::uint32_t max(std::uint32_t n, F f) const {
+    std::uint32_t m = 0;
+    each(n, [&](std::uint32_t i) {
+      const std::uint32_t v = f(i);
+      m = v > m ? v : m;
+    });
+    return __reduce_max_sync(0xffffffffu, m);
+  }
+};
+#endif
+
 }  // namespace fz

@@ -6,7 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/record.h"
-#include "coders/adaptive_bitpack/adaptive_bitpack_codec.h"
+#include "coders/adaptive_bitpack/codec.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_stage.h"
 #include "coders/bitpack/bitpack_stage.h"
 #include "core/stage_access.h"

@@ -2,17 +2,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <vector>
 
 #include "fz/simple_stage.h"
-#include "mem/scratch.h"
 
 namespace fz {
 
 namespace diff {
+template <class T, class TOut>
+class CudaSide;
 const StageDescriptor& descriptor();
 }  // namespace diff
 
@@ -24,11 +25,14 @@ const StageDescriptor& descriptor();
 /// sum restores every value to the bit (whole numbers of moderate size, say): the encoder checks
 /// it, and checkResult() throws Error(kBoundViolation) otherwise.
 template <class T = float, class TOut = T>
-class DifferenceStage final : public SimpleStage, private CpuTileOp {
+class DifferenceStage final : public SimpleStage {
  public:
   static_assert(std::is_same_v<T, TOut> || (std::is_integral_v<T> && std::is_signed_v<T> &&
                                             std::is_unsigned_v<TOut> && sizeof(T) == sizeof(TOut)),
                 "TOut is T or, for negabinary, its unsigned type");
+
+  DifferenceStage();
+  ~DifferenceStage() override;
 
   /// Bytes per chunk: 0 for one chunk, else a power of two of values. Throws InvalidArgument.
   void setChunkSize(std::size_t n_bytes);
@@ -41,52 +45,32 @@ class DifferenceStage final : public SimpleStage, private CpuTileOp {
   }
   /// Throws Error(kBoundViolation) when floats of the last run would not come back exactly.
   void checkResult() const override;
-  TileOp cpuTileOp() const override;
-  CpuTilePart* cpuTilePart() override { return this; }
-#if FZ_HAVE_CUDA
-  TileOp cudaTileOp() const override;
-  std::string tileOpType() const override;
-  std::string tileOpHeader() const override;
-  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
-#endif
 
  protected:
-  DataType inputType() const override {
-    return kDataTypeOf<T>;
-  }
-  Ports outputPorts() const override {
-    return {{"output", kDataTypeOf<TOut>}};
-  }
-  PortBytes encodedBytes(std::size_t input_bytes) const override {
-    return {input_bytes};
-  }
+  DataType inputType() const override { return kDataTypeOf<T>; }
+  Ports outputPorts() const override { return {{"output", kDataTypeOf<TOut>}}; }
+  PortBytes encodedBytes(std::size_t input_bytes) const override { return {input_bytes}; }
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
-  bool hasFixedEncodedBytes(std::size_t /*port*/) const override {
-    return true;
-  }
-#if FZ_HAVE_CUDA
-  bool hasCuda() const override;
-  void encodeCuda(const CudaRun& run) override;
-  void decodeCuda(const CudaRun& run) override;
-  void throwDeviceError(const StageRecord& record) const override;
-#endif
+  TileOp cpuTileOp() const override;
+  CpuTilePart* cpuTilePart() override;
+  bool hasFixedEncodedBytes(std::size_t /*port*/) const override { return true; }
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 
  private:
-  void beginTiles(const CpuRun& run, const TileCut& cut) override;
-  void encodeTile(const TileRange& range, const void* in, void* out) override;
-  void decodeTile(const TileRange& range, const void* in, void* out) override;
-  void endTiles(const CpuRun& run) override;
+  friend class diff::CudaSide<T, TOut>;
+  struct State;
+
+  /// Throws Error(kBadSize), or when decoding Error(kCorrupt).
+  void requireWholeValues(std::size_t n_bytes) const;
 
   std::size_t chunk_bytes_ = 0;
   std::uint64_t n_values_ = 0;  // of the last encode, for the message of checkResult
   std::uint64_t n_lost_ = 0;
   std::uint64_t first_lost_ = 0;
-  Scratch tile_sums_;
-  Scratch device_work_;
+  std::unique_ptr<State> state_;
 };
 
 extern template class DifferenceStage<float>;

@@ -3,19 +3,20 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <vector>
 
 #include "fz/simple_stage.h"
 #include "fz/stage_dims.h"
-#include "mem/scratch.h"
 
 namespace fz {
 
 namespace lorenzo {
+template <class T>
+class CudaSide;
 const StageDescriptor& descriptor();
 }  // namespace lorenzo
 
@@ -33,9 +34,12 @@ struct LorenzoConfig {
 /// in one dimension, to all lower neighbours of the whole grid in two and three. Size preserving;
 /// one port, "output".
 template <class T>
-class LorenzoStage final : public SimpleStage, private CpuTileOp {
+class LorenzoStage final : public SimpleStage {
  public:
   static_assert(std::is_integral_v<T> && std::is_signed_v<T>);
+
+  LorenzoStage();
+  ~LorenzoStage() override;
 
   /// Dims of the data, x fastest; they win over those of the pipeline. x == 0 means "as many as
   /// there are". Data of another size is refused when it comes.
@@ -57,8 +61,6 @@ class LorenzoStage final : public SimpleStage, private CpuTileOp {
   const StageDescriptor& descriptor() const override { return lorenzo::descriptor(); }
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
-  TileOp cpuTileOp() const override;
-  CpuTilePart* cpuTilePart() override { return this; }
 
  protected:
   DataType inputType() const override { return kDataTypeOf<T>; }
@@ -67,29 +69,15 @@ class LorenzoStage final : public SimpleStage, private CpuTileOp {
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
+  TileOp cpuTileOp() const override;
+  CpuTilePart* cpuTilePart() override;
   bool hasFixedEncodedBytes(std::size_t /*port*/) const override { return true; }
-#if FZ_HAVE_CUDA
-  bool hasCuda() const override;
-  std::vector<DeviceField> deviceFields() const override;
-  TileOp cudaTileOp() const override;
-  std::string tileOpType() const override;
-  std::string tileOpHeader() const override {
-    return "predictors/lorenzo/lorenzo_op.cuh";
-  }
-  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
-  void encodeCuda(const CudaRun& run) override;
-  void decodeCuda(const CudaRun& run) override;
-  void finishEncodeCuda(const StageRecord& record) override;
-  void throwDeviceError(const StageRecord& record) const override;
-#endif
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 
  private:
-  void beginTiles(const CpuRun& run, const TileCut& cut) override;
-  void encodeTile(const TileRange& range, const void* in, void* out) override;
-  void decodeTile(const TileRange& range, const void* in, void* out) override;
-  void endTiles(const CpuRun& run) override;
+  friend class lorenzo::CudaSide<T>;
+  struct State;
 
   /// Dims that hold exactly this many bytes; throws Error(code) when there are none.
   std::array<std::size_t, 3> dimsFor(std::size_t n_bytes, ErrorCode code) const;
@@ -101,8 +89,7 @@ class LorenzoStage final : public SimpleStage, private CpuTileOp {
   StageDims dims_;
   std::size_t inferred_x_ = 0;  // of the last encode, where the dims leave x open
   std::size_t block_size_ = 0;
-  Scratch work_;
-  Scratch device_work_;
+  std::unique_ptr<State> state_;
 };
 
 extern template class LorenzoStage<std::int8_t>;

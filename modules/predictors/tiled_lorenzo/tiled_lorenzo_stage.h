@@ -3,8 +3,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "fz/simple_stage.h"
@@ -13,6 +14,8 @@
 namespace fz {
 
 namespace tiled_lorenzo {
+template <class T>
+class CudaSide;
 const StageDescriptor& descriptor();
 }  // namespace tiled_lorenzo
 
@@ -20,8 +23,11 @@ const StageDescriptor& descriptor();
 /// one block for a fixed-rate coder. Lossless. Edge tiles are filled up with zeros, so the output
 /// may hold more values than the input. One port, "output".
 template <class T>
-class TiledLorenzoStage final : public SimpleStage, private CpuOrder {
+class TiledLorenzoStage final : public SimpleStage {
  public:
+  TiledLorenzoStage();
+  ~TiledLorenzoStage() override;
+
   /// Extents of 1 to 255, product up to 1024. Throws InvalidArgument.
   void setTileShape(std::size_t x, std::size_t y = 1, std::size_t z = 1);
   /// The shape in use; for an axis that was not set, the default for the stage's dims: 64 in one
@@ -41,8 +47,6 @@ class TiledLorenzoStage final : public SimpleStage, private CpuOrder {
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }
   const StageDescriptor& descriptor() const override { return tiled_lorenzo::descriptor(); }
-  TileOp cpuTileOp() const override;
-  CpuTilePart* cpuTilePart() override { return this; }
 
  protected:
   DataType inputType() const override { return kDataTypeOf<T>; }
@@ -51,29 +55,16 @@ class TiledLorenzoStage final : public SimpleStage, private CpuOrder {
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
+  TileOp cpuTileOp() const override;
+  CpuTilePart* cpuTilePart() override;
   bool hasFixedEncodedBytes(std::size_t /*port*/) const override { return true; }
-#if FZ_HAVE_CUDA
-  bool hasCuda() const override;
-  std::vector<DeviceField> deviceFields() const override;
-  TileOp cudaTileOp() const override;
-  std::string tileOpType() const override;
-  std::string tileOpHeader() const override {
-    return "predictors/tiled_lorenzo/tiled_lorenzo_op.cuh";
-  }
-  void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args) override;
-  void encodeCuda(const CudaRun& run) override;
-  void decodeCuda(const CudaRun& run) override;
-  void finishEncodeCuda(const StageRecord& record) override;
-  void throwDeviceError(const StageRecord& record) const override;
-#endif
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 
  private:
-  void beginTiles(const CpuRun& run, const TileCut& cut) override;
-  void gatherTile(const TileRange& range, TileFeed& feed, void* out) override;
-  void scatterTile(const TileRange& range, const void* in, TileFeed& feed) override;
-  void endTiles(const CpuRun& run) override;
+  friend class tiled_lorenzo::CudaSide<T>;
+  struct State;
+
   void setTileAxis(std::size_t axis, std::int64_t extent);
   /// Throw Error when the extents or the tile do not fit the format.
   std::array<std::size_t, 3> encodeDimsFor(std::size_t n_bytes) const;
@@ -85,6 +76,7 @@ class TiledLorenzoStage final : public SimpleStage, private CpuOrder {
   std::array<std::size_t, 3> coded_dims_ = {0, 1, 1};
   std::array<std::size_t, 3> coded_tile_ = {64, 1, 1};
   bool has_run_ = false;
+  std::unique_ptr<State> state_;
 };
 
 extern template class TiledLorenzoStage<std::int16_t>;

@@ -4,7 +4,7 @@
 #include "coders/rze/cuda/op/op.cuh"
 #include "fused/bitplane_rze/cuda/op/op.cuh"
 #include "fused/lorenzo_quant/cuda/op/op.cuh"
-#include "shufflers/bitshuffle/bitshuffle_op.cuh"
+#include "shufflers/bitshuffle/cuda/op/op.cuh"
 
 namespace fz::cuda {
 

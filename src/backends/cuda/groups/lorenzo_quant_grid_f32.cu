@@ -5,7 +5,7 @@
 #include "fused/bitplane_rze/cuda/op/op.cuh"
 #include "fused/lorenzo_quant/cuda/op/grid_decode.cuh"
 #include "fused/lorenzo_quant/cuda/op/grid_encode.cuh"
-#include "shufflers/bitshuffle/bitshuffle_op.cuh"
+#include "shufflers/bitshuffle/cuda/op/op.cuh"
 
 namespace fz::cuda {
 

@@ -2,9 +2,9 @@
 #include "backends/cuda/groups/builtin_groups.h"
 #include "backends/cuda/groups/group_list.cuh"
 #include "coders/rze/cuda/op/op.cuh"
-#include "predictors/diff/diff_op.cuh"
+#include "predictors/diff/cuda/op/op.cuh"
 #include "quantizers/quantizer/cuda/op/lists.cuh"
-#include "shufflers/bitshuffle/bitshuffle_op.cuh"
+#include "shufflers/bitshuffle/cuda/op/op.cuh"
 
 namespace fz::cuda {
 

@@ -3,7 +3,7 @@
 #include "backends/cuda/groups/group_list.cuh"
 #include "coders/rze/cuda/op/op.cuh"
 #include "quantizers/quantizer/cuda/op/lists.cuh"
-#include "shufflers/bitshuffle/bitshuffle_op.cuh"
+#include "shufflers/bitshuffle/cuda/op/op.cuh"
 
 namespace fz::cuda {
 

@@ -7,7 +7,7 @@
 
 namespace fz::rze::device {
 
-/// Whether a front hands out whole chunks in shared memory (bitshuffle_op.cuh).
+/// Whether a front hands out whole chunks in shared memory (Bitshuffle).
 template <class Front>
 inline constexpr bool kHasChunks = requires {
   Front::kHasChunks;
