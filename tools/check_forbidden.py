@@ -34,6 +34,13 @@ class Rule:
 APPLICATIONS = ("cli/", "tests/", "examples/", "bench/")
 LIBM = "log|log2|log10|log1p|exp|exp2|expm1|pow|sin|cos|tan|cbrt|hypot|fma|lround|llround|lrint|llrint|rint|nearbyint"
 
+# Of a stage's folder only the headers with a stage's name are installed.
+INSTALLED_STAGE_HEADERS = tuple(
+    path.relative_to(ROOT).as_posix()
+    for path in sorted((ROOT / "modules").glob("*/*/*.h"))
+    if path.stem == path.parent.name or path.stem.endswith("_stage") or path.parent.name == "signed_map"
+)
+
 RULES = (
     Rule(
         r"\b__CUDACC__\b|\b__CUDA_ARCH__\b",
@@ -78,6 +85,12 @@ RULES = (
         "one exception type: throw fz::Error through FZ_REQUIRE",
         allowed=("include/fz/error.h", *APPLICATIONS),
         tests=False,
+    ),
+    Rule(
+        r"\bFZ_HAVE_\w+",
+        "an installed header must not depend on how the library was built: a program would see "
+        "another class than the library",
+        within=("include/", *INSTALLED_STAGE_HEADERS),
     ),
     Rule(
         r"\b\w*(?:eb|bound|tol)\w*\b[^;\n]*\*\s*1\.0\d*[1-9]|\b1\.0\d*[1-9]f?\s*\*[^;\n]*\b\w*(?:eb|bound|tol)\w*\b",

@@ -95,8 +95,6 @@ struct Call {
 
 }  // namespace cuda
 
-using CudaRun = cuda::Call;
-
 /// The parameter of a group's kernel: the arguments of the field and of every op, in this order,
 /// each at a multiple of 16 bytes.
 class GroupArgs {

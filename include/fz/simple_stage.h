@@ -74,24 +74,12 @@ class SimpleStage : public Stage {
 
   virtual const StageDescriptor& descriptor() const = 0;
 
-  // Stages whose device side is not yet a CudaPart.
-  virtual bool hasCuda() const { return false; }
-  virtual std::vector<DeviceField> deviceFields() const { return {}; }
-  virtual std::string tileOpType() const { return {}; }
-  virtual std::string tileOpHeader() const { return {}; }
-  virtual unsigned groupPasses() const { return 1; }
-  virtual void beginGroupCuda(const CudaRun& run, const GroupRun& group, GroupArgs& args);
-  virtual void endGroupCuda(const CudaRun& /*run*/, const GroupRun& /*group*/) {}
-  virtual bool readsUnaligned(std::size_t /*input*/) const { return false; }
-  virtual bool endsRuns() const { return false; }
-
  protected:
   /// The stage's part in a fused group on the CPU, in the current direction; see docs/fusion.md.
   virtual TileOp cpuTileOp() const { return NoOp{}; }
   /// The part itself, where cpuTileOp() is not a NoOp: a CpuOrder for an OrderOp, a CpuCoder for a
   /// CoderOp, else a CpuTileOp.
   virtual CpuTilePart* cpuTilePart() { return nullptr; }
-  virtual TileOp cudaTileOp() const { return NoOp{}; }
 
   /// A forward port; the name must outlive the stage.
   struct Port {
@@ -124,12 +112,6 @@ class SimpleStage : public Stage {
   /// Decodes into outputs[0]; calls setActualBytes(0, ...). Inputs are untrusted.
   virtual void decodeCpu(const CpuRun& run) = 0;
 
-  virtual void encodeCuda(const CudaRun& run);
-  virtual void decodeCuda(const CudaRun& run);
-  virtual void finishEncodeCuda(const StageRecord& /*record*/) {}
-  virtual void finishDecodeCuda(const StageRecord& /*record*/) {}
-  virtual void throwDeviceError(const StageRecord& /*record*/) const {}
-
   /// Whether encodedBytes(...)[port] is exact, not only a reserve.
   virtual bool hasFixedEncodedBytes(std::size_t /*port*/) const { return false; }
   /// Whether decodedBytes(...) is exact, not only a first reserve.
@@ -146,7 +128,6 @@ class SimpleStage : public Stage {
 
  private:
   friend struct StageAccess;  // for the executors
-  friend class VirtualsPart;
 
   /// Views of the inputs and outputs of a run; nothing has been reported yet.
   void takeViews(const std::vector<void*>& inputs,

@@ -8,44 +8,15 @@
 
 namespace fz {
 
-/// Stages whose device side is not yet a part of its own.
-class VirtualsPart final : public CudaPart {
- public:
-  explicit VirtualsPart(SimpleStage& stage) : stage_(stage) {}
-  bool hasKernels() const override { return stage_.hasCuda(); }
-  void encode(const cuda::Call& call) override { stage_.encodeCuda(call); }
-  void decode(const cuda::Call& call) override { stage_.decodeCuda(call); }
-  void finishEncode(const StageRecord& record) override { stage_.finishEncodeCuda(record); }
-  void finishDecode(const StageRecord& record) override { stage_.finishDecodeCuda(record); }
-  void throwError(const StageRecord& record) const override { stage_.throwDeviceError(record); }
-  std::vector<DeviceField> fields() const override { return stage_.deviceFields(); }
-  bool readsUnaligned(std::size_t input) const override { return stage_.readsUnaligned(input); }
-  TileOp tileOp() const override { return stage_.cudaTileOp(); }
-  std::string tileOpType() const override { return stage_.tileOpType(); }
-  std::string tileOpHeader() const override { return stage_.tileOpHeader(); }
-  unsigned groupPasses() const override { return stage_.groupPasses(); }
-  void beginGroup(const cuda::Call& call, const GroupRun& group, GroupArgs& args) override {
-    stage_.beginGroupCuda(call, group, args);
-  }
-  void endGroup(const cuda::Call& call, const GroupRun& group) override {
-    stage_.endGroupCuda(call, group);
-  }
-  bool endsRuns() const override { return stage_.endsRuns(); }
-
- private:
-  SimpleStage& stage_;
-};
-
-#if FZ_HAVE_CUDA
-/// Runs one stage alone on the device, waits for it and takes its results over.
+/// Runs one stage alone on the device, waits for it and takes its results over. Throws
+/// Error(kNoDevice) in a build without CUDA.
 void executeAloneCuda(SimpleStage& stage,
                       cudaStream_t stream,
                       MemoryPool* pool,
                       std::span<const ByteView> inputs,
                       std::span<const MutableByteView> outputs);
-#endif
 
-void SimpleStage::execute([[maybe_unused]] cudaStream_t stream,
+void SimpleStage::execute(cudaStream_t stream,
                           MemoryPool* pool,
                           const std::vector<void*>& inputs,
                           const std::vector<void*>& outputs,
@@ -66,13 +37,11 @@ void SimpleStage::execute([[maybe_unused]] cudaStream_t stream,
     capacity_bytes_[i] = outputs[i] == nullptr ? 0 : capacity_bytes_[i];
   }
   takeViews(inputs, outputs, sizes);
-#if FZ_HAVE_CUDA
   if (execContext() != nullptr && execContext()->backend == Backend::CUDA) {
     executeAloneCuda(*this, stream, pool, input_views_, output_views_);
     capacity_bytes_.clear();
     return;
   }
-#endif
   const CpuRun run = cpuRun(pool);
   if (inverse_) {
     decodeCpu(run);
@@ -107,11 +76,8 @@ CpuRun SimpleStage::cpuRun(MemoryPool* pool) const {
 CudaPart* StageAccess::cudaPart(const SimpleStage& stage) {
   auto& part = stage.cuda_part_;
   if (part == nullptr) {
-    auto& maker = const_cast<SimpleStage&>(stage);  // the part works on the stage that owns it
     if (const MakeCudaPart make = stage.descriptor().make_cuda) {
-      part = make(maker);
-    } else if (stage.hasCuda()) {
-      part = std::make_unique<VirtualsPart>(maker);
+      part = make(const_cast<SimpleStage&>(stage));  // it works on the stage that owns it
     }
   }
   return part.get();
@@ -185,18 +151,6 @@ void StageAccess::finishCuda(SimpleStage& stage,
                                  corrupt ? "the stream contradicts itself"
                                          : "a value cannot be kept with these settings",
                                  record.error_index));
-}
-
-void SimpleStage::beginGroupCuda(const CudaRun& /*run*/,
-                                 const GroupRun& /*group*/,
-                                 GroupArgs& /*args*/) {
-  detail::throwError(ErrorCode::kInternal, getName() + ": names a tile operation and has none");
-}
-void SimpleStage::encodeCuda(const CudaRun& /*run*/) {
-  detail::throwError(ErrorCode::kNoDevice, getName() + ": this build has no CUDA");
-}
-void SimpleStage::decodeCuda(const CudaRun& /*run*/) {
-  detail::throwError(ErrorCode::kNoDevice, getName() + ": this build has no CUDA");
 }
 
 std::string SimpleStage::getName() const {

@@ -37,7 +37,7 @@ std::uint8_t* ZeroedScratch::get(const cuda::Call& call, std::size_t n_bytes) {
 void ZeroedScratch::clear(const cuda::Call& call) {
   if (call.run == nullptr || !call.run->clearAtEnd(data_, n_bytes_, *this)) {
     FZ_CUDA_CHECK(cudaMemsetAsync(data_, 0, n_bytes_, call.stream));
-    noteZero();
+    recordZero();
   }
 }
 

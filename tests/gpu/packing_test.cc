@@ -6,8 +6,8 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/record.h"
-#include "coders/adaptive_bitpack/codec.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_stage.h"
+#include "coders/adaptive_bitpack/codec.h"
 #include "coders/bitpack/bitpack_stage.h"
 #include "core/stage_access.h"
 #include "cuda_check.h"
@@ -191,7 +191,7 @@ void expectReplaysGive(SimpleStage& stage, const std::vector<Bytes>& inputs, std
   const CudaOutput output{out.bytes(), capacity, false};
   cudaStream_t stream = nullptr;
   FZ_CUDA_CHECK(cudaStreamCreate(&stream));
-  const CudaRun run{
+  const cuda::Call run{
       {&input, 1}, {&output, 1}, static_cast<StageRecord*>(record.data), stream, &devicePool()};
   StageRecord initial{};
   initial.error_index = ~std::uint64_t{0};

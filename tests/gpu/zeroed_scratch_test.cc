@@ -29,7 +29,7 @@ class DeviceZeroedScratch : public OnDevice<> {
     }
   }
 
-  CudaRun run() { return {{}, {}, nullptr, *stream_, &*pool_}; }
+  cuda::Call run() { return {{}, {}, nullptr, *stream_, &*pool_, context_}; }
 
   /// A run that finds zeros and leaves 0x5A where it was.
   void expectZerosAndUse(std::size_t n_bytes) {
@@ -44,6 +44,7 @@ class DeviceZeroedScratch : public OnDevice<> {
 
   std::optional<MemoryPool> pool_;
   std::optional<DeviceStream> stream_;
+  cuda::RunContext* context_ = nullptr;
   ZeroedScratch scratch_;
 };
 
@@ -52,41 +53,45 @@ TEST_F(DeviceZeroedScratch, IsZeroHoweverTheRunBeforeEnded) {
     expectZerosAndUse(n_bytes);
     ASSERT_FALSE(HasFatalFailure());
     if (n_bytes == 1000) {
-      scratch_.clear(*stream_);  // else: it broke off, which nobody has to say
+      scratch_.clear(run());  // else: it broke off, which nobody has to say
     }
   }
 }
 
 TEST_F(DeviceZeroedScratch, IsZeroWhenItIsNeededAgainBeforeTheEndOfTheRunThatClearsIt) {
-  cuda::DeferredClears clears(*stream_);
+  cuda::RunContext context({*stream_});
+  context_ = &context;
   for (int i = 0; i < 3; ++i) {
     expectZerosAndUse(4096);
     ASSERT_FALSE(HasFatalFailure());
-    EXPECT_EQ(clears.ranges().size(), 0u);
-    scratch_.clear(*stream_);
-    EXPECT_EQ(clears.ranges().size(), 1u);
+    EXPECT_EQ(context.clears().size(), 0u);
+    scratch_.clear(run());
+    EXPECT_EQ(context.clears().size(), 1u);
   }
 }
 
 TEST_F(DeviceZeroedScratch, IsZeroAfterARunThatBrokeOffBeforeAKernelClearedIt) {
   for (int i = 0; i < 3; ++i) {
-    const cuda::DeferredClears clears(*stream_);
+    cuda::RunContext context({*stream_});
+    context_ = &context;
     expectZerosAndUse(4096);
     ASSERT_FALSE(HasFatalFailure());
-    scratch_.clear(*stream_);
+    scratch_.clear(run());
   }
 }
 
 TEST_F(DeviceZeroedScratch, IsZeroAfterClearingThatFailed) {
   {
-    const cuda::DeferredClears clears(*stream_);
+    cuda::RunContext context({*stream_});
+    context_ = &context;
     expectZerosAndUse(4096);
     ASSERT_FALSE(HasFatalFailure());
-    scratch_.clear(*stream_);
+    scratch_.clear(run());
     // From here to the end of the capture the stream takes nothing.
     ASSERT_EQ(cudaStreamBeginCapture(*stream_, cudaStreamCaptureModeRelaxed), cudaSuccess);
     ASSERT_NE(cudaStreamSynchronize(*stream_), cudaSuccess);
   }
+  context_ = nullptr;
   cudaGraph_t graph = nullptr;
   EXPECT_EQ(cudaStreamEndCapture(*stream_, &graph), cudaErrorStreamCaptureInvalidated);
   cudaGetLastError();
@@ -95,7 +100,7 @@ TEST_F(DeviceZeroedScratch, IsZeroAfterClearingThatFailed) {
 
 TEST_F(DeviceZeroedScratch, IsZeroAfterMoreMemoryCouldNotBeHad) {
   expectZerosAndUse(100'000);
-  scratch_.clear(*stream_);
+  scratch_.clear(run());
   pool_->setScratchAllowance(0);
   EXPECT_THROW(scratch_.get(run(), 10'000'000), Error);
   pool_->setScratchAllowance(std::numeric_limits<std::size_t>::max());
@@ -108,7 +113,7 @@ TEST_F(DeviceZeroedScratch, IsZeroAfterMoreMemoryCouldNotBeHad) {
 
 TEST_F(DeviceZeroedScratch, IsClearedOnlyWhereItMustBe) {
   expectZerosAndUse(1000);
-  scratch_.clear(*stream_);
+  scratch_.clear(run());
   // No clearing is enqueued any more: what somebody wrote behind our back is still there.
   ASSERT_EQ(cudaMemsetAsync(scratch_.data(), 0x11, 1000, *stream_), cudaSuccess);
   const std::uint8_t* memory = scratch_.get(run(), 800);

@@ -23,7 +23,9 @@ struct CudaBlocks {
   cudaStream_t stream;
 };
 
-CudaBlocks cudaBlocks(const CudaRun& run, std::uint64_t block, std::uint64_t expected_bytes = 0);
+CudaBlocks cudaBlocks(const cuda::Call& call,
+                      std::uint64_t block,
+                      std::uint64_t expected_bytes = 0);
 
 template <class U>
 void encodeBlocks(const CudaBlocks& run, Code code);

@@ -145,8 +145,8 @@ void launch(const CudaBlocks& run) {
 
 }  // namespace
 
-CudaBlocks cudaBlocks(const CudaRun& run, std::uint64_t block, std::uint64_t expected_bytes) {
-  return {run.inputs[0], run.outputs[0], block, expected_bytes, run.record, run.stream};
+CudaBlocks cudaBlocks(const cuda::Call& call, std::uint64_t block, std::uint64_t expected_bytes) {
+  return {call.inputs[0], call.outputs[0], block, expected_bytes, call.record, call.stream};
 }
 
 template <class U>

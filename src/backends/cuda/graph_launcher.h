@@ -73,16 +73,4 @@ struct Launcher {
   }
 };
 
-/// Without a GraphNodeLauncher.
-template <class... Params, class... Args>
-void launchKernel(const char* name,
-                  void (*kernel)(Params...),
-                  unsigned n_blocks,
-                  unsigned n_threads,
-                  std::size_t shared_bytes,
-                  cudaStream_t stream,
-                  const Args&... args) {
-  Launcher{stream}.launch(name, kernel, n_blocks, n_threads, shared_bytes, args...);
-}
-
 }  // namespace fz::cuda

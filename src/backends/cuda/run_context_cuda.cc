@@ -12,7 +12,7 @@ RunContext::~RunContext() {
     cudaError_t status = cudaSuccess;
     FZ_CUDA_CHECK_WARN(status = cudaMemsetAsync(clears_[i].words, 0, n_bytes, stream()));
     if (status == cudaSuccess) {
-      owners_[i]->noteZero();
+      owners_[i]->recordZero();
     }
   }
 }
@@ -39,7 +39,7 @@ void RunContext::withdrawClear(const ZeroedScratch& owner) {
 
 void RunContext::recordClears() {
   for (std::size_t i = 0; i < n_clears_; ++i) {
-    owners_[i]->noteZero();
+    owners_[i]->recordZero();
   }
   n_clears_ = 0;
 }

@@ -2,6 +2,19 @@
 #include "backends/cuda/cuda_memory.h"
 #include "backends/cuda/device_guard.h"
 #include "core/require.h"
+#include "fz/simple_stage.h"
+
+namespace fz {
+
+void executeAloneCuda(SimpleStage& /*stage*/,
+                      cudaStream_t /*stream*/,
+                      MemoryPool* /*pool*/,
+                      std::span<const ByteView> /*inputs*/,
+                      std::span<const MutableByteView> /*outputs*/) {
+  detail::throwError(ErrorCode::kNoDevice, "this build has no CUDA");
+}
+
+}  // namespace fz
 
 namespace fz::cuda {
 

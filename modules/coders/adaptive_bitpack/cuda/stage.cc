@@ -76,7 +76,7 @@ void CudaSide<T>::encode(const cuda::Call& call) {
     prepareEncode(call, bits::ceilDiv<std::size_t>(n_values, shape.tile_values), args);
     args.in = in.data;
     launchEncodeGroups<T>(args, layout.outlier_selection, n_values, call);
-    control_.noteZero();
+    control_.recordZero();
     return;
   }
   const std::size_t n_tiles = std::max<std::size_t>(1, tileCount(n_values, layout));
@@ -125,7 +125,7 @@ CudaDecode CudaSide<T>::measure(const cuda::Call& call, std::size_t& n_values) {
       .offsets = offsets_.get<std::uint64_t>(call.pool, std::max<std::size_t>(1, n_tiles)).data(),
       .tile_blocks_log2 = tileBlocksLog2(layout)};
   launchMeasure<T>(args, n_measure_tiles, call);
-  control_.noteZero();
+  control_.recordZero();
   return args;
 }
 
@@ -179,7 +179,7 @@ void CudaSide<T>::beginGroup(const cuda::Call& call, const GroupRun& group, Grou
 template <class T>
 void CudaSide<T>::endGroup(const cuda::Call& /*call*/, const GroupRun& /*group*/) {
   if (!stage_.isInverse()) {
-    control_.noteZero();
+    control_.recordZero();
   }
 }
 

@@ -54,7 +54,7 @@ class CudaSide final : public CudaPart {
   Scratch places_;
 };
 
-/// RzeArgs::states of an encode; noteZero() when it is enqueued.
+/// RzeArgs::states of an encode; recordZero() when it is enqueued.
 std::uint64_t* CudaSide::encodeStates(const cuda::Call& call, std::uint32_t n_chunks) {
   const std::size_t n_words = std::size_t{n_chunks} + kCounters;
   return reinterpret_cast<std::uint64_t*>(look_back_.get(call, n_words * sizeof(std::uint64_t)));
@@ -75,7 +75,7 @@ void CudaSide::encode(const cuda::Call& call) {
   const std::uint32_t n_chunks = launchChunks(size.n_bytes, stage_.chunk_bytes_);
   launchEncode(makeArgs(call, n_chunks, stage_.levels_, encodeStates(call, n_chunks)),
                static_cast<std::uint32_t>(stage_.chunk_bytes_), call);
-  look_back_.noteZero();
+  look_back_.recordZero();
 }
 
 void CudaSide::finishEncode(const StageRecord& record) {
@@ -131,7 +131,7 @@ void CudaSide::beginGroup(const cuda::Call& call, const GroupRun& group, GroupAr
 
 void CudaSide::endGroup(const cuda::Call& /*call*/, const GroupRun& /*group*/) {
   if (!stage_.isInverse()) {
-    look_back_.noteZero();
+    look_back_.recordZero();
   }
 }
 

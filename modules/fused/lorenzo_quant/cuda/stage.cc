@@ -360,7 +360,7 @@ void CudaSide<TInput, TCode>::endGroup(const cuda::Call& call, const GroupRun& /
     if (own.entry_limit != 0) {
       device::launchGroupEnd<TInput>(own.run, own.entry_limit, own.n_blocks_done, call);
     }
-    group_memory_.noteZero();
+    group_memory_.recordZero();
   } else {
     Encoding own = encoding(call);
     const std::optional<PlanKey> key = planKey(own, call.pool);

@@ -97,7 +97,7 @@ void CudaSide::endListGroup(const cuda::Call& call) {
     device::launchScatter(decodeJob(call), call);
   } else {
     device::launchGather(encodeJob(call, EncodeWay::kGroupEnds), call);
-    group_marks_.noteZero();
+    group_marks_.recordZero();
   }
 }
 

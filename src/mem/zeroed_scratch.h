@@ -17,8 +17,8 @@ class ZeroedScratch {
   std::uint8_t* get(const cuda::Call& call, std::size_t n_bytes);
   /// What the last get() gave.
   std::uint8_t* data() const { return data_; }
-  /// All of that is enqueued. A run that breaks off before leaves nobody knows what.
-  void noteZero() { is_in_use_ = is_uncertain_; }
+  /// All of that is enqueued. What a run that breaks off before leaves behind is unknown.
+  void recordZero() { is_in_use_ = is_uncertain_; }
   /// Or this instead, behind kernels that leave something else: the kernel that ends a compression
   /// clears it, or a memset where there is none.
   void clear(const cuda::Call& call);
