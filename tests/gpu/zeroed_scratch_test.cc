@@ -1,5 +1,5 @@
 // Memory that runs find at zero: what must clear it, and what need not.
-#include "mem/zeroed_scratch.h"
+#include "backends/cuda/zeroed_scratch.h"
 
 #include <gtest/gtest.h>
 #include <limits>

@@ -9,9 +9,9 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/group_kernels.h"
-#include "backends/cuda/groups/builtin_groups.h"
 #include "backends/cuda/rtc/compiler.h"
 #include "backends/cuda/rtc/loaded_kernel.h"
+#include "builtin_groups.h"
 #include "cuda_check.h"
 
 namespace fz::cuda {

@@ -1,8 +1,8 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/run_context.h"
+#include "backends/cuda/zeroed_scratch.h"
 #include "cuda_check.h"
-#include "mem/zeroed_scratch.h"
 
 namespace fz::cuda {
 

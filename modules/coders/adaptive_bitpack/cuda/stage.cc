@@ -3,12 +3,12 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/launch.h"
+#include "backends/cuda/zeroed_scratch.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_stage.h"
 #include "coders/adaptive_bitpack/cuda/kernels.h"
 #include "core/cuda_part_maker.h"
 #include "core/require.h"
 #include "mem/scratch.h"
-#include "mem/zeroed_scratch.h"
 
 namespace fz::adaptive_bitpack {
 

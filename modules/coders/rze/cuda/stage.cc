@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/cuda/zeroed_scratch.h"
 #include "coders/rze/codec.h"
 #include "coders/rze/cuda/kernels.h"
 #include "coders/rze/rze_stage.h"
 #include "core/require.h"
 #include "core/size_limit.h"
-#include "mem/zeroed_scratch.h"
 #include "shared/bits.h"
 
 namespace fz::rze {

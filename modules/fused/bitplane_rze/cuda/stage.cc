@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/cuda/zeroed_scratch.h"
 #include "core/require.h"
 #include "fused/bitplane_rze/bitplane_rze_stage.h"
 #include "fused/bitplane_rze/codec.h"
 #include "fused/bitplane_rze/cuda/kernels.h"
-#include "mem/zeroed_scratch.h"
 
 namespace fz::bitplane_rze {
 

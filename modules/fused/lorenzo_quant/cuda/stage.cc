@@ -6,13 +6,13 @@
 
 #include <cuda_runtime_api.h>
 
+#include "backends/cuda/zeroed_scratch.h"
 #include "core/require.h"
 #include "cuda_check.h"
 #include "fused/lorenzo_quant/config.h"
 #include "fused/lorenzo_quant/cuda/kernels.h"
 #include "fused/lorenzo_quant/cuda/policy.h"
 #include "fused/lorenzo_quant/lorenzo_quant.h"
-#include "mem/zeroed_scratch.h"
 
 namespace fz::lorenzo_quant {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "backends/cuda/zeroed_scratch.h"
 #include "mem/scratch.h"
-#include "mem/zeroed_scratch.h"
 #include "quantizers/quantizer/cuda/kernels.h"
 #include "quantizers/quantizer/state.h"
 

@@ -1,3 +1,5 @@
+#include "backends/cuda/zeroed_scratch.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -5,7 +7,6 @@
 
 #include "backends/cuda/run_context.h"
 #include "cuda_check.h"
-#include "mem/zeroed_scratch.h"
 
 namespace fz {
 
