@@ -6,8 +6,8 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/record.h"
-#include "coders/adaptive_bitpack/codec.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_stage.h"
+#include "coders/adaptive_bitpack/codec.h"
 #include "coders/bitpack/bitpack_stage.h"
 #include "core/stage_access.h"
 #include "cuda_check.h"
