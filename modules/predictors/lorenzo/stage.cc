@@ -66,7 +66,7 @@ std::size_t LorenzoStage<T>::blockValues() const {
 
 template <class T>
 std::array<std::size_t, 3> LorenzoStage<T>::dimsFor(std::size_t n_bytes, ErrorCode code) const {
-  FZ_REQUIRE(n_bytes % sizeof(T) == 0, code, "Lorenzo: size {} is not a multiple of {} bytes",
+  FZ_REQUIRE(n_bytes % sizeof(T) == 0, code, "Lorenzo: input size {} is not a multiple of {} bytes",
              n_bytes, sizeof(T));
   return shape().resolve(n_bytes / sizeof(T), "Lorenzo", code);
 }
