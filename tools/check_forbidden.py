@@ -222,23 +222,23 @@ class Checker:
                 )
 
 
-def all_files() -> list[str]:
+def all_files(root: Path = ROOT) -> list[str]:
     """Tracked files and new ones that git does not ignore; every file outside a repository."""
     git = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard"],
+        ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard"],
         capture_output=True,
         text=True,
         check=False,
-    ) if (ROOT / ".git").exists() else None
+    ) if (root / ".git").exists() else None
     if git is not None and git.returncode == 0:
         names = git.stdout.splitlines()
     else:
         names = [
-            path.relative_to(ROOT).as_posix()
-            for path in ROOT.rglob("*")
-            if not SKIPPED_FOLDERS.intersection(path.relative_to(ROOT).parts)
+            path.relative_to(root).as_posix()
+            for path in root.rglob("*")
+            if not SKIPPED_FOLDERS.intersection(path.relative_to(root).parts)
         ]
-    return sorted(name for name in set(names) if (ROOT / name).is_file())
+    return sorted(name for name in set(names) if (root / name).is_file())
 
 
 def main(arguments: list[str]) -> int:
