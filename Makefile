@@ -15,7 +15,8 @@ ARGS ?=
 DEMO_OUT ?=
 
 BUILD := build/$(PRESET)
-CCACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+# Asked when it is used: `make setup` may have just installed it.
+CCACHE = $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
 SOURCES = $(shell git ls-files '*.h' '*.c' '*.cc' '*.cpp' '*.cu' '*.cuh')
 
