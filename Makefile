@@ -18,6 +18,8 @@ BUILD := build/$(PRESET)
 # Asked when it is used: `make setup` may have just installed it.
 CCACHE = $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
+# Runs tests of a build folder; those that fail are named once more at the end.
+run_tests = $(CTEST) --test-dir $(1) $(2) || { tools/test_summary $(1); exit 1; }
 SOURCES = $(shell git ls-files '*.h' '*.c' '*.cc' '*.cpp' '*.cu' '*.cuh')
 
 .DEFAULT_GOAL := help
@@ -42,17 +44,19 @@ demo: configure  ## a short tour on data that it makes itself
 	tools/demo $(BUILD) $(DEMO_OUT)
 
 # The sanitizers follow the ordinary tests; a run with a sanitizer preset is one already.
+SANITIZED := $(if $(filter cpu cuda,$(PRESET)),asan)
 test:  ## source rules, all tests, and the core tests under address and UB sanitizers
 	@tools/setup tests
 	tools/check_forbidden.py
 	$(MAKE) --no-print-directory build
-	$(CTEST) --test-dir $(BUILD)
-	$(if $(filter cpu cuda,$(PRESET)),$(MAKE) --no-print-directory asan)
+	$(call run_tests,$(BUILD))
+	$(if $(SANITIZED),$(MAKE) --no-print-directory asan)
+	tools/test_summary $(BUILD) $(SANITIZED:%=build/%)
 
 asan: setup  ## the core tests alone under address and UB sanitizers
 	cmake --preset asan -DFZ_WERROR=$(WERROR) $(CCACHE)
 	cmake --build build/asan --parallel $(JOBS) --target fz_core_tests
-	$(CTEST) --test-dir build/asan --label-regex '^core$$'
+	$(call run_tests,build/asan,--label-regex '^core$$')
 
 bench: build  ## speed of every stage and preset: make bench ARGS="--only RZE"
 	$(BUILD)/bin/$(BENCH) $(ARGS)
