@@ -49,8 +49,9 @@ FOREIGN = re.compile(
 )
 # How a kind of name is written; nothing is called so.
 SPELLINGS = {"CamelCase", "camelBack", "snake_case", "FZ_MACRO", "kConstant"}
-# Options of other programs.
+# Options of other programs, and programs whose options are not looked at.
 FOREIGN_OPTIONS = {"--config-settings", "--fmad"}
+FOREIGN_PROGRAM = re.compile(r"(git|pip|cmake|ctest|mpiexec|h5repack|pre-commit) ")
 
 
 def is_example(word: str) -> bool:
@@ -196,7 +197,7 @@ class Checker:
                 if not self.has_file(path, word):
                     problems.append(f"no file {word}")
                 quoted = quoted.replace(word, " ")
-        for option in OPTION.findall(quoted):
+        for option in [] if FOREIGN_PROGRAM.match(quoted) else OPTION.findall(quoted):
             if option not in self.tree.options and option not in FOREIGN_OPTIONS:
                 problems.append(f"no option {option}")
         return problems + self.name_problems(quoted)

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 CODE = (".h", ".cc", ".cu", ".cuh", ".in")
 MAX_LINES = 500
+MAX_CUDA_LINES = 600  # one kernel may need them
 SKIPPED_FOLDERS = {".git", "build", "__pycache__"}
 
 
@@ -182,8 +183,9 @@ class Checker:
         lines = text.split("\n")
         if text and not text.endswith("\n"):
             self.report(path, len(lines), "no newline at the end of the file")
-        if path.endswith((*CODE, ".py")) and len(lines) - 1 > MAX_LINES:
-            self.report(path, MAX_LINES, f"{len(lines) - 1} lines; at most {MAX_LINES}: split the file")
+        max_lines = MAX_CUDA_LINES if path.endswith((".cu", ".cuh")) else MAX_LINES
+        if path.endswith((*CODE, ".py")) and len(lines) - 1 > max_lines:
+            self.report(path, max_lines, f"{len(lines) - 1} lines; at most {max_lines}: split the file")
         for number, line in enumerate(lines, 1):
             if line != line.rstrip():
                 self.report(path, number, "white space at the end of the line")
