@@ -17,9 +17,11 @@ DEMO_OUT ?=
 BASE ?=
 
 BUILD := build/$(PRESET)
-# Asked when it is used: tools/setup may have just installed it.
-CCACHE = $(if $(shell command -v ccache 2>/dev/null),$(foreach language,CXX CUDA,-DCMAKE_$(language)_COMPILER_LAUNCHER=ccache))
-CONFIGURE = cmake -DFZ_WERROR=$(WERROR) $(CCACHE) --preset
+# Asked when it is used: tools/setup may have just installed it. The setting lets it keep what is
+# compiled with precompiled headers.
+LAUNCHER := 'env;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache'
+CCACHE = $(if $(shell command -v ccache 2>/dev/null),$(foreach language,CXX CUDA,-DCMAKE_$(language)_COMPILER_LAUNCHER=$(LAUNCHER)))
+CONFIGURE = cmake -DFZ_WERROR=$(WERROR) -DFZ_PCH=ON $(CCACHE) --preset
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
 # Runs tests of a build folder; those that fail are named once more at the end.
 run_tests = $(CTEST) --test-dir $(1) $(2) || { tools/test_summary $(1); exit 1; }
