@@ -13,6 +13,8 @@ BENCH ?= fz_bench
 ARGS ?=
 # Where `make demo` leaves its files; empty means a folder that the demo chooses.
 DEMO_OUT ?=
+# Goals of tools/trust that `make test-long` runs; empty means all.
+TRUST ?=
 # What `make lint` compares with to find changed files; empty means what tools/tidy finds.
 BASE ?=
 
@@ -28,7 +30,8 @@ run_tests = $(CTEST) --test-dir $(1) $(2) || { tools/test_summary $(1); exit 1; 
 SOURCES = $(wildcard $(shell git ls-files '*.h' '*.c' '*.cc' '*.cpp' '*.cu' '*.cuh'))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test asan bench install format lint tidy clean
+.PHONY: help setup configure build demo test asan test-long sanitizers bench install format \
+        lint tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -54,7 +57,7 @@ test:  ## all that a change can break: source rules, format, tests, core tests u
 	@tools/setup tests
 	$(MAKE) --no-print-directory lint
 	$(MAKE) --no-print-directory build
-	$(call run_tests,$(BUILD))
+	$(call run_tests,$(BUILD),--label-exclude '^long$$')
 	$(if $(SANITIZED),$(MAKE) --no-print-directory asan)
 	tools/test_summary $(BUILD) $(SANITIZED:%=build/%)
 
@@ -62,6 +65,22 @@ asan: setup  ## the core tests alone under address and UB sanitizers
 	$(CONFIGURE) asan
 	cmake --build build/asan --parallel $(JOBS) --target fz_core_tests
 	$(call run_tests,build/asan,--label-regex '^core$$')
+
+# What moved here, and why, stands in CONTRIBUTING.md.
+test-long:  ## what takes hours: the wheel, all tests under sanitizers, release-size trust, clang-tidy
+	@tools/setup tests
+	$(MAKE) --no-print-directory build
+	$(call run_tests,$(BUILD),--label-regex '^long$$')
+	$(MAKE) --no-print-directory sanitizers
+	$(MAKE) --no-print-directory tidy
+	tools/trust --release $(TRUST)
+	tools/test_summary $(BUILD) build/asan build/tsan
+
+sanitizers: setup  ## all tests under address and UB sanitizers, and under the thread sanitizer
+	for preset in asan tsan; do \
+	  $(CONFIGURE) $$preset && cmake --build build/$$preset --parallel $(JOBS) || exit 1; \
+	  $(call run_tests,build/$$preset,); \
+	done
 
 bench: build  ## speed of every stage and preset: make bench ARGS="--only RZE"
 	$(BUILD)/bin/$(BENCH) $(ARGS)
