@@ -30,8 +30,8 @@ run_tests = $(CTEST) --test-dir $(1) $(2) || { tools/test_summary $(1); exit 1; 
 SOURCES = $(wildcard $(shell git ls-files '*.h' '*.c' '*.cc' '*.cpp' '*.cu' '*.cuh'))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test asan test-long sanitizers bench install format \
-        lint tidy clean
+.PHONY: help setup configure build demo test asan test-long sanitizers bench install package format \
+        lint tidy release-check clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -88,6 +88,9 @@ bench: build  ## speed of every stage and preset: make bench ARGS="--only RZE"
 install: build  ## into PREFIX (and DESTDIR, where set)
 	DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
 
+package: setup  ## what a release ships, into build/packages
+	tools/package
+
 format:  ## all C++ and CUDA sources, with clang-format 14
 	clang-format -i $(SOURCES)
 
@@ -102,6 +105,13 @@ lint: configure  ## source rules, the format, and clang-tidy on what changed
 
 tidy: configure  ## clang-tidy on all sources
 	tools/tidy --all $(BUILD)
+
+release-check:  ## whether this commit can be released (docs/releasing.md)
+	tools/release_check
+	$(MAKE) --no-print-directory test
+	$(MAKE) --no-print-directory test-long
+	$(MAKE) --no-print-directory package
+	tools/release_check
 
 clean:  ## removes build/
 	rm -rf build
