@@ -3,7 +3,7 @@
 
 # CUDA when the compiler and CUDA sources are there, else CPU only. Any preset may be named:
 # make PRESET=tsan test
-PRESET ?= $(if $(and $(shell command -v nvcc 2>/dev/null),$(wildcard modules/*/*/*.cu)),cuda,cpu)
+PRESET ?= $(if $(and $(shell command -v nvcc 2>/dev/null),$(wildcard modules/*/*/*.cu modules/*/*/cuda/*.cu)),cuda,cpu)
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 # Warnings are errors here; WERROR=OFF helps with a compiler that warns of more than ours does.
@@ -13,24 +13,35 @@ BENCH ?= fz_bench
 ARGS ?=
 # Where `make demo` leaves its files; empty means a folder that the demo chooses.
 DEMO_OUT ?=
+# Goals of tools/trust that `make test-long` runs; empty means all.
+TRUST ?=
+# What `make lint` compares with to find changed files; empty means what tools/tidy finds.
+BASE ?=
 
 BUILD := build/$(PRESET)
-CCACHE := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+# Asked when it is used: tools/setup may have just installed it. The setting lets it keep what is
+# compiled with precompiled headers.
+LAUNCHER := 'env;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache'
+CCACHE = $(if $(shell command -v ccache 2>/dev/null),$(foreach language,CXX CUDA,-DCMAKE_$(language)_COMPILER_LAUNCHER=$(LAUNCHER)))
+CONFIGURE = cmake -DFZ_WERROR=$(WERROR) -DFZ_PCH=ON $(CCACHE) --preset
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
-SOURCES = $(shell git ls-files '*.h' '*.c' '*.cc' '*.cpp' '*.cu' '*.cuh')
+# Runs tests of a build folder; those that fail are named once more at the end.
+run_tests = $(CTEST) --test-dir $(1) $(2) || { tools/test_summary $(1); exit 1; }
+SOURCES = $(wildcard $(shell git ls-files '*.h' '*.c' '*.cc' '*.cpp' '*.cu' '*.cuh'))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test asan bench install format lint clean
+.PHONY: help setup configure build demo test asan test-long sanitizers bench install package format \
+        lint tidy release-check clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 	@echo "Variables: PRESET=$(PRESET) JOBS=$(JOBS) PREFIX=$(PREFIX) WERROR=$(WERROR)"
 
 setup:
 	@tools/setup
 
 configure: setup
-	cmake --preset $(PRESET) -DFZ_WERROR=$(WERROR) $(CCACHE)
+	$(CONFIGURE) $(PRESET)
 
 build: configure  ## library, command line tool, examples and tests, into build/<preset>/
 	cmake --build $(BUILD) --parallel $(JOBS)
@@ -41,17 +52,35 @@ demo: configure  ## a short tour on data that it makes itself
 	tools/demo $(BUILD) $(DEMO_OUT)
 
 # The sanitizers follow the ordinary tests; a run with a sanitizer preset is one already.
-test:  ## source rules, all tests, and the core tests under address and UB sanitizers
+SANITIZED := $(if $(filter cpu cuda,$(PRESET)),asan)
+test:  ## all that a change can break: source rules, format, tests, core tests under sanitizers
 	@tools/setup tests
-	tools/check_forbidden.py
+	$(MAKE) --no-print-directory lint
 	$(MAKE) --no-print-directory build
-	$(CTEST) --test-dir $(BUILD)
-	$(if $(filter cpu cuda,$(PRESET)),$(MAKE) --no-print-directory asan)
+	$(call run_tests,$(BUILD),--label-exclude '^long$$')
+	$(if $(SANITIZED),$(MAKE) --no-print-directory asan)
+	tools/test_summary $(BUILD) $(SANITIZED:%=build/%)
 
 asan: setup  ## the core tests alone under address and UB sanitizers
-	cmake --preset asan -DFZ_WERROR=$(WERROR) $(CCACHE)
+	$(CONFIGURE) asan
 	cmake --build build/asan --parallel $(JOBS) --target fz_core_tests
-	$(CTEST) --test-dir build/asan --label-regex '^core$$'
+	$(call run_tests,build/asan,--label-regex '^core$$')
+
+# What moved here, and why, stands in CONTRIBUTING.md.
+test-long:  ## what takes hours: the wheel, all tests under sanitizers, release-size trust, clang-tidy
+	@tools/setup tests
+	$(MAKE) --no-print-directory build
+	$(call run_tests,$(BUILD),--label-regex '^long$$')
+	$(MAKE) --no-print-directory sanitizers
+	$(MAKE) --no-print-directory tidy
+	tools/trust --release $(TRUST)
+	tools/test_summary $(BUILD) build/asan build/tsan
+
+sanitizers: setup  ## all tests under address and UB sanitizers, and under the thread sanitizer
+	for preset in asan tsan; do \
+	  $(CONFIGURE) $$preset && cmake --build build/$$preset --parallel $(JOBS) || exit 1; \
+	  $(call run_tests,build/$$preset,); \
+	done
 
 bench: build  ## speed of every stage and preset: make bench ARGS="--only RZE"
 	$(BUILD)/bin/$(BENCH) $(ARGS)
@@ -59,16 +88,30 @@ bench: build  ## speed of every stage and preset: make bench ARGS="--only RZE"
 install: build  ## into PREFIX (and DESTDIR, where set)
 	DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
 
+package: setup  ## what a release ships, into build/packages
+	tools/package
+
 format:  ## all C++ and CUDA sources, with clang-format 14
 	clang-format -i $(SOURCES)
 
-lint: setup  ## source rules and, where clang-format is there, the format
+lint: configure  ## source rules, the format, and clang-tidy on what changed
 	tools/check_forbidden.py
-	@if command -v clang-format >/dev/null; then \
-	  clang-format --dry-run -Werror $(SOURCES); \
+	@if clang-format --version 2>/dev/null | grep -q 'version 14\.'; then \
+	  clang-format --dry-run -Werror $(SOURCES) && echo "lint: the format is right"; \
 	else \
-	  echo "lint: no clang-format, format not checked"; \
+	  echo "lint: no clang-format 14, format not checked"; \
 	fi
+	tools/tidy $(if $(BASE),--base $(BASE)) $(BUILD)
+
+tidy: configure  ## clang-tidy on all sources
+	tools/tidy --all $(BUILD)
+
+release-check:  ## whether this commit can be released (docs/releasing.md)
+	tools/release_check
+	$(MAKE) --no-print-directory test
+	$(MAKE) --no-print-directory test-long
+	$(MAKE) --no-print-directory package
+	tools/release_check
 
 clean:  ## removes build/
 	rm -rf build

@@ -9,6 +9,7 @@ option(FZ_HDF5 "Let the command line tool read HDF5 datasets, where the library 
 option(FZ_PYTHON "Test the Python package (takes packages from PyPI)" ON)
 option(FZ_CUDA "Build the CUDA backend" OFF)
 option(FZ_TBB "Run threads with oneTBB (else with std::jthread)" ON)
+option(FZ_PCH "Precompile headers of others, for builds from nothing" OFF)
 option(FZ_WERROR "Treat warnings as errors" OFF)
 option(FZ_FUZZ "Build the fuzz targets (clang)" OFF)
 option(BUILD_SHARED_LIBS "Build fz as a shared library" OFF)

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define FZ_VERSION_MAJOR 0
-#define FZ_VERSION_MINOR 1
+#define FZ_VERSION_MINOR 2
 #define FZ_VERSION_PATCH 0
 
 #if defined(__GNUC__)
@@ -57,7 +57,8 @@ FZ_API const char* fz_status_name(fz_status status);
 /* The message of this thread's last call that failed; "" before the first. Never NULL. Valid until
  * the thread's next failing call; cut at 1023 bytes. */
 FZ_API const char* fz_last_error(void);
-/* "0.1.0", of the library that is running; FZ_VERSION_... are those it was compiled against. */
+/* "major.minor.patch" of the library that is running; FZ_VERSION_... are those it was compiled
+ * against. */
 FZ_API const char* fz_version(void);
 
 /* ---- Types and choices; the numbers never change ---- */

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 CODE = (".h", ".cc", ".cu", ".cuh", ".in")
 MAX_LINES = 500
+MAX_CUDA_LINES = 600  # one kernel may need them
 SKIPPED_FOLDERS = {".git", "build", "__pycache__"}
 
 
@@ -195,8 +196,9 @@ class Checker:
         lines = text.split("\n")
         if text and not text.endswith("\n"):
             self.report(path, len(lines), "no newline at the end of the file")
-        if path.endswith((*CODE, ".py")) and len(lines) - 1 > MAX_LINES:
-            self.report(path, MAX_LINES, f"{len(lines) - 1} lines; at most {MAX_LINES}: split the file")
+        max_lines = MAX_CUDA_LINES if path.endswith((".cu", ".cuh")) else MAX_LINES
+        if path.endswith((*CODE, ".py")) and len(lines) - 1 > max_lines:
+            self.report(path, max_lines, f"{len(lines) - 1} lines; at most {max_lines}: split the file")
         for number, line in enumerate(lines, 1):
             if line != line.rstrip():
                 self.report(path, number, "white space at the end of the line")
@@ -235,23 +237,23 @@ class Checker:
                 )
 
 
-def all_files() -> list[str]:
+def all_files(root: Path = ROOT) -> list[str]:
     """Tracked files and new ones that git does not ignore; every file outside a repository."""
     git = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard"],
+        ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard"],
         capture_output=True,
         text=True,
         check=False,
-    ) if (ROOT / ".git").exists() else None
+    ) if (root / ".git").exists() else None
     if git is not None and git.returncode == 0:
         names = git.stdout.splitlines()
     else:
         names = [
-            path.relative_to(ROOT).as_posix()
-            for path in ROOT.rglob("*")
-            if not SKIPPED_FOLDERS.intersection(path.relative_to(ROOT).parts)
+            path.relative_to(root).as_posix()
+            for path in root.rglob("*")
+            if not SKIPPED_FOLDERS.intersection(path.relative_to(root).parts)
         ]
-    return sorted(name for name in set(names) if (ROOT / name).is_file())
+    return sorted(name for name in set(names) if (root / name).is_file())
 
 
 def main(arguments: list[str]) -> int:

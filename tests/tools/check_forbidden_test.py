@@ -85,6 +85,8 @@ class CheckForbidden(unittest.TestCase):
         self.assert_found("docs/a.md", "see /" + "home/me/data\n", "one machine")
         self.assert_clean("docs/a.md", "see build/home/data and ${prefix}/" + "home/x\n")
         self.assert_found("src/core/a.cc", "int x;\n" * 501, "501 lines")
+        self.assert_clean("src/core/a.cu", "int x;\n" * 600)
+        self.assert_found("src/core/a.cuh", "int x;\n" * 601, "601 lines")
 
 
 if __name__ == "__main__":
