@@ -113,7 +113,7 @@ def layer(path: str) -> str:
         if is_test(path):
             return "top"
         return "codec" if re.search(r"[/_]codec[a-z_]*\.h$", path) else "stage"
-    if path.startswith("src/backends/cuda/groups/") and path.endswith((".cu", ".cuh")):
+    if path.startswith("src/backends/cuda/groups/") and path.endswith((".cu.in", ".cuh")):
         return "groups"  # where ops of several stages become kernels
     if parts[0] == "src" and len(parts) > 2:
         return {"shared": "shared", "core": "core", "backends": "core"}.get(parts[1], "pipeline")
