@@ -232,7 +232,8 @@ bool hasRange(const Settings& settings, ByteView bytes) {
              : Values<std::uint64_t, double>(bytes, fill).rangeWithoutFill() > 0;
 }
 
-/// Nothing when the preset cannot take these values.
+/// Nothing when the preset cannot take these values, or when one that nobody declared looks like a
+/// fill value and would set the range.
 std::optional<Frame> tryLossy(const Settings& settings, ByteView bytes) {
   try {
     std::optional<Frame> frame = settings.type == DataType::FLOAT32
@@ -245,7 +246,9 @@ std::optional<Frame> tryLossy(const Settings& settings, ByteView bytes) {
     }
     return frame;
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::kBoundViolation || settings.isStrict()) {
+    const bool is_about_values =
+        error.code() == ErrorCode::kBoundViolation || error.code() == ErrorCode::kFillValue;
+    if (!is_about_values || settings.isStrict()) {
       throw;
     }
     return std::nullopt;

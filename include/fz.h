@@ -49,7 +49,8 @@ enum {
   FZ_ERROR_CONFIG = 13, /* a configuration is wrong; the message has the line */
   FZ_ERROR_NO_DEVICE = 14,
   FZ_ERROR_CUDA = 15,
-  FZ_ERROR_INTERNAL = 16 /* a broken promise inside the library: please report */
+  FZ_ERROR_INTERNAL = 16,  /* a broken promise inside the library: please report */
+  FZ_ERROR_FILL_VALUE = 17 /* a fill value sets the range that a bound is relative to */
 };
 
 /* "corrupt", "limit", ...; "unknown" for other numbers. Never NULL. */
@@ -84,7 +85,7 @@ enum {
   FZ_BOUND_DEFAULT = 0, /* as the preset, text or archive says */
   FZ_BOUND_ABS = 1,     /* |x - x'| <= error_bound */
   FZ_BOUND_REL = 2,     /* |x - x'| <= error_bound * |x| */
-  FZ_BOUND_NOA = 3      /* |x - x'| <= error_bound * (max - min) */
+  FZ_BOUND_NOA = 3      /* |x - x'| <= error_bound * (max - min); see FZ_ERROR_FILL_VALUE */
 };
 enum { FZ_FUSION_AUTO = 0, FZ_FUSION_OFF = 1 };
 enum {

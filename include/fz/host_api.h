@@ -44,6 +44,10 @@ struct CompressOptions {
   RunProgress* progress = nullptr;
   /// As Pipeline::setLosslessFallback: no frame is larger than compressBound() says.
   bool lossless_fallback = true;
+  /// Values that stand for "missing", such as a _FillValue, as far as they are known. compress()
+  /// refuses a bound relative to the range where one of them sets it, see
+  /// Pipeline::requireRangeWithoutFill.
+  std::vector<double> fill = {};
 };
 
 struct DecompressOptions {
@@ -149,7 +153,8 @@ struct FrameInfo {
   double ratio() const;
 };
 
-/// Compresses an array of float or double. Throws Error, InvalidArgument.
+/// Compresses an array of float or double. Throws Error, InvalidArgument; FillValueError where a
+/// fill value, known or not, sets the range that the bound is relative to.
 Frame compress(std::span<const float> values, const CompressOptions& options = {});
 Frame compress(std::span<const double> values, const CompressOptions& options = {});
 /// The same for raw bytes of a given type.

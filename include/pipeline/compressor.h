@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -185,6 +186,17 @@ class Pipeline {
                 std::size_t capacity_bytes,
                 std::size_t* actual_bytes,
                 cudaStream_t stream = nullptr);
+
+  /// For front ends, after compress(), which takes the range of its input as it is. Throws
+  /// FillValueError where the bound was relative to that range and a fill value sets it: one of
+  /// `fill` that lies outside all other values, or, named by nobody, a value at an end that occurs
+  /// more than once and makes the range more than ten times wider than that of the others (for
+  /// others that are all one x: than |x|). `values` is that input in host memory, on either
+  /// backend. Looks at a few values where those show that no fill value can be at work, as in most
+  /// fields, and otherwise at all of them.
+  void requireRangeWithoutFill(ByteView values,
+                               std::span<const double> fill = {},
+                               cudaStream_t stream = nullptr) const;
 
   /// CUDA only: enqueues a compression into the caller's buffer (16-byte aligned, large enough for
   /// getMaxCompressedSize() or what the error says) and returns without waiting. The frame's length

@@ -53,8 +53,9 @@ def compress(
         with ``__cuda_array_interface__`` or ``__dlpack__``) must be contiguous.
     bound
         ``"abs:E"``, ``"rel:E"`` (of each value) or ``"range:E"`` (of max - min; a constant
-        field has none, and E is an absolute bound then). Required with a preset, whose own would
-        be a guess; with `pipeline` or `toml` it replaces theirs.
+        field has none, and E is an absolute bound then; where a fill value sets the range of an
+        array in host memory, `FillValueError`). Required with a preset, whose own would be a
+        guess; with `pipeline` or `toml` it replaces theirs.
     preset
         Default ``"pfpl"``, which takes any data; `presets` lists them. Some take only finite
         values and raise `BoundViolationError` for others.

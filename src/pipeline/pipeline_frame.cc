@@ -5,6 +5,7 @@
 
 #include "format/crc32.h"
 #include "fz/stage_dims.h"
+#include "pipeline/fill_check.h"
 #include "pipeline/pipeline_impl.h"
 
 namespace fz {
@@ -124,6 +125,28 @@ void Pipeline::Impl::assembleFrame(std::size_t n_bytes, std::size_t padded_bytes
                                     context.cpu != nullptr ? *context.cpu : CpuExecutor::serial());
   writeHeader(header, all);
   frame_bytes = total;
+}
+
+void Pipeline::requireRangeWithoutFill(ByteView values,
+                                       std::span<const double> fill,
+                                       cudaStream_t stream) const try {
+  // Other bounds are known without the frame, which may be on a device.
+  const bool is_relative =
+      std::any_of(impl_->entries.begin(), impl_->entries.end(), [](const Impl::Entry& entry) {
+        const std::optional<BoundInfo> bound = entry.stage->boundInfo();
+        return bound && bound->mode == ErrorBoundMode::NOA;
+      });
+  if (!is_relative || impl_->frame_bytes == 0) {
+    return;
+  }
+  const FrameDescription description = impl_->describeLast(stream);
+  const CpuExecutor* const executor = impl_->context.cpu;
+  if (description.bound && description.original_bytes == values.size()) {
+    checkRangeBound(*description.bound, description.type, values, fill,
+                    executor != nullptr ? *executor : CpuExecutor::serial());
+  }
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 }  // namespace fz

@@ -264,7 +264,7 @@ class CompressTest(CliCase):
 
     def test_special_values_pass_verify(self):
         nan = struct.unpack("<f", b"\x01\x00\xc0\x7f")[0]
-        field = array.array("f", [1.0, float("inf"), -float("inf"), nan, -0.0, 1e-42] * 50)
+        field = array.array("f", [1.0, 0.5, float("inf"), -float("inf"), nan, -0.0, 1e-42] * 50)
         self.put("a.f32", field)
         self.fz("compress", "-p", "cusz", "-b", "abs:0.01", "--verify", "a.f32")
 
@@ -464,7 +464,7 @@ class DefaultPresetTest(CliCase):
 
     def test_special_values_come_back(self):
         nan = struct.unpack("<f", b"\x01\x00\xc0\x7f")[0]
-        field = array.array("f", [1.0, float("inf"), -float("inf"), nan, -0.0, 1e-42] * 50)
+        field = array.array("f", [1.0, 0.5, float("inf"), -float("inf"), nan, -0.0, 1e-42] * 50)
         self.put("a.f32", field)
         for bound in ("abs:0.01", "rel:0.01", "range:0.01"):
             self.fz("compress", "-f", "-b", bound, "--verify", "a.f32")
