@@ -81,8 +81,7 @@ void report(const CompressJob& job,
       output == kStandardStream ? "standard output" : output, info.original_bytes,
       info.frameBytes(), info.ratio(), boundText(info));
   if (info.isFallback() && info.original_bytes > 0) {
-    say("  stored without loss: with this bound '{}' would have made more bytes than the "
-        "data have\n",
+    say("  stored without loss: with this bound '{}' would have made more bytes\n",
         job.pipeline.name);
   }
   if (!job.common.verbose) {

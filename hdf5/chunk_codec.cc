@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "fz/error.h"
+#include "fzm_format.h"
 
 namespace fz::hdf5 {
 
@@ -20,9 +21,6 @@ namespace {
 // A frame that grows to a chunk needs its output, and between the stages some times as much.
 constexpr std::uint64_t kMemoryPerByte = 16;
 constexpr std::uint64_t kMemoryBase = std::uint64_t{64} << 20;
-// Below this ratio a lossy frame may well be beaten by a lossless one: chunks at the edge of a
-// dataset are mostly fill values, and those are outliers at eight bytes each.
-constexpr std::size_t kPoorRatio = 2;
 constexpr std::uint64_t kChunkBytesMax = 0xffffffffu;
 
 /// Ranks of a parallel program share the cores already, so one thread unless told otherwise.
@@ -298,7 +296,7 @@ Frame encodeChunk(const Settings& settings, ByteView bytes) {
   const bool is_constant = settings.mode == ErrorBoundMode::NOA && !hasRange(settings, bytes);
   if (!settings.isLossless() && !is_constant) {
     lossy = tryLossy(settings, bytes);
-    if (lossy && lossy->size() <= bytes.size() / kPoorRatio) {
+    if (lossy && !savesLittle(lossy->size(), bytes.size())) {
       return *std::move(lossy);
     }
   }

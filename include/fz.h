@@ -89,7 +89,7 @@ enum {
 };
 enum { FZ_FUSION_AUTO = 0, FZ_FUSION_OFF = 1 };
 enum {
-  FZ_FALLBACK_LOSSLESS = 0, /* an archive that would outgrow its data is a lossless one instead */
+  FZ_FALLBACK_LOSSLESS = 0, /* a lossless archive where that is smaller than a lossy one */
   FZ_FALLBACK_NONE = 1      /* archives are what the stages make, however large */
 };
 
@@ -297,7 +297,7 @@ typedef struct fz_archive_info {
   uint64_t payload_bytes;
   uint64_t archive_bytes;
   int32_t has_bound; /* what it promises for every value, in the next three; of a lossless one:
-                        what it was asked for, when a lossy one would have outgrown the data */
+                        what it was asked for, when a lossy one would have been larger */
   int32_t bound_mode;
   double bound_requested;
   /* On every value; 0 for FZ_BOUND_REL, where it depends on the value. Not 0 with FZ_BOUND_REL: the

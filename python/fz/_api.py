@@ -68,9 +68,9 @@ def compress(
     threads
         Threads on the CPU; 0 means all. The bytes are the same.
     fallback
-        Data whose frame would be larger than they are (all outliers, or very few) are stored
-        without loss instead, so that no frame exceeds ``array.nbytes + 592``. False keeps what
-        the stages make. A `pipeline` brings its own.
+        Where a frame saves less than half, one without loss is made too, and the smaller is
+        kept; so no frame exceeds ``array.nbytes + 592``. False keeps what the stages make. A
+        `pipeline` brings its own.
     out
         Writable buffer for the frame; the result is then its length.
     stream
@@ -258,7 +258,7 @@ class FrameInfo:
 
     @property
     def is_fallback(self) -> bool:
-        """Stored without loss, because with the bound it would have been larger than the data."""
+        """Stored without loss, because with the bound it would have been larger."""
         return self.lossless and self.bound is not None
 
 

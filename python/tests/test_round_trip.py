@@ -196,6 +196,20 @@ def test_what_would_grow_is_stored_without_loss():
     assert not fz.inspect(fz.compress(wave((100, 100)), "abs:1e-3")).is_fallback
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_the_smaller_of_a_lossy_and_a_lossless_frame_is_kept(dtype):
+    field = np.round(20 * np.sin(np.arange(60_000) / 40)).astype(dtype).reshape(200, 300)
+    field.reshape(-1)[np.arange(60_000) // 100 % 20 < 7] = np.nan
+    lossy = fz.compress(field, "range:1e-4", fallback=False)
+    assert field.nbytes / 2 < len(lossy) < field.nbytes
+    room = bytearray(field.nbytes)
+    pipeline = fz.Pipeline(preset="pfpl", bound="range:1e-4")
+    frame = fz.compress(field, "range:1e-4")
+    assert frame == pipeline.compress(field) == room[: pipeline.compress(field, out=room)]
+    assert len(frame) < len(lossy) and fz.inspect(frame).is_fallback
+    assert same_bits(fz.decompress(frame), field) and fz.verify(frame, field)
+
+
 def sea(dtype="f4", fill=-9999.0):
     """271 to 305, with a fill value in every third place."""
     field = np.linspace(271, 305, 6000).astype(dtype).reshape(60, 100)

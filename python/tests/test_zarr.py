@@ -90,6 +90,17 @@ def test_zeros_that_pad_a_chunk_do_not_set_its_range(zarr_format):
         array[:20, :30] = sea((20, 30), -1e6)
 
 
+def test_the_smaller_of_a_lossy_and_a_lossless_chunk_is_kept():
+    field = np.round(20 * np.sin(np.arange(60_000) / 40)).astype("f4").reshape(200, 300)
+    field.reshape(-1)[np.arange(60_000) // 100 % 20 < 7] = np.nan
+    store = zarr.storage.MemoryStore()
+    array = zarr.create_array(store, data=field, chunks=(200, 300), **fz.zarr.codecs("range:1e-4"))
+    assert same_bits(array[:], field)
+    (chunk,) = (part.to_bytes() for name, part in store._store_dict.items() if "/0/0" in name)
+    assert fz.inspect(chunk).is_fallback
+    assert len(chunk) < len(fz.compress(field, "range:1e-4", fallback=False))
+
+
 def test_what_may_have_a_fill_value_is_never_taken_for_sound():
     """The test that a GPU does first is a weaker form of the library's own."""
     sound = [np.linspace(0, 1, 50), np.append(np.linspace(0, 1, 50), [9.0, 9.0, np.nan])]

@@ -140,7 +140,7 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
         progress->beginCall(entries.size());
         progress->endStages(entries.size());
       }
-      storeIfGrown(input, n_bytes, stream);
+      keepSmaller(input, n_bytes, stream);
       noteCompressed(n_bytes);
       return;
     }
@@ -160,7 +160,7 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
     dag->setProgress(progress);
     dag->execute(stream);
     assembleFrame(n_bytes, padded_bytes);
-    storeIfGrown(input, n_bytes, stream);
+    keepSmaller(input, n_bytes, stream);
   } catch (...) {
     dag->reset(stream);
     frame_bytes = 0;

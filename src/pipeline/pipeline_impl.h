@@ -88,14 +88,21 @@ struct Pipeline::Impl {
   void describeFrame(std::size_t n_bytes, std::size_t padded_bytes, FrameHeader& header) const;
   void* growFirstSegment(std::size_t n_bytes);
   bool usesFallback() const { return lossless_fallback && !graph_mode; }
-  /// Replaces a frame that grew beyond its data by a lossless one.
-  void storeIfGrown(const void* input, std::size_t n_bytes, cudaStream_t stream);
+  /// Replaces a frame by a lossless one that is smaller.
+  void keepSmaller(const void* input, std::size_t n_bytes, cudaStream_t stream);
+  bool mayLosslessBeSmaller(std::size_t n_bytes) const;
   FrameDescription describeLast(cudaStream_t stream) const;
+  /// The input of a compress() whose frame has this description.
+  struct LosslessInput {
+    const void* data;
+    std::size_t n_bytes;
+    FrameDescription description;
+    cudaStream_t stream;
+  };
   std::unique_ptr<Pipeline> makeLossless(std::size_t value_bytes, bool coded);
-  CompressedView compressLossless(const void* input,
-                                  std::size_t n_bytes,
-                                  const FrameDescription& description,
-                                  cudaStream_t stream);
+  CompressedView runLossless(const LosslessInput& input, bool coded);
+  CompressedView compressLossless(const LosslessInput& input);
+  std::optional<CompressedView> tryLossless(const LosslessInput& input);
   /// Throws Error(kLimit) when a frame of this length does not fit the memory limit any more.
   void requireFrameFits(std::size_t n_bytes) const;
   void fillPerf(PipelinePerfResult& perf, const std::vector<StageTimingResult>& stages) const;

@@ -1,4 +1,5 @@
 // Compressing, decoding and verifying.
+#include <cmath>
 #include <cstdlib>
 
 #include "c_api/c_api_support.h"
@@ -166,6 +167,24 @@ TEST(CCompress, TheFallbackCanBeForbiddenAndOlderProgramsHaveIt) {
   older.struct_size = offsetof(fz_options, fallback);
   older.fallback = FZ_FALLBACK_NONE;  // behind the end of that struct
   EXPECT_EQ(compressed(fromPreset("pfpl", older).get(), values).size(), values.size() + 592);
+}
+
+TEST(CCompress, TheSmallerOfALossyAndALosslessArchiveIsKept) {
+  std::vector<float> numbers(60'000);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = i / 100 % 20 < 7 ? std::nanf("") : static_cast<float>(i / 500 % 40);
+  }
+  const auto* first = reinterpret_cast<const std::uint8_t*>(numbers.data());
+  const Bytes values(first, first + numbers.size() * sizeof(float));
+  fz_options options = absoluteOptions();
+  const Bytes kept = compressed(fromPreset("pfpl", options).get(), values);
+  options.fallback = FZ_FALLBACK_NONE;
+  const Bytes lossy = compressed(fromPreset("pfpl", options).get(), values);
+  EXPECT_LT(lossy.size(), values.size());
+  EXPECT_GT(lossy.size(), values.size() / 2);
+  EXPECT_LT(kept.size(), lossy.size());
+  EXPECT_TRUE(inspect(kept).isFallback());
+  EXPECT_EQ(decompressed(fromPreset("pfpl", options).get(), kept, values.size()), values);
 }
 
 TEST(CCompress, TheFallbackUsesTheAllocatorOfTheCaller) {
