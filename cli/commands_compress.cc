@@ -29,7 +29,8 @@ constexpr const char* kFooter =
     "  abs:E    |x - x'| <= E, in the unit of the data\n"
     "  rel:E    |x - x'| <= E * |x|, so small values keep their digits\n"
     "  range:E  |x - x'| <= E * (max - min) of the field; of a constant field: E itself\n"
-    "NaN and infinities come back bit for bit.\n"
+    "NaN and infinities come back bit for bit and have no part in the range. Where a fill value\n"
+    "sets the range, range:E is refused: use abs:E.\n"
     "\n"
     "Pipelines: a preset (-p), a file (-c), or one line (--stages): stages joined by '->', settings\n"
     "in brackets as key=value, switches and choices by their word: quantizer(rel), huffman(fine).\n"
@@ -80,8 +81,7 @@ void report(const CompressJob& job,
       output == kStandardStream ? "standard output" : output, info.original_bytes,
       info.frameBytes(), info.ratio(), boundText(info));
   if (info.isFallback() && info.original_bytes > 0) {
-    say("  stored without loss: with this bound '{}' would have made more bytes than the "
-        "data have\n",
+    say("  stored without loss: with this bound '{}' would have made more bytes\n",
         job.pipeline.name);
   }
   if (!job.common.verbose) {

@@ -71,7 +71,7 @@ void printInfo(const std::string& name, const FrameInfo& info) {
   line("ratio:", fmt::format("{:.4f}", info.ratio()));
   line("bound:", boundLine(info));
   if (info.isFallback()) {
-    line("stored:", "without loss, as with this bound it would have been larger than the data");
+    line("stored:", "without loss, as with this bound it would have been larger");
   }
   line("checksums:", info.has_checksums ? fmt::format("header {:08x}, payload {:08x}",
                                                       info.header_checksum, info.payload_checksum)

@@ -53,6 +53,7 @@ CompressOptions optionsFor(const CompressJob& job, const Field& field) {
   options.threads = job.common.threads;
   options.max_memory_bytes = job.common.limits.max_memory_bytes;
   options.dims = field.dims;
+  options.fill = field.fill;
   if (!field.has_shape && job.pipeline.has_config) {
     options.dims = {0, 0, 0};  // as the configuration says
   }

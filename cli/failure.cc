@@ -22,6 +22,7 @@ ExitCode exitCodeOf(ErrorCode code, Task task) {
     case ErrorCode::kCorrupt:
       return ExitCode::kCorrupt;
     case ErrorCode::kBoundViolation:
+    case ErrorCode::kFillValue:
       return ExitCode::kBound;
     case ErrorCode::kOutOfMemory:
     case ErrorCode::kLimit:
@@ -130,6 +131,11 @@ Failure fromSizeLimit(const SizeLimitError& error) {
                                       "only) or ")};
 }
 
+Failure fromFillValue(const FillValueError& error) {
+  return {ExitCode::kBound, fmt::format("{}; use an absolute bound, such as -b abs:{:.2g}",
+                                        error.cause(), error.finding().bound_without)};
+}
+
 }  // namespace
 
 Failure currentFailure(Task task) {
@@ -139,6 +145,8 @@ Failure currentFailure(Task task) {
     return e;
   } catch (const SizeLimitError& e) {
     return task == Task::kEncode ? fromSizeLimit(e) : fromLibrary(e.code(), e.what(), task);
+  } catch (const FillValueError& e) {
+    return fromFillValue(e);
   } catch (const Error& e) {
     return fromLibrary(e.code(), e.what(), task);
   } catch (const InvalidArgument& e) {

@@ -92,6 +92,7 @@ void readHdf5Field(Field& field,
                           dataset.shape.size() > 3 ? ", slow axes folded into z" : "");
   field.bytes = InputBytes(std::move(dataset.bytes));
   if (dataset.fill_value) {
+    field.fill = {*dataset.fill_value};
     field.note = fmt::format("fill value {} ({}) in {} of {} values", *dataset.fill_value,
                              dataset.fill_source, dataset.n_fill, field.valueCount());
   }

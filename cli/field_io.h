@@ -34,6 +34,7 @@ struct Field {
   bool has_shape = false;                       ///< dims were given, not assumed
   std::string how;                              ///< where type and shape come from
   std::string note;                             ///< what else its file says; may be empty
+  std::vector<double> fill;                     ///< values that its file says mean "missing"
   InputBytes bytes;
 
   std::size_t valueCount() const { return bytes.size() / getDataTypeSize(type); }

@@ -86,8 +86,8 @@ void addOwnPipeline(CLI::App& app, PipelineArguments& arguments) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   app.add_flag("--no-fallback", arguments.no_fallback,
-               "keep what the stages make even where it is larger than the data; else such data "
-               "are stored without loss");
+               "keep what the stages make even where it is larger than the data stored without "
+               "loss; else the smaller of the two is kept");
 }
 
 void checkPreset(const std::string& name) {

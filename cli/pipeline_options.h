@@ -35,7 +35,7 @@ struct PipelineChoice {
   bool has_config = false;  ///< a file, which may have a shape
   std::string stages;       ///< the text of --stages
   std::vector<std::pair<std::string, std::string>> settings;
-  bool has_fallback = true;  ///< lossless where the archive would outgrow the data
+  bool has_fallback = true;  ///< lossless where that makes a smaller archive
 };
 
 /// Reads the file that -c names. Throws Failure for options that contradict each other, unknown

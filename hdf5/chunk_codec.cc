@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "fz/error.h"
+#include "fzm_format.h"
 
 namespace fz::hdf5 {
 
@@ -20,9 +21,6 @@ namespace {
 // A frame that grows to a chunk needs its output, and between the stages some times as much.
 constexpr std::uint64_t kMemoryPerByte = 16;
 constexpr std::uint64_t kMemoryBase = std::uint64_t{64} << 20;
-// Below this ratio a lossy frame may well be beaten by a lossless one: chunks at the edge of a
-// dataset are mostly fill values, and those are outliers at eight bytes each.
-constexpr std::size_t kPoorRatio = 2;
 constexpr std::uint64_t kChunkBytesMax = 0xffffffffu;
 
 /// Ranks of a parallel program share the cores already, so one thread unless told otherwise.
@@ -232,7 +230,8 @@ bool hasRange(const Settings& settings, ByteView bytes) {
              : Values<std::uint64_t, double>(bytes, fill).rangeWithoutFill() > 0;
 }
 
-/// Nothing when the preset cannot take these values.
+/// Nothing when the preset cannot take these values, or when one that nobody declared looks like a
+/// fill value and would set the range.
 std::optional<Frame> tryLossy(const Settings& settings, ByteView bytes) {
   try {
     std::optional<Frame> frame = settings.type == DataType::FLOAT32
@@ -245,7 +244,9 @@ std::optional<Frame> tryLossy(const Settings& settings, ByteView bytes) {
     }
     return frame;
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::kBoundViolation || settings.isStrict()) {
+    const bool is_about_values =
+        error.code() == ErrorCode::kBoundViolation || error.code() == ErrorCode::kFillValue;
+    if (!is_about_values || settings.isStrict()) {
       throw;
     }
     return std::nullopt;
@@ -295,7 +296,7 @@ Frame encodeChunk(const Settings& settings, ByteView bytes) {
   const bool is_constant = settings.mode == ErrorBoundMode::NOA && !hasRange(settings, bytes);
   if (!settings.isLossless() && !is_constant) {
     lossy = tryLossy(settings, bytes);
-    if (lossy && lossy->size() <= bytes.size() / kPoorRatio) {
+    if (lossy && !savesLittle(lossy->size(), bytes.size())) {
       return *std::move(lossy);
     }
   }

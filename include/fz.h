@@ -49,7 +49,8 @@ enum {
   FZ_ERROR_CONFIG = 13, /* a configuration is wrong; the message has the line */
   FZ_ERROR_NO_DEVICE = 14,
   FZ_ERROR_CUDA = 15,
-  FZ_ERROR_INTERNAL = 16 /* a broken promise inside the library: please report */
+  FZ_ERROR_INTERNAL = 16,  /* a broken promise inside the library: please report */
+  FZ_ERROR_FILL_VALUE = 17 /* a fill value sets the range that a bound is relative to */
 };
 
 /* "corrupt", "limit", ...; "unknown" for other numbers. Never NULL. */
@@ -85,11 +86,11 @@ enum {
   FZ_BOUND_DEFAULT = 0, /* as the preset, text or archive says */
   FZ_BOUND_ABS = 1,     /* |x - x'| <= error_bound */
   FZ_BOUND_REL = 2,     /* |x - x'| <= error_bound * |x| */
-  FZ_BOUND_NOA = 3      /* |x - x'| <= error_bound * (max - min) */
+  FZ_BOUND_NOA = 3      /* |x - x'| <= error_bound * (max - min); see FZ_ERROR_FILL_VALUE */
 };
 enum { FZ_FUSION_AUTO = 0, FZ_FUSION_OFF = 1 };
 enum {
-  FZ_FALLBACK_LOSSLESS = 0, /* an archive that would outgrow its data is a lossless one instead */
+  FZ_FALLBACK_LOSSLESS = 0, /* a lossless archive where that is smaller than a lossy one */
   FZ_FALLBACK_NONE = 1      /* archives are what the stages make, however large */
 };
 
@@ -297,7 +298,7 @@ typedef struct fz_archive_info {
   uint64_t payload_bytes;
   uint64_t archive_bytes;
   int32_t has_bound; /* what it promises for every value, in the next three; of a lossless one:
-                        what it was asked for, when a lossy one would have outgrown the data */
+                        what it was asked for, when a lossy one would have been larger */
   int32_t bound_mode;
   double bound_requested;
   /* On every value; 0 for FZ_BOUND_REL, where it depends on the value. Not 0 with FZ_BOUND_REL: the

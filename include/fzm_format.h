@@ -56,6 +56,12 @@ inline constexpr std::size_t kRecordBytes = 256;
 /// What the shortest frame takes besides its data: the core and the records of one stage and one
 /// segment, whose lengths are part of the format.
 inline constexpr std::size_t kStoredFrameBytes = kCoreBytes + 2 * kRecordBytes;
+/// Whether a lossy frame saves so little that a lossless one may be smaller. Then every front end
+/// makes both and keeps the smaller: many values are stored as they are beside their codes, as
+/// NaN and fill values of a mask, and lossless coders make more of these.
+constexpr bool savesLittle(std::uint64_t frame_bytes, std::uint64_t original_bytes) {
+  return frame_bytes > original_bytes / 2;
+}
 
 /// First part of a frame; docs/format.md has the layout. Parsed and written field by field.
 struct FZMHeaderCore {

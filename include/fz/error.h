@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 
@@ -23,6 +24,7 @@ enum class ErrorCode {
   kNoDevice,         ///< no usable GPU
   kCuda,             ///< a CUDA call failed
   kInternal,         ///< a broken promise inside the library: please report
+  kFillValue,        ///< a fill value sets the range that a bound is relative to
 };
 
 /// Short name of a code, such as "corrupt".
@@ -36,6 +38,32 @@ class Error : public std::runtime_error {
 
  private:
   ErrorCode code_;
+};
+
+/// A value that means "missing" or looks like it, and what it does to the range of a field.
+struct FillValueFinding {
+  double value = 0.0;
+  bool is_declared = false;  ///< the caller or the file named it; else it was noticed
+  std::size_t n_found = 0;   ///< values equal to it
+  std::size_t n_values = 0;  ///< of the whole field
+  double range = 0.0;        ///< max - min of the finite values
+  double range_without = 0.0;
+  /// The absolute bound that the request comes to for the other values.
+  double bound_without = 0.0;
+};
+
+/// A bound relative to the range was refused, because a fill value sets the range: the other values
+/// would be kept to a bound that means nothing to them. Its code is kFillValue.
+class FillValueError : public Error {
+ public:
+  /// `cause` is what was found; the message adds what to do about it.
+  FillValueError(const FillValueFinding& finding, const std::string& cause);
+  const FillValueFinding& finding() const noexcept { return finding_; }
+  const std::string& cause() const noexcept { return cause_; }
+
+ private:
+  FillValueFinding finding_;
+  std::string cause_;
 };
 
 /// A bad setting, thrown by the setter itself.

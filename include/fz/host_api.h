@@ -42,8 +42,13 @@ struct CompressOptions {
   std::size_t max_memory_bytes = 0;
   /// As Pipeline::setProgress.
   RunProgress* progress = nullptr;
-  /// As Pipeline::setLosslessFallback: no frame is larger than compressBound() says.
+  /// As Pipeline::setLosslessFallback: the smaller of a lossy and a lossless frame is kept, and
+  /// none is larger than compressBound() says.
   bool lossless_fallback = true;
+  /// Values that stand for "missing", such as a _FillValue, as far as they are known. compress()
+  /// refuses a bound relative to the range where one of them sets it, see
+  /// Pipeline::requireRangeWithoutFill.
+  std::vector<double> fill = {};
 };
 
 struct DecompressOptions {
@@ -137,7 +142,7 @@ struct FrameInfo {
   /// encoder was told to let values miss (LinearPolicy::Wrap), and in formats before 3.2.
   std::optional<BoundInfo> bound;
   bool lossless = false;  ///< no stage changes values
-  /// Lossless instead of a frame with this bound, which would have been larger than the data.
+  /// Lossless instead of a frame with this bound, which would have been larger.
   bool isFallback() const { return lossless && bound.has_value(); }
   bool has_checksums = false;
   std::uint32_t payload_checksum = 0;
@@ -149,7 +154,8 @@ struct FrameInfo {
   double ratio() const;
 };
 
-/// Compresses an array of float or double. Throws Error, InvalidArgument.
+/// Compresses an array of float or double. Throws Error, InvalidArgument; FillValueError where a
+/// fill value, known or not, sets the range that the bound is relative to.
 Frame compress(std::span<const float> values, const CompressOptions& options = {});
 Frame compress(std::span<const double> values, const CompressOptions& options = {});
 /// The same for raw bytes of a given type.

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -124,12 +125,14 @@ class Pipeline {
   void setProgress(RunProgress* progress);
   void setDecodeLimits(const DecodeLimits& limits);
   DecodeLimits getDecodeLimits() const;
-  /// Default false. When true, compress() never gives more than n + kStoredFrameBytes bytes: a
-  /// frame that came out larger (data that are all outliers, or fewer than a header is worth) is
-  /// replaced by a lossless one of the same type, shape and bound, coded or as it is, whichever is
-  /// smaller. Its memory is taken when it is needed, also with PREALLOCATE, and counts for the
-  /// memory limit. Frames of graph mode stay as the stages make them; compressAsync() is
-  /// Error(kInvalidState) then. Any time.
+  /// Default false. When true, compress() keeps the smaller of two frames where it saves little
+  /// (savesLittle(): less than half): the lossy one, or a lossless one of the same type, shape and
+  /// bound. It never gives more than n + kStoredFrameBytes bytes: for a frame that came out larger
+  /// (data that are all outliers, or fewer than a header is worth) the lossless one is coded or as
+  /// it is. The second pass takes about as long again; its memory is taken when it is needed, also
+  /// with PREALLOCATE, and counts for the memory limit, which where it is too small for both leaves
+  /// a lossy frame that did not grow. Frames of graph mode stay as the stages make them;
+  /// compressAsync() is Error(kInvalidState) then. Any time.
   void setLosslessFallback(bool on);
   bool isLosslessFallbackEnabled() const;
   /// Whether the last compress() made use of it.
@@ -191,6 +194,17 @@ class Pipeline {
                 std::size_t capacity_bytes,
                 std::size_t* actual_bytes,
                 cudaStream_t stream = nullptr);
+
+  /// For front ends, after compress(), which takes the range of its input as it is. Throws
+  /// FillValueError where the bound was relative to that range and a fill value sets it: one of
+  /// `fill` that lies outside all other values, or, named by nobody, a value at an end that occurs
+  /// more than once and makes the range more than ten times wider than that of the others (for
+  /// others that are all one x: than |x|). `values` is that input in host memory, on either
+  /// backend. Looks at a few values where those show that no fill value can be at work, as in most
+  /// fields, and otherwise at all of them.
+  void requireRangeWithoutFill(ByteView values,
+                               std::span<const double> fill = {},
+                               cudaStream_t stream = nullptr) const;
 
   /// CUDA only: enqueues a compression into the caller's buffer (16-byte aligned, large enough for
   /// getMaxCompressedSize() or what the error says) and returns without waiting. The frame's length

@@ -34,6 +34,7 @@ from .errors import (
     CorruptError,
     CudaError,
     Error,
+    FillValueError,
     GraphError,
     InternalError,
     InvalidArgumentError,
@@ -48,9 +49,9 @@ from .errors import (
 
 __all__ = [
     "BadSizeError", "Bound", "BoundViolationError", "BufferTooSmallError", "ConfigError",
-    "CorruptError", "CudaError", "DeviceArray", "DeviceFrame", "Error", "FrameBound", "FrameInfo",
-    "GraphError", "InternalError", "InvalidArgumentError", "InvalidStateError", "IoError",
-    "LimitError", "NoDeviceError", "OutOfMemoryError", "Pipeline", "Stage", "TypeMismatchError",
-    "UnsupportedError", "VerifyReport", "__version__", "compress", "decompress",
-    "free_device_memory", "has_backend", "inspect", "presets", "stages", "verify",
+    "CorruptError", "CudaError", "DeviceArray", "DeviceFrame", "Error", "FillValueError",
+    "FrameBound", "FrameInfo", "GraphError", "InternalError", "InvalidArgumentError",
+    "InvalidStateError", "IoError", "LimitError", "NoDeviceError", "OutOfMemoryError", "Pipeline",
+    "Stage", "TypeMismatchError", "UnsupportedError", "VerifyReport", "__version__", "compress",
+    "decompress", "free_device_memory", "has_backend", "inspect", "presets", "stages", "verify",
 ]  # fmt: skip

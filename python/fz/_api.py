@@ -53,8 +53,9 @@ def compress(
         with ``__cuda_array_interface__`` or ``__dlpack__``) must be contiguous.
     bound
         ``"abs:E"``, ``"rel:E"`` (of each value) or ``"range:E"`` (of max - min; a constant
-        field has none, and E is an absolute bound then). Required with a preset, whose own would
-        be a guess; with `pipeline` or `toml` it replaces theirs.
+        field has none, and E is an absolute bound then; where a fill value sets the range of an
+        array in host memory, `FillValueError`). Required with a preset, whose own would be a
+        guess; with `pipeline` or `toml` it replaces theirs.
     preset
         Default ``"pfpl"``, which takes any data; `presets` lists them. Some take only finite
         values and raise `BoundViolationError` for others.
@@ -67,9 +68,9 @@ def compress(
     threads
         Threads on the CPU; 0 means all. The bytes are the same.
     fallback
-        Data whose frame would be larger than they are (all outliers, or very few) are stored
-        without loss instead, so that no frame exceeds ``array.nbytes + 592``. False keeps what
-        the stages make. A `pipeline` brings its own.
+        Where a frame saves less than half, one without loss is made too, and the smaller is
+        kept; so no frame exceeds ``array.nbytes + 592``. False keeps what the stages make. A
+        `pipeline` brings its own.
     out
         Writable buffer for the frame; the result is then its length.
     stream
@@ -257,7 +258,7 @@ class FrameInfo:
 
     @property
     def is_fallback(self) -> bool:
-        """Stored without loss, because with the bound it would have been larger than the data."""
+        """Stored without loss, because with the bound it would have been larger."""
         return self.lossless and self.bound is not None
 
 

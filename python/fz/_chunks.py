@@ -17,7 +17,7 @@ import numpy as np
 from ._api import decompress
 from ._bounds import Bound
 from ._pipeline import Pipeline, _preset_toml
-from .errors import BoundViolationError
+from .errors import BoundViolationError, FillValueError
 
 _MARKERS = {"float32": ("uint32", 0x7FC0F500), "float64": ("uint64", 0x7FF800000000F500)}
 _MOST_EXACT = 256  # what fits into the last byte of a marker
@@ -31,7 +31,7 @@ name = "coder"
 type = "RZE"
 inputs = [{{ from = "planes" }}]
 """
-SETTINGS = ("bound", "preset", "toml", "fallback", "exact", "threads")
+SETTINGS = ("bound", "preset", "toml", "fallback", "exact", "threads", "zero_padded")
 
 
 @lru_cache(maxsize=32)
@@ -70,17 +70,60 @@ def check_chunk_type(dtype: np.dtype[Any], toml: str | None) -> None:
         )
 
 
+def _finite(array: Any) -> Any:
+    return array[abs(array) < math.inf]
+
+
 def _is_constant(array: Any) -> bool:
-    finite = array[abs(array) < math.inf]
+    finite = _finite(array)
     return finite.size == 0 or bool(finite.min() == finite.max())
+
+
+def _may_have_fill(array: Any) -> bool:
+    """False only where the library would not refuse the range of these values."""
+    finite = _finite(array)
+    low, high = finite.min(), finite.max()
+    inner = finite[(finite > low) & (finite < high)]
+    if inner.size == 0:
+        return True
+    width = [float(end) / 32 for end in (low, high, inner.min(), inner.max())]  # never infinite
+    return width[1] - width[0] > 10 * (width[3] - width[2])
+
+
+def _has_zero_at_an_end(array: Any) -> bool:
+    finite = _finite(array)
+    return bool(finite.min() == 0 or finite.max() == 0)
+
+
+def _is_range(options: dict[str, Any]) -> bool:
+    return str(options["bound"]).startswith("range")
 
 
 def _compress(array: Any, options: dict[str, Any], backend: str) -> Any:
     """A chunk that the pipeline refuses, because of NaN say, goes to the fallback."""
-    if str(options["bound"]).startswith("range") and _is_constant(array):
+    if _is_range(options):
         # Without a range the bound says nothing, and as an absolute one it might be more than the
         # whole array spans: such a chunk is kept bit for bit.
-        return _pipeline(None, _LOSSLESS.format(array.dtype.itemsize), None, backend, options["threads"]).compress(array)
+        if _is_constant(array):
+            return _lossless(array, options, backend)
+        # The library looks for fill values in host memory only; the bytes are the same.
+        if backend == "cuda" and _may_have_fill(array):
+            array, backend = array.get(), "cpu"
+    try:
+        return _compress_lossy(array, options, backend)
+    except FillValueError:
+        # Chunks at the edge of an array are padded, most often with zeros: nobody's mistake.
+        if not (options["zero_padded"] and _has_zero_at_an_end(array)):
+            raise
+        return _lossless(array, options, backend)
+
+
+def _lossless(array: Any, options: dict[str, Any], backend: str) -> Any:
+    toml = _LOSSLESS.format(array.dtype.itemsize)
+    return _pipeline(None, toml, None, backend, options["threads"]).compress(array)
+
+
+def _compress_lossy(array: Any, options: dict[str, Any], backend: str) -> Any:
     name = options["preset"] or ("pfpl" if options["toml"] is None else None)
     rest = (options["bound"], backend, options["threads"])
     try:
@@ -105,7 +148,7 @@ def encode(array: Any, options: dict[str, Any], backend: str) -> Any:
     if not any(present):
         return _compress(array, options, backend)
     # A fill value far away would widen the range, so there it always becomes a marker.
-    if not str(options["bound"]).startswith("range"):
+    if not _is_range(options):
         frame = _compress(array, options, backend)
         back = decompress(frame, shape=array.shape, backend=backend)
         if backend == "cuda":

@@ -116,9 +116,16 @@ class InternalError(Error):
     code = "internal"
 
 
+class FillValueError(Error, ValueError):
+    """A fill value sets the range that a bound is relative to; an absolute bound is needed."""
+
+    code = "fill value"
+
+
 CLASSES = (
     InvalidArgumentError, InvalidStateError, GraphError, TypeMismatchError, BadSizeError,
     BufferTooSmallError, BoundViolationError, CorruptError, UnsupportedError, LimitError,
     OutOfMemoryError, IoError, ConfigError, NoDeviceError, CudaError, InternalError,
+    FillValueError,
 )  # fmt: skip
 BY_CODE: dict[str, type[Error]] = {cls.code: cls for cls in CLASSES}

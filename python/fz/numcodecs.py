@@ -30,6 +30,7 @@ class FZ(Codec):
     """
 
     codec_id = "fz"
+    zero_padded = True  # what Zarr pads with unless told otherwise
 
     def __init__(
         self,

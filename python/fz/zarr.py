@@ -15,7 +15,7 @@ imports nothing. In the metadata it is called ``fz.frame``; each chunk is an ord
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,8 @@ class FZ(ArrayBytesCodec):
     Parameters
     ----------
     bound
-        As for `fz.compress`. ``range`` takes max - min of each chunk.
+        As for `fz.compress`. ``range`` takes max - min of each chunk, without the values of
+        `exact`; where another value looks like a fill value, `fz.FillValueError`.
     preset, toml
         The pipeline; default: preset ``"pfpl"``, which takes any values.
     fallback
@@ -60,6 +61,7 @@ class FZ(ArrayBytesCodec):
     fallback: str | None = "pfpl"
     exact: tuple[float, ...] = ()
     threads: int = 1
+    zero_padded: bool = field(default=False, repr=False, compare=False)  # known from the array
 
     def __post_init__(self) -> None:
         _chunks.check_options(self.bound, self.preset, self.toml)
@@ -84,7 +86,8 @@ class FZ(ArrayBytesCodec):
         _chunks.check_chunk_type(dtype, self.toml)
         if dtype.kind != "f" or array_spec.fill_value is None:
             return self
-        return replace(self, exact=(*self.exact, float(array_spec.fill_value)))
+        fill = float(array_spec.fill_value)
+        return replace(self, exact=(*self.exact, fill), zero_padded=fill == 0)
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: Any) -> int:
         """Frames have no fixed size."""
@@ -124,6 +127,8 @@ class FZCuda(FZ):
         frame = _chunks.encode(chunk, self._options(), "cuda")
         buffer = chunk_spec.prototype.buffer
         if issubclass(buffer, zarr.core.buffer.gpu.Buffer):
+            if isinstance(frame, bytes):
+                frame = np.frombuffer(frame, "u1")
             return buffer.from_array_like(cupy.asarray(frame))
         return buffer.from_bytes(bytes(frame))
 

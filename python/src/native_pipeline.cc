@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <fmt/format.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
@@ -55,6 +56,7 @@ nb::bytes compress(const NativePipeline& self, nb::handle values) {
     const nb::gil_scoped_release release;
     lock.lock();
     frame = self.pipeline().compress(input.bytes().data(), input.size());
+    self.pipeline().requireRangeWithoutFill(input.bytes());
   }
   return toBytes({static_cast<const std::uint8_t*>(frame.data), frame.n_bytes});
 }
@@ -62,12 +64,16 @@ nb::bytes compress(const NativePipeline& self, nb::handle values) {
 std::size_t compressInto(const NativePipeline& self, nb::handle values, nb::handle out) {
   const HostBuffer input(values, HostBuffer::Access::kRead);
   const HostBuffer output(out, HostBuffer::Access::kWrite);
-  std::size_t n_bytes = 0;
   const nb::gil_scoped_release release;
   const std::lock_guard<std::mutex> lock(self.session()->mutex);
-  self.pipeline().compress(input.bytes().data(), input.size(), output.writable().data(),
-                           output.size(), &n_bytes);
-  return n_bytes;
+  const CompressedView frame = self.pipeline().compress(input.bytes().data(), input.size());
+  self.pipeline().requireRangeWithoutFill(input.bytes());
+  if (frame.n_bytes > output.size()) {
+    throw Error(ErrorCode::kBufferTooSmall, fmt::format("compress: the frame has {} bytes, out {}",
+                                                        frame.n_bytes, output.size()));
+  }
+  std::memcpy(output.writable().data(), frame.data, frame.n_bytes);
+  return frame.n_bytes;
 }
 
 /// Host arrays on another backend: the library makes the copies.

@@ -13,7 +13,7 @@ def small_frame() -> bytes:
 
 
 def test_every_class_says_its_code_and_is_an_error():
-    assert len(errors.BY_CODE) == len(errors.CLASSES) == 16
+    assert len(errors.BY_CODE) == len(errors.CLASSES) == 17
     for code, cls in errors.BY_CODE.items():
         assert cls.code == code and issubclass(cls, fz.Error) and cls.__doc__
         assert getattr(fz, cls.__name__) is cls

@@ -25,6 +25,8 @@ def test_every_preset_keeps_its_bound(preset, dtype):
 @pytest.mark.parametrize("bound", ["abs:1e-4", "rel:1e-3", "range:1e-5"])
 def test_every_kind_of_bound_holds_for_any_data(bound):
     field = rough((50, 60))
+    if bound.startswith("range"):
+        field[np.isfinite(field) & (field > 1e36)] = 3  # its fill value, which would be refused
     report = fz.verify(fz.compress(field, bound), field, bound)
     assert report.n_violations == 0
     assert report.nan_kept == (np.isnan(field).sum(),) * 2
@@ -192,3 +194,54 @@ def test_what_would_grow_is_stored_without_loss():
     assert pipeline.max_compressed_bytes(noise) == noise.nbytes + 592
     assert pipeline.compress(noise) == frame
     assert not fz.inspect(fz.compress(wave((100, 100)), "abs:1e-3")).is_fallback
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_the_smaller_of_a_lossy_and_a_lossless_frame_is_kept(dtype):
+    field = np.round(20 * np.sin(np.arange(60_000) / 40)).astype(dtype).reshape(200, 300)
+    field.reshape(-1)[np.arange(60_000) // 100 % 20 < 7] = np.nan
+    lossy = fz.compress(field, "range:1e-4", fallback=False)
+    assert field.nbytes / 2 < len(lossy) < field.nbytes
+    room = bytearray(field.nbytes)
+    pipeline = fz.Pipeline(preset="pfpl", bound="range:1e-4")
+    frame = fz.compress(field, "range:1e-4")
+    assert frame == pipeline.compress(field) == room[: pipeline.compress(field, out=room)]
+    assert len(frame) < len(lossy) and fz.inspect(frame).is_fallback
+    assert same_bits(fz.decompress(frame), field) and fz.verify(frame, field)
+
+
+def sea(dtype="f4", fill=-9999.0):
+    """271 to 305, with a fill value in every third place."""
+    field = np.linspace(271, 305, 6000).astype(dtype).reshape(60, 100)
+    field.reshape(-1)[1::3] = fill
+    return field
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("fill", [-9999.0, 1e20, 9.96921e36])
+@pytest.mark.parametrize("preset", ["pfpl", "cusz", "cuszp2"])
+def test_a_fill_value_that_sets_the_range_is_refused(dtype, fill, preset):
+    field = sea(dtype, fill)
+    with pytest.raises(fz.FillValueError, match="occurs 2000 times in 6000 values") as caught:
+        fz.compress(field, "range:1e-3", preset)
+    assert caught.value.code == "fill value" and isinstance(caught.value, ValueError)
+    assert "instead of 34" in str(caught.value) and "such as abs:0.034" in str(caught.value)
+    pipeline = fz.Pipeline(preset=preset, bound="range:1e-3")
+    room = bytearray(b"Z" * (field.nbytes + 592))
+    for out in (None, room):
+        with pytest.raises(fz.FillValueError):
+            pipeline.compress(field, out=out)
+    assert bytes(room) == b"Z" * len(room)
+    assert fz.verify(fz.compress(field, "abs:0.034"), field)
+    field[field == field.dtype.type(fill)] = 290
+    assert fz.verify(pipeline.compress(field), field)
+
+
+def test_ranges_that_are_the_fields_own_are_taken():
+    clipped = np.clip(np.random.default_rng(3).normal(0.5, 1, 10_000), 0, 1).astype("f4")
+    lonely = sea(fill=290)
+    lonely[7, 7] = 1e20
+    nan = sea(fill=np.nan)
+    nan[3] = np.inf
+    for field in (clipped, lonely, nan, np.full(1000, -9999.0), np.repeat([0.0, 1.0], 500)):
+        assert fz.verify(fz.compress(field, "range:1e-3"), field)

@@ -51,6 +51,66 @@ def test_fill_values_survive_bit_for_bit(fill, bound):
     assert np.abs(array[:10, :10] - wave((10, 10))).max() <= (3e-2 if bound[0] == "a" else 3e-3)
 
 
+def sea(shape=(40, 60), fill=-9999.0):
+    field = np.linspace(271, 305, int(np.prod(shape))).astype("f4").reshape(shape)
+    field[:, ::4] = fill
+    return field
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_fill_value_that_nobody_named_is_refused_where_it_sets_the_range(zarr_format):
+    def write(bound, **options):
+        if zarr_format == 3:
+            codecs = fz.zarr.codecs(bound, **options)
+        else:
+            codecs = {"compressors": fz.numcodecs.FZ(bound, **options), "zarr_format": 2}
+        array = zarr.create_array(zarr.storage.MemoryStore(), data=sea(), chunks=(20, 60), **codecs)
+        return array[:]
+
+    with pytest.raises(fz.FillValueError, match="-9999 occurs 300 times in 1200 values"):
+        write("range:1e-3")
+    assert np.abs(write("abs:0.034") - sea()).max() <= 0.034
+    back = write("range:1e-3", exact=[-9999.0])
+    land = sea() == -9999.0
+    assert (back[land] == -9999.0).all()
+    assert np.abs(back - sea()).max() <= 0.034
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_zeros_that_pad_a_chunk_do_not_set_its_range(zarr_format):
+    field = 1e5 + sea((45, 70), 290)
+    codecs = fz.zarr.codecs("range:1e-3")
+    if zarr_format == 2:
+        codecs = {"compressors": fz.numcodecs.FZ("range:1e-3"), "zarr_format": 2}
+    array = zarr.create_array(
+        zarr.storage.MemoryStore(), data=field, chunks=(20, 30), fill_value=0, **codecs
+    )
+    assert np.abs(array[:] - field).max() <= 0.034
+    with pytest.raises(fz.FillValueError):  # where other numbers do it is no padding
+        array[:20, :30] = sea((20, 30), -1e6)
+
+
+def test_the_smaller_of_a_lossy_and_a_lossless_chunk_is_kept():
+    field = np.round(20 * np.sin(np.arange(60_000) / 40)).astype("f4").reshape(200, 300)
+    field.reshape(-1)[np.arange(60_000) // 100 % 20 < 7] = np.nan
+    store = zarr.storage.MemoryStore()
+    array = zarr.create_array(store, data=field, chunks=(200, 300), **fz.zarr.codecs("range:1e-4"))
+    assert same_bits(array[:], field)
+    (chunk,) = (part.to_bytes() for name, part in store._store_dict.items() if "/0/0" in name)
+    assert fz.inspect(chunk).is_fallback
+    assert len(chunk) < len(fz.compress(field, "range:1e-4", fallback=False))
+
+
+def test_what_may_have_a_fill_value_is_never_taken_for_sound():
+    """The test that a GPU does first is a weaker form of the library's own."""
+    sound = [np.linspace(0, 1, 50), np.append(np.linspace(0, 1, 50), [9.0, 9.0, np.nan])]
+    for field in sound:
+        assert not fz._chunks._may_have_fill(field)
+    doubtful = [sea(), np.array([1.0, 2.0]), np.append(np.linspace(0, 1, 50), [1e300, -1e308])]
+    for field in doubtful:
+        assert fz._chunks._may_have_fill(field)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_constant_chunks_are_kept_bit_for_bit_under_a_range_bound(dtype):
     data = np.full((40, 50), 2.5e-4, dtype)

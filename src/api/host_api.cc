@@ -92,9 +92,10 @@ std::vector<std::uint8_t> toHost(const void* memory, std::size_t n_bytes) {
   return bytes;
 }
 
-Frame throughDevice(Pipeline& pipeline, ByteView bytes) {
+Frame throughDevice(Pipeline& pipeline, ByteView bytes, std::span<const double> fill) {
   const DeviceCopy input(pipeline.getMemoryPool(), bytes);
   const CompressedView on_device = pipeline.compress(input.data(), bytes.size());
+  pipeline.requireRangeWithoutFill(bytes, fill);
   return Frame(toHost(on_device.data, on_device.n_bytes));
 }
 #endif
@@ -155,10 +156,11 @@ Frame compress(DataType type, ByteView bytes, const CompressOptions& options) tr
   configure(pipeline, type, options);
 #if FZ_HAVE_CUDA
   if (pipeline.getBackend() == Backend::CUDA) {
-    return throughDevice(pipeline, bytes);
+    return throughDevice(pipeline, bytes, options.fill);
   }
 #endif
   const CompressedView view = pipeline.compress(bytes.data(), bytes.size());
+  pipeline.requireRangeWithoutFill(bytes, options.fill);
   pipeline.setProgress(nullptr);
   if (pipeline.isLastFrameFallback()) {  // in memory that was made for a larger one
     const auto* data = static_cast<const std::uint8_t*>(view.data);
@@ -181,10 +183,11 @@ Frame compressOn(Pipeline& pipeline,
   }
 #if FZ_HAVE_CUDA
   if (pipeline.getBackend() == Backend::CUDA) {
-    return throughDevice(pipeline, bytes);
+    return throughDevice(pipeline, bytes, options.fill);
   }
 #endif
   const CompressedView view = pipeline.compress(bytes.data(), bytes.size());
+  pipeline.requireRangeWithoutFill(bytes, options.fill);
   const auto* data = static_cast<const std::uint8_t*>(view.data);
   return Frame(std::vector<std::uint8_t>(data, data + view.n_bytes));
 } catch (const std::bad_alloc&) {

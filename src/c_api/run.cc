@@ -30,7 +30,8 @@ void requireResultMemory(const fz_pipeline& handle, const char* who) {
              ErrorCode::kInvalidState, "{}: device memory needs an allocator that gives it", who);
 }
 
-/// Runs `use` on the frame of these values, which lies in the pipeline's memory.
+/// Runs `use` on the frame of these values, which lies in the pipeline's memory. Values on a device
+/// are not looked at: reading them here would take longer than compressing them there.
 template <class Use>
 void compressAnd(
     fz_pipeline& handle, const void* values, std::size_t n_bytes, cudaStream_t stream, Use&& use) {
@@ -38,9 +39,11 @@ void compressAnd(
     use(handle.pipeline.compress(values, n_bytes, stream));
     return;
   }
-  const Uploaded input(handle.pipeline.getMemoryPool(),
-                       {static_cast<const std::uint8_t*>(values), n_bytes}, stream);
-  use(handle.pipeline.compress(input.data(), n_bytes, stream));
+  const ByteView bytes(static_cast<const std::uint8_t*>(values), n_bytes);
+  const Uploaded input(handle.pipeline.getMemoryPool(), bytes, stream);
+  const CompressedView frame = handle.pipeline.compress(input.data(), n_bytes, stream);
+  handle.pipeline.requireRangeWithoutFill(bytes, {}, stream);
+  use(frame);
 }
 
 /// Length that the header announces.

@@ -38,8 +38,18 @@ const char* errorCodeName(ErrorCode code) noexcept {
       return "cuda";
     case ErrorCode::kInternal:
       return "internal";
+    case ErrorCode::kFillValue:
+      return "fill value";
   }
   return "unknown";
+}
+
+FillValueError::FillValueError(const FillValueFinding& finding, const std::string& cause)
+    : Error(ErrorCode::kFillValue,
+            fmt::format(
+                "{}; use an absolute bound, such as abs:{:.2g}", cause, finding.bound_without)),
+      finding_(finding),
+      cause_(cause) {
 }
 
 namespace detail {

@@ -103,7 +103,7 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
     } else {
       runOnHost(input, n_bytes, stream);
     }
-    storeIfGrown(input, n_bytes, stream);
+    keepSmaller(input, n_bytes, stream);
   } catch (...) {
     engine->reset(stream);
     frame_bytes = 0;

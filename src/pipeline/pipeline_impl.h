@@ -55,14 +55,21 @@ struct Pipeline::Impl : PipelineCore {
   std::vector<std::size_t> sizesFor(std::size_t n_bytes, bool proven) const;
   void runOnHost(const void* input, std::size_t n_bytes, cudaStream_t stream);
   bool usesFallback() const { return lossless_fallback && !graph_mode; }
-  /// Replaces a frame that grew beyond its data by a lossless one.
-  void storeIfGrown(const void* input, std::size_t n_bytes, cudaStream_t stream);
+  /// Replaces a frame by a lossless one that is smaller.
+  void keepSmaller(const void* input, std::size_t n_bytes, cudaStream_t stream);
+  bool mayLosslessBeSmaller(std::size_t n_bytes) const;
+  /// The input of a compress() whose frame has this description.
+  struct LosslessInput {
+    const void* data;
+    std::size_t n_bytes;
+    FrameDescription description;
+    cudaStream_t stream;
+  };
   FrameDescription describeLast(cudaStream_t stream) const;
   std::unique_ptr<Pipeline> makeLossless(std::size_t value_bytes, bool coded);
-  CompressedView compressLossless(const void* input,
-                                  std::size_t n_bytes,
-                                  const FrameDescription& description,
-                                  cudaStream_t stream);
+  CompressedView runLossless(const LosslessInput& input, bool coded);
+  CompressedView compressLossless(const LosslessInput& input);
+  std::optional<CompressedView> tryLossless(const LosslessInput& input);
   void fillPerf(PipelinePerfResult& perf, const std::vector<StageTimingResult>& stages) const;
 
   /// Settles where this pipeline runs, before anything is allocated; `call` is what the user

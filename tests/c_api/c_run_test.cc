@@ -1,4 +1,5 @@
 // Compressing, decoding and verifying.
+#include <cmath>
 #include <cstdlib>
 
 #include "c_api/c_api_support.h"
@@ -120,6 +121,43 @@ TEST(CCompress, NoiseTakesNoMoreThanTheBoundWhichIsExact) {
   }
 }
 
+/// 300 of 4000 values are -9999, the others lie between 271 and 305.
+Bytes seaWithFill() {
+  std::vector<float> values(4000);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = i % 13 == 5 ? -9999.0f : 271.0f + 34.0f * static_cast<float>(i % 997) / 996.0f;
+  }
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(values.data());
+  return {bytes, bytes + values.size() * sizeof(float)};
+}
+
+TEST(CCompress, AFillValueThatSetsTheRangeIsRefusedAndNothingIsWritten) {
+  fz_options options = cpuOptions();
+  options.bound_mode = FZ_BOUND_NOA;
+  options.error_bound = 1e-3;
+  const PipelineHandle pipeline = fromPreset("pfpl", options);
+  const Bytes values = seaWithFill();
+  const char* const words =
+      "-9999 occurs 308 times in 4000 values and makes the range 10304 "
+      "instead of 34, as fill values do; use an absolute bound, such as abs:";
+  Bytes archive(values.size() + 592, 0x5a);
+  std::size_t n_bytes = 7;
+  expectError(fz_compress(pipeline.get(), values.data(), values.size(), archive.data(),
+                          archive.size(), &n_bytes, nullptr),
+              FZ_ERROR_FILL_VALUE, words);
+  EXPECT_EQ(n_bytes, 0u);
+  EXPECT_EQ(archive, Bytes(archive.size(), 0x5a));
+  void* made = &n_bytes;
+  expectError(
+      fz_compress_alloc(pipeline.get(), values.data(), values.size(), &made, &n_bytes, nullptr),
+      FZ_ERROR_FILL_VALUE, words);
+  EXPECT_EQ(made, nullptr);
+  EXPECT_STREQ(fz_status_name(FZ_ERROR_FILL_VALUE), "fill value");
+  // The handle goes on, and the same values under an absolute bound are no matter.
+  EXPECT_EQ(decompressed(pipeline.get(), compressed(pipeline.get(), Bytes(400)), 400), Bytes(400));
+  EXPECT_FALSE(compressed(fromPreset("pfpl", absoluteOptions()).get(), values).empty());
+}
+
 TEST(CCompress, TheFallbackCanBeForbiddenAndOlderProgramsHaveIt) {
   const Bytes values = noiseBytes(80'000);
   fz_options options = absoluteOptions();
@@ -129,6 +167,24 @@ TEST(CCompress, TheFallbackCanBeForbiddenAndOlderProgramsHaveIt) {
   older.struct_size = offsetof(fz_options, fallback);
   older.fallback = FZ_FALLBACK_NONE;  // behind the end of that struct
   EXPECT_EQ(compressed(fromPreset("pfpl", older).get(), values).size(), values.size() + 592);
+}
+
+TEST(CCompress, TheSmallerOfALossyAndALosslessArchiveIsKept) {
+  std::vector<float> numbers(60'000);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = i / 100 % 20 < 7 ? std::nanf("") : static_cast<float>(i / 500 % 40);
+  }
+  const auto* first = reinterpret_cast<const std::uint8_t*>(numbers.data());
+  const Bytes values(first, first + numbers.size() * sizeof(float));
+  fz_options options = absoluteOptions();
+  const Bytes kept = compressed(fromPreset("pfpl", options).get(), values);
+  options.fallback = FZ_FALLBACK_NONE;
+  const Bytes lossy = compressed(fromPreset("pfpl", options).get(), values);
+  EXPECT_LT(lossy.size(), values.size());
+  EXPECT_GT(lossy.size(), values.size() / 2);
+  EXPECT_LT(kept.size(), lossy.size());
+  EXPECT_TRUE(inspect(kept).isFallback());
+  EXPECT_EQ(decompressed(fromPreset("pfpl", options).get(), kept, values.size()), values);
 }
 
 TEST(CCompress, TheFallbackUsesTheAllocatorOfTheCaller) {

@@ -63,6 +63,7 @@ program fortran_test
   call expect(fz_options_init(options, c_sizeof(options)) == FZ_OK, 'options')
   call expect(options%type == FZ_TYPE_UNKNOWN .and. options%device == -1, 'defaults')
   options%backend = FZ_BACKEND_CPU
+  options%fallback = FZ_FALLBACK_NONE  ! a quantizer alone saves little
   call expect(fz_pipeline_from_toml(toml, options, pipeline) == FZ_OK, 'toml')
   call expect(fz_compress(pipeline, c_loc(values), n_bytes, c_loc(archive), c_sizeof(archive), &
     archive_bytes, c_null_ptr) == FZ_OK, 'compress')

@@ -11,7 +11,7 @@ import subprocess
 import zipfile
 
 import cli_support
-from cli_support import IO, USAGE, CliCase, npy, wave
+from cli_support import BOUND, IO, USAGE, CliCase, npy, wave
 
 __all__ = ["LossWarningTest", "EmptyValueTest", "SameNameTest", "OtherFormatTest", "FileSizeLimitTest", "LateFileTest", "GrowthTest", "AdviceTest"]
 
@@ -59,6 +59,21 @@ class LossWarningTest(WarningCase):
         self.put("same.f32", array.array("f", [3.0] * 3000))
         (line,) = self.warnings("compress", "-q", "-b", "range:1e-3", "same.f32")
         self.assertIn("constant", line)
+
+    def test_a_range_that_a_repeated_value_sets_is_refused(self):
+        for typecode in "fd":
+            field = wave(5000, typecode)
+            for i in range(0, 5000, 3):
+                field[i] = 1e20
+            name = "a.f32" if typecode == "f" else "a.f64"
+            self.put(name, field)
+            for words in ((), ("-q",), ("--verify",)):
+                self.fails(BOUND, "compress", *words, "-b", "range:1e-3", name, says=["1e+20 occurs 1667 times in 5000 values", "the range 1e+20 instead of 1", "as fill values do; use an absolute bound, such as -b abs:0.01"])
+            self.assertNotIn(name + ".fzm", self.names())
+            self.fz("compress", "-q", "-b", "abs:0.01", name)
+            self.fails(BOUND, "convert", "-p", "pfpl", "-b", "range:1e-3", name + ".fzm", "b.fzm", says="fill values")
+        self.put("clipped.f32", array.array("f", (min(max(x - 20, 0), 1) for x in wave(5000))))
+        self.fz("compress", "--verify", "-b", "range:1e-3", "clipped.f32")
 
     def test_convert_warns_as_compress_does(self):
         noise = random.Random(1)

@@ -2,6 +2,7 @@
 
 import array
 import json
+import math
 import os
 import pty
 import resource
@@ -264,7 +265,7 @@ class CompressTest(CliCase):
 
     def test_special_values_pass_verify(self):
         nan = struct.unpack("<f", b"\x01\x00\xc0\x7f")[0]
-        field = array.array("f", [1.0, float("inf"), -float("inf"), nan, -0.0, 1e-42] * 50)
+        field = array.array("f", [1.0, 0.5, float("inf"), -float("inf"), nan, -0.0, 1e-42] * 50)
         self.put("a.f32", field)
         self.fz("compress", "-p", "cusz", "-b", "abs:0.01", "--verify", "a.f32")
 
@@ -304,6 +305,24 @@ class CompressTest(CliCase):
         self.put("small.f32", wave(30))
         (line,) = self.warnings("small.f32")
         self.assertIn("its header alone takes", line)
+
+    def test_the_smaller_of_a_lossy_and_a_lossless_archive_is_kept(self):
+        for typecode, name in (("f", "mask.f32"), ("d", "mask.f64")):
+            values = (round(20 * math.sin(i / 40)) if i // 100 % 20 >= 7 else float("nan") for i in range(60000))
+            self.put(name, array.array(typecode, values))
+            self.fz("compress", "-f", "-b", "range:1e-4", "--no-fallback", "-o", "lossy.fzm", name)
+            self.assertLess(len(self.get("lossy.fzm")), len(self.get(name)))
+            message = self.fz("compress", "--verify", "-b", "range:1e-4", name).stderr.decode()
+            self.assertIn("stored without loss: with this bound 'pfpl' would have made more bytes\n", message)
+            self.assertLess(len(self.get(name + ".fzm")), len(self.get("lossy.fzm")))
+            self.fz("decompress", "-fo", "back", name + ".fzm")
+            self.assertEqual(self.get("back"), self.get(name))
+            self.assertIn("without loss, as with this bound it would have been larger\n", self.fz("info", name + ".fzm").stdout.decode())
+            self.put(name, wave(60000, typecode))  # no problem, the same bytes as ever
+            self.fz("compress", "-f", "-b", "range:1e-4", "-o", "wave.fzm", name)
+            self.assertNotIn("stored", self.fz("info", "wave.fzm").stdout.decode())
+            self.fz("compress", "-f", "-b", "range:1e-4", "--no-fallback", "-o", "same.fzm", name)
+            self.assertEqual(self.get("wave.fzm"), self.get("same.fzm"))
 
     def test_a_bound_above_the_values_is_worth_a_warning(self):
         field = wave(3000)
@@ -464,7 +483,7 @@ class DefaultPresetTest(CliCase):
 
     def test_special_values_come_back(self):
         nan = struct.unpack("<f", b"\x01\x00\xc0\x7f")[0]
-        field = array.array("f", [1.0, float("inf"), -float("inf"), nan, -0.0, 1e-42] * 50)
+        field = array.array("f", [1.0, 0.5, float("inf"), -float("inf"), nan, -0.0, 1e-42] * 50)
         self.put("a.f32", field)
         for bound in ("abs:0.01", "rel:0.01", "range:0.01"):
             self.fz("compress", "-f", "-b", bound, "--verify", "a.f32")

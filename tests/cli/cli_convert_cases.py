@@ -117,6 +117,19 @@ class Hdf5Test(CliCase):
         self.assertIn("fill value 7 (fill value of the dataset) in 1 of 120 values", message)
         self.assertNotIn("fill", self.fz("compress", "-fo", "x.fzm", "d.h5:/f32le").stderr.decode())
 
+    def test_a_range_that_a_fill_value_sets_is_refused(self):
+        message = "the fill value -9999 occurs 1000 times in 4000 values and makes the range 10304 instead of 34; use an absolute bound, such as -b abs:0.034"
+        for words in (["--verify"], ["-q"], ["-p", "cusz"], ["-p", "cuszp2", "--verify"]):
+            self.fails(BOUND, "compress", *words, "-b", "range:1e-3", "d.h5:/sea", says=message)
+        self.assertEqual([name for name in self.names() if name.endswith(".fzm")], [])
+        self.fz("compress", "--verify", "-b", "abs:0.034", "d.h5:/sea")
+        self.fz("compress", "--verify", "--set", "value_base=34", "-b", "range:1e-3", "-o", "y.fzm", "d.h5:/sea")
+
+    def test_a_fill_value_that_does_not_occur_is_no_reason(self):
+        message = self.fz("compress", "--verify", "-b", "range:1e-3", "d.h5:/water").stderr.decode()
+        self.assertIn("fill value -9999 (_FillValue) in 0 of 4000 values", message)
+        self.assertIn("verified", message)
+
     def test_new_files_can_be_written(self):
         self.put("a.npy", npy(wave(60), "(12, 5)"))
         self.fz("convert", "a.npy", "new.h5:/fields/t")

@@ -26,6 +26,25 @@ bool write(hid_t file, const char* name, hid_t stored, hid_t properties) {
   return is_done;
 }
 
+/// A sea of 271 to 305 with -9999 for land, and far away in name only where it does not occur.
+bool writeSea(hid_t file, const char* name, bool has_land) {
+  constexpr hsize_t kShape[] = {40, 100};
+  constexpr std::size_t kLandEvery = 4;
+  std::vector<double> values(kShape[0] * kShape[1]);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool is_land = has_land && i % kLandEvery == 1;
+    values[i] = is_land ? -9999.0 : 271.0 + 34.0 * static_cast<double>(i % 501) / 500.0;
+  }
+  const hid_t space = H5Screate_simple(2, kShape, nullptr);
+  const hid_t dataset =
+      H5Dcreate2(file, name, H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  const bool is_done =
+      H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >= 0;
+  H5Dclose(dataset);
+  H5Sclose(space);
+  return is_done;
+}
+
 bool addFillAttribute(hid_t file, const char* name, float value) {
   const hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
   const hid_t space = H5Screate(H5S_SCALAR);
@@ -61,7 +80,9 @@ int main(int argc, char** argv) {
                  write(file, "deep/er/f64be", H5T_IEEE_F64BE, chunked) &&
                  write(file, "f64le", H5T_IEEE_F64LE, filled) &&
                  write(file, "i32", H5T_STD_I32LE, H5P_DEFAULT) &&
-                 addFillAttribute(file, "f32be", 3.0F);
+                 addFillAttribute(file, "f32be", 3.0F) && writeSea(file, "sea", true) &&
+                 addFillAttribute(file, "sea", -9999.0F) && writeSea(file, "water", false) &&
+                 addFillAttribute(file, "water", -9999.0F);
   H5Dclose(empty);
   H5Sclose(empty_space);
   H5Pclose(filled);

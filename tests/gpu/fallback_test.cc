@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <gtest/gtest.h>
+#include <limits>
 
+#include "fz/error.h"
 #include "fz/host_api.h"
 #include "gpu/device_pipeline.h"
 
-// Data that would grow are stored without loss, with the bytes of the CPU.
+// The smaller of a lossy and a lossless frame is kept, with the bytes of the CPU.
 
 namespace fz::test {
 namespace {
@@ -63,6 +66,38 @@ TEST_F(DeviceFallback, HostArraysAreStoredAlike) {
   EXPECT_TRUE(std::equal(on_device.bytes().begin(), on_device.bytes().end(), on_cpu.bytes().begin(),
                          on_cpu.bytes().end()));
   EXPECT_TRUE(inspect(on_device).isFallback());
+}
+
+/// A mask of NaN, whose lossy frame does not grow but is larger than a lossless one.
+TEST_F(DeviceFallback, TheSmallerOfTwoFramesIsThatOfTheCpu) {
+  std::vector<float> values(60'000);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = i / 100 % 20 < 7 ? std::numeric_limits<float>::quiet_NaN()
+                                 : static_cast<float>(i / 500 % 40);
+  }
+  CompressOptions options = tight(Backend::CUDA);
+  const Frame on_device = compress(std::span<const float>(values), options);
+  options.backend = Backend::CPU;
+  const Frame on_cpu = compress(std::span<const float>(values), options);
+  options.lossless_fallback = false;
+  EXPECT_LT(on_cpu.size(), compress(std::span<const float>(values), options).size());
+  EXPECT_TRUE(std::equal(on_device.bytes().begin(), on_device.bytes().end(), on_cpu.bytes().begin(),
+                         on_cpu.bytes().end()));
+  EXPECT_TRUE(inspect(on_device).isFallback());
+}
+
+TEST_F(DeviceFallback, AFillValueOfAHostArrayIsNoticed) {
+  std::vector<float> values(60'000);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = i % 3 == 0 ? -9999.0f : 271.0f + static_cast<float>(i % 35);
+  }
+  CompressOptions options = tight(Backend::CUDA);
+  options.mode = ErrorBoundMode::NOA;
+  EXPECT_THROW(compress(std::span<const float>(values), options), FillValueError);
+  for (float& x : values) {
+    x = x < 0 ? 280.0f : x;
+  }
+  EXPECT_NO_THROW(compress(std::span<const float>(values), options));
 }
 
 TEST_F(DeviceFallback, CallsThatDoNotWaitRefuseIt) {

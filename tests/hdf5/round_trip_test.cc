@@ -253,6 +253,19 @@ TEST_F(Hdf5RoundTrip, FillValuesSurviveAndDoNotCountForARange) {
   }
 }
 
+/// -9999 in the first of two chunks, and nobody said that it means anything.
+TEST_F(Hdf5RoundTrip, AChunkWhoseRangeIsSetByAnUndeclaredFillValueIsKeptBitForBit) {
+  std::vector<float> values = field<float>(8000);
+  for (std::size_t i = 0; i < 4000; i += 9) {
+    values[i] = -9999.0f;
+  }
+  const Dataset dataset = {
+      .dims = {8000}, .chunk = {4000}, .values = valuesOf("pfpl", "range:1e-3")};
+  const std::vector<float> back = roundTrip(dataset, values);
+  EXPECT_TRUE(std::equal(values.begin(), values.begin() + 4000, back.begin()));
+  EXPECT_FALSE(std::equal(values.begin() + 4000, values.end(), back.begin() + 4000));
+}
+
 /// A bound relative to nothing must not become one that is larger than the values.
 TEST_F(Hdf5RoundTrip, ConstantChunksAreKeptBitForBitUnderARangeBound) {
   std::vector<float> values(3000, 2.5e-4f);

@@ -78,6 +78,7 @@ TEST(Progress, AllStagesAreDoneInTheEnd) {
     RunProgress progress;
     CompressOptions options = cpu(preset);
     options.progress = &progress;
+    options.lossless_fallback = false;  // the stages of the preset are counted
     const Frame frame = compress(std::span<const float>(values), options);
     EXPECT_EQ(progress.n_stages_done, inspect(frame).stages.size()) << preset;
     EXPECT_EQ(progress.part(), 1.0) << preset;
