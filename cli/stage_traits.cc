@@ -1,6 +1,7 @@
 #include "stage_traits.h"
 
 #include <fmt/format.h>
+#include <iterator>
 
 #include "fz/simple_stage.h"
 
@@ -8,22 +9,10 @@ namespace fz::cli {
 
 namespace {
 
-const char* partName(TileRole role) {
-  switch (role) {
-    case TileRole::kNone:
-      break;
-    case TileRole::kMap:
-      return "map";
-    case TileRole::kOrder:
-      return "order";
-    case TileRole::kRows:
-      return "rows";
-    case TileRole::kPlanes:
-      return "planes";
-    case TileRole::kCoder:
-      return "coder";
-  }
-  return "none";
+const char* partName(const TileOp& op) {
+  constexpr const char* kNames[] = {"none", "map", "order", "rows", "planes", "coder"};
+  static_assert(std::size(kNames) == std::variant_size_v<TileOp>);
+  return kNames[op.index()];
 }
 
 TileOp tileOpOf(const Stage& stage) {
@@ -32,7 +21,7 @@ TileOp tileOpOf(const Stage& stage) {
 }
 
 bool isFusable(const Stage& stage) {
-  return tileOpOf(stage).role != TileRole::kNone;
+  return !std::holds_alternative<NoOp>(tileOpOf(stage));
 }
 
 /// "uint16" or "uint16, chunk_size = 16384", the first that makes the stage fusable.
@@ -66,14 +55,15 @@ std::string fusableWith(const StageDescriptor& stage) {
 StageTraits traitsOf(const StageDescriptor& stage) {
   StageTraits traits;
   traits.backends.emplace_back("cpu");
-#if FZ_HAVE_CUDA
-  traits.backends.emplace_back("cuda");
-#endif
+  if (stage.make_cuda != nullptr) {
+    traits.backends.emplace_back("cuda");
+  }
   traits.is_graph_safe_forward = stage.graph_compatible_forward;
   traits.is_graph_safe_inverse = stage.graph_compatible_inverse;
   const TileOp op = tileOpOf(*stage.make(defaultTypes(stage)));
-  traits.is_fusable = op.role != TileRole::kNone;
-  traits.part = traits.is_fusable ? partName(op.role) : op.why;
+  const NoOp* obstacle = std::get_if<NoOp>(&op);
+  traits.is_fusable = obstacle == nullptr;
+  traits.part = traits.is_fusable ? partName(op) : obstacle->reason;
   if (!traits.is_fusable) {
     traits.fusable_with = fusableWith(stage);
   }

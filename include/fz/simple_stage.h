@@ -73,6 +73,8 @@ class SimpleStage : public Stage {
   void setStageVersion(std::uint16_t version) override { stage_version_ = version; }
 
   virtual const StageDescriptor& descriptor() const = 0;
+  /// The stage's part in fused groups on a backend, in its current direction; see docs/fusion.md.
+  TileOp tileOp(Backend backend) const;
 
  protected:
   /// The stage's part in a fused group on the CPU, in the current direction; see docs/fusion.md.

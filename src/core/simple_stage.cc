@@ -97,11 +97,11 @@ bool StageAccess::isOutputSizeFixed(const SimpleStage& stage, std::size_t port) 
   return stage.inverse_ ? stage.hasFixedDecodedBytes() : stage.hasFixedEncodedBytes(port);
 }
 
-TileOp StageAccess::tileOp(const SimpleStage& stage, Backend backend) {
+TileOp SimpleStage::tileOp(Backend backend) const {
   if (backend == Backend::CPU) {
-    return stage.cpuTileOp();
+    return cpuTileOp();
   }
-  const CudaPart* part = cudaPart(stage);
+  const CudaPart* part = StageAccess::cudaPart(*this);
   return part == nullptr ? TileOp{} : part->tileOp();
 }
 

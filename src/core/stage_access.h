@@ -18,7 +18,6 @@ struct StageAccess {
   static std::vector<DeviceField> deviceFields(const SimpleStage& stage);
   /// Whether the size of output `port` follows from the sizes of the inputs.
   static bool isOutputSizeFixed(const SimpleStage& stage, std::size_t port);
-  static TileOp tileOp(const SimpleStage& stage, Backend backend);
   static CpuTilePart* cpuTilePart(SimpleStage& stage) { return stage.cpuTilePart(); }
 
   /// What execute() does before and after the stage's work, for a group that does the work.

@@ -55,6 +55,10 @@ class Engine {
 
   /// For runs on a device; made when first asked for. Only in builds with CUDA.
   CudaExecutor& cuda();
+  /// After a run on a device that broke off: waits for what was enqueued of it, whose memory is
+  /// handed out again, and lets the next one begin anew. A stream that the caller captures cannot
+  /// be waited for.
+  void abandonCuda(cudaStream_t stream) noexcept;
 
  private:
   SizeEstimate estimate_;

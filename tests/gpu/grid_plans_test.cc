@@ -25,7 +25,7 @@ TileOp decodingOpOf(const Dims& dims) {
   LorenzoQuantStage<float, TCode> stage;
   stage.deserializeHeader(bytes.data(), bytes.size());
   stage.setInverse(true);
-  return StageAccess::tileOp(stage, Backend::CUDA);
+  return stage.tileOp(Backend::CUDA);
 }
 
 TEST(DeviceGridPlans, DecodersOfGridsTakeRunsOfCodes) {

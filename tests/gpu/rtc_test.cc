@@ -25,7 +25,7 @@ cuda::GroupChain chainOf(const Stages& stages, DataType field_type, bool is_inve
     stage->setInverse(is_inverse);
     chain.ops.push_back({StageAccess::cudaPart(*stage)->tileOpType(),
                          StageAccess::cudaPart(*stage)->tileOpHeader()});
-    chain.has_coder = std::holds_alternative<CoderOp>(StageAccess::tileOp(*stage, Backend::CUDA));
+    chain.has_coder = std::holds_alternative<CoderOp>(stage->tileOp(Backend::CUDA));
   }
   return chain;
 }

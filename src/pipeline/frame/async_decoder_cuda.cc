@@ -181,7 +181,7 @@ void AsyncDecoder::enqueue(const std::uint8_t* frame,
     cuda::RunContext run({stream});  // may be captured, so no graphs of one node
     executor.enqueue(request, run);
   } catch (...) {
-    executor.abandon(stream);
+    engine.abandonCuda(stream);
     throw;
   }
   executor.state().enqueueCopyToHost(stream);

@@ -63,7 +63,7 @@ void FrameDecoder::runOnDevice(const FrameHeader& header,
       return executor.finish(stream);
     });
   } catch (...) {
-    executor.abandon(stream);
+    plan_->engine.abandonCuda(stream);
     throw;
   }
 }

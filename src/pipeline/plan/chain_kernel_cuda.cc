@@ -23,7 +23,7 @@ DataType wordType(std::size_t n_bytes) {
 }
 
 TileOp tileOp(const DAGNode& node) {
-  return StageAccess::tileOp(*simpleStage(node), Backend::CUDA);
+  return simpleStage(node)->tileOp(Backend::CUDA);
 }
 
 cuda::GroupChain describeChain(const std::vector<DAGNode*>& chain, std::size_t value_bytes) {

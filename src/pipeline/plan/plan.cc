@@ -18,7 +18,7 @@ TileOp currentOp(const DAGNode& node, Backend backend) {
   if (stage == nullptr) {
     return NoOp{"comes from outside the library"};
   }
-  return StageAccess::tileOp(*stage, backend);
+  return stage->tileOp(backend);
 }
 
 bool mayFollow(TileRole before, TileRole role, bool has_order_or_rows) {

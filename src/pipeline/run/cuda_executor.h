@@ -23,11 +23,6 @@ class CudaExecutor {
   /// Takes the results over, in order. False: an output was too small or a stage wants another
   /// pass; enqueue again. Throws what a stage throws.
   bool finish(cudaStream_t stream);
-  /// After a run that broke off: waits for what was enqueued of it, whose memory is handed out
-  /// again, and lets the next one begin anew. A stream that the caller captures cannot be waited
-  /// for.
-  void abandon(cudaStream_t stream) noexcept;
-
   cuda::DeviceRunState& state() { return state_; }
 
  private:

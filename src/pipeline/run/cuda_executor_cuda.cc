@@ -36,8 +36,10 @@ CudaExecutor& Engine::cuda() {
 CudaExecutor::CudaExecutor(Engine& engine) : engine_(engine), state_(engine.buffers.pool()) {
 }
 
-void CudaExecutor::abandon(cudaStream_t stream) noexcept {
-  state_.recordFailure();
+void Engine::abandonCuda(cudaStream_t stream) noexcept {
+  if (cuda_ != nullptr) {  // it may be what could not be made
+    cuda_->state().recordFailure();
+  }
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   if (cudaStreamIsCapturing(stream, &status) == cudaSuccess &&
       status == cudaStreamCaptureStatusNone) {

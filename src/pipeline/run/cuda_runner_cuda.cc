@@ -327,7 +327,7 @@ std::size_t CudaRunner::compress(const void* input, std::size_t n_bytes, cudaStr
 }
 
 void CudaRunner::abandon(cudaStream_t stream) noexcept {
-  executor().abandon(stream);
+  core_.engine->abandonCuda(stream);
   // It may point to memory that was given up meanwhile, or expect it as the run should have left
   // it.
   dropGraph();
