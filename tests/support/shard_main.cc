@@ -3,7 +3,6 @@
 // with that status, so that ctest counts it as skipped.
 #include <cstdio>
 #include <cstdlib>
-
 #include <gtest/gtest.h>
 
 int main(int argc, char** argv) {
