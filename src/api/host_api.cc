@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "api/device_copy.h"
 #include "api/host_run.h"
 #include "core/require.h"
 #include "format/file_io.h"
@@ -11,13 +12,6 @@
 #include "fz/stage_descriptor.h"
 #include "pipeline/compressor.h"
 #include "stage/stage_factory.h"
-
-#if FZ_HAVE_CUDA
-#include <cuda_runtime_api.h>
-
-#include "backends/cuda/cuda_memory.h"
-#include "cuda_check.h"
-#endif
 
 namespace fz {
 
@@ -65,40 +59,6 @@ void setUp(Pipeline& pipeline, const FrameInfo& info, const DecompressOptions& o
   pipeline.setDecodeLimits(options.limits);
   pipeline.setProgress(options.progress);
 }
-
-#if FZ_HAVE_CUDA
-/// A copy of host memory on the device, from the pipeline's pool.
-class DeviceCopy {
- public:
-  DeviceCopy(MemoryPool& pool, ByteView bytes)
-      : pool_(pool), memory_(pool.allocate(bytes.size(), nullptr, "input")) {
-    FZ_REQUIRE(memory_ != nullptr || bytes.empty(), ErrorCode::kOutOfMemory,
-               "{} bytes of device memory for the input", bytes.size());
-    FZ_CUDA_CHECK(cudaMemcpy(memory_, bytes.data(), bytes.size(), cudaMemcpyDefault));
-  }
-  DeviceCopy(const DeviceCopy&) = delete;
-  DeviceCopy& operator=(const DeviceCopy&) = delete;
-  ~DeviceCopy() { pool_.free(memory_, nullptr); }
-  const void* data() const { return memory_; }
-
- private:
-  MemoryPool& pool_;
-  void* memory_;
-};
-
-std::vector<std::uint8_t> toHost(const void* memory, std::size_t n_bytes) {
-  std::vector<std::uint8_t> bytes(n_bytes);
-  FZ_CUDA_CHECK(cudaMemcpy(bytes.data(), memory, n_bytes, cudaMemcpyDefault));
-  return bytes;
-}
-
-Frame throughDevice(Pipeline& pipeline, ByteView bytes, std::span<const double> fill) {
-  const DeviceCopy input(pipeline.getMemoryPool(), bytes);
-  const CompressedView on_device = pipeline.compress(input.data(), bytes.size());
-  pipeline.requireRangeWithoutFill(bytes, fill);
-  return Frame(toHost(on_device.data, on_device.n_bytes));
-}
-#endif
 
 }  // namespace
 
@@ -154,11 +114,9 @@ Frame compress(DataType type, ByteView bytes, const CompressOptions& options) tr
   const auto owner = std::make_shared<Pipeline>();
   Pipeline& pipeline = *owner;
   configure(pipeline, type, options);
-#if FZ_HAVE_CUDA
   if (pipeline.getBackend() == Backend::CUDA) {
-    return throughDevice(pipeline, bytes, options.fill);
+    return compressByDevice(pipeline, bytes, options.fill);
   }
-#endif
   const CompressedView view = pipeline.compress(bytes.data(), bytes.size());
   pipeline.requireRangeWithoutFill(bytes, options.fill);
   pipeline.setProgress(nullptr);
@@ -181,11 +139,9 @@ Frame compressOn(Pipeline& pipeline,
   if (!pipeline.isFinalized()) {
     configure(pipeline, type, options);
   }
-#if FZ_HAVE_CUDA
   if (pipeline.getBackend() == Backend::CUDA) {
-    return throughDevice(pipeline, bytes, options.fill);
+    return compressByDevice(pipeline, bytes, options.fill);
   }
-#endif
   const CompressedView view = pipeline.compress(bytes.data(), bytes.size());
   pipeline.requireRangeWithoutFill(bytes, options.fill);
   const auto* data = static_cast<const std::uint8_t*>(view.data);
@@ -236,12 +192,9 @@ Array decompressOn(Pipeline& pipeline, ByteView frame, const DecompressOptions& 
   void* data = nullptr;
   std::size_t n_bytes = 0;
   pipeline.decompressFrame(frame, &data, &n_bytes);
-#if FZ_HAVE_CUDA
   if (pipeline.getBackend() == Backend::CUDA) {
-    const std::unique_ptr<void, void (*)(void*)> on_device(data, &cuda::freeForCaller);
-    return Array(info.type, info.dims, toHost(data, n_bytes));
+    return Array(info.type, info.dims, takeFromDevice(data, n_bytes));
   }
-#endif
   const std::shared_ptr<const void> owner(data, &std::free);
   return Array(info.type, info.dims, owner, {static_cast<const std::uint8_t*>(data), n_bytes});
 } catch (const std::bad_alloc&) {
