@@ -8,9 +8,10 @@
 namespace fz {
 
 void Engine::finalize() {
-  graph.finalize();
+  // The graph last: when memory runs out before that, all of it can be done again.
   buffers.adopt(graph);
   node_runs.resize(graph.nodes().size());
+  graph.finalize();
 }
 
 void Engine::replan(const ExecContext& wanted, cudaStream_t stream) {
