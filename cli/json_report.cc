@@ -97,6 +97,8 @@ std::string_view kindName(ParamKind kind) {
       return "real";
     case ParamKind::kChoice:
       return "choice";
+    case ParamKind::kText:
+      return "text";
   }
   return "unknown";
 }

@@ -175,7 +175,7 @@ typedef struct fz_param_info {
   double min; /* range of numbers, both ends included */
   double max;
   int32_t kind;           /* FZ_PARAM_... */
-  int32_t n_choices;      /* of FZ_PARAM_CHOICE, and of numbers with a closed list */
+  int32_t n_choices;      /* of FZ_PARAM_CHOICE (0: any text), and of numbers with a closed list */
   char default_value[64]; /* as a configuration file would write it */
 } fz_param_info;
 

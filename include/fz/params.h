@@ -16,7 +16,8 @@ class Stage;
 /// The value of one stage setting. Choices (such as an error-bound mode) travel as their text.
 using ParamValue = std::variant<bool, std::int64_t, double, std::string>;
 
-enum class ParamKind : std::uint8_t { kBool, kInt, kReal, kChoice };
+/// kText is any text that the setter understands; a kChoice is one of a few.
+enum class ParamKind : std::uint8_t { kBool, kInt, kReal, kChoice, kText };
 
 /// One setting of a stage, described once for TOML, the command line, Python and the documents.
 struct Param {
@@ -147,6 +148,15 @@ Param choiceParam(
           },
           .set = [set](Stage& s,
                        const ParamValue& v) { set(static_cast<S&>(s), std::get<std::string>(v)); }};
+}
+
+/// Any text; the setter throws InvalidArgument for one that it does not understand.
+template <class S, class Get, class Set>
+Param textParam(
+    std::string_view key, std::string_view def, std::string_view help, Get get, Set set) {
+  Param param = choiceParam<S>(key, def, {}, help, get, set);
+  param.kind = ParamKind::kText;
+  return param;
 }
 
 }  // namespace fz

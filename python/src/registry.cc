@@ -21,6 +21,7 @@ const char* kindName(ParamKind kind) {
     case ParamKind::kReal:
       return "float";
     case ParamKind::kChoice:
+    case ParamKind::kText:
       return "str";
   }
   return "unknown";

@@ -34,6 +34,8 @@ std::vector<ParamValue> otherValues(const Param& param) {
         values.emplace_back(std::string(choice));
       }
       return values;
+    case ParamKind::kText:
+      return {std::string("0.25")};
     case ParamKind::kReal:
       return {0.25, 0.5, 2.0};
     case ParamKind::kInt:

@@ -48,6 +48,7 @@ int kindOf(fz::ParamKind kind) {
     case fz::ParamKind::kReal:
       return FZ_PARAM_REAL;
     case fz::ParamKind::kChoice:
+    case fz::ParamKind::kText:  // a choice among any texts
       break;
   }
   return FZ_PARAM_CHOICE;

@@ -23,6 +23,7 @@ std::string allowedText(const Param& param) {
     case ParamKind::kReal:
       return fmt::format("a number from {} to {}", param.min, param.max);
     case ParamKind::kChoice:
+    case ParamKind::kText:
       break;
   }
   return "a text";
@@ -54,6 +55,7 @@ ParamValue convertToKind(const Stage& stage, const Param& param, const ParamValu
       }
       break;
     case ParamKind::kChoice:
+    case ParamKind::kText:
       if (std::holds_alternative<std::string>(value)) {
         return value;
       }
@@ -73,7 +75,7 @@ bool isAllowed(const Param& param, const ParamValue& value) {
   if (const auto* d = std::get_if<double>(&value)) {
     return *d >= param.min && *d <= param.max;  // NaN is outside every range
   }
-  if (const auto* s = std::get_if<std::string>(&value)) {
+  if (const auto* s = std::get_if<std::string>(&value); s && param.kind == ParamKind::kChoice) {
     return std::find(param.choices.begin(), param.choices.end(), *s) != param.choices.end();
   }
   return true;
@@ -168,6 +170,7 @@ void setParamFromText(Stage& stage, std::string_view key, std::string_view text)
     case ParamKind::kReal:
       return setParam(stage, param, parse(0.0));
     case ParamKind::kChoice:
+    case ParamKind::kText:
       return setParam(stage, param, std::string(text));
   }
 }

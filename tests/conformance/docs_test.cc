@@ -19,6 +19,8 @@ std::string rangeOf(const Param& param) {
     }
   } else if (param.kind == ParamKind::kBool) {
     out << "true, false";
+  } else if (param.kind == ParamKind::kText) {
+    out << "text";
   } else {
     const auto number = [&](double v) {
       param.kind == ParamKind::kInt ? out << static_cast<std::int64_t>(v) : out << v;
