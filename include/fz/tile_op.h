@@ -22,6 +22,9 @@ struct NoOp {
 /// Value by value.
 struct MapOp {
   std::uint64_t variant = 0;
+  /// Needs the memory of the field, before the first tile or behind the last: no op may stand
+  /// between them.
+  bool is_first = false;
   friend bool operator==(const MapOp&, const MapOp&) = default;
 };
 
@@ -49,6 +52,7 @@ struct RowsOp {
   std::uint32_t warp_values = 0;  ///< what a warp has must be a multiple of these
   RowsReach reach = RowsReach::kUnit;
   std::uint64_t variant = 0;
+  bool is_first = false;  ///< as in MapOp
   friend bool operator==(const RowsOp&, const RowsOp&) = default;
 };
 

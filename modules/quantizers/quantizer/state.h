@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <span>
 
 #include "mem/scratch.h"
@@ -47,7 +48,7 @@ struct QuantizerBase::State final : CpuTileOp {
   void wrapRefused(const std::uint64_t* masks, std::size_t n, const void* in, void* codes) const;
   std::size_t keepRefused(std::uint64_t* masks, std::size_t n, const void* in, void* codes) const;
   void recordViolations(const TileRange& range, const std::uint64_t* masks, const void* in);
-  void settleViolations(const CpuRun& run);
+  void settleViolations();
   void writeOutliers(const CpuRun& run, std::size_t n_outliers);
   void beginDecode(const CpuRun& run);
   void scatterOutliers(const CpuRun& run) const;
@@ -55,6 +56,8 @@ struct QuantizerBase::State final : CpuTileOp {
   // What the tiles of a run found so far; the same whatever the threads do.
   std::atomic<std::uint64_t> n_refused_ = 0;
   std::atomic<std::uint64_t> first_refused_ = 0;
+  double first_refused_value_ = 0.0;
+  std::mutex first_refused_mutex_;  ///< of the two
   std::atomic<bool> are_refused_finite_ = true;
   BinRules rules_ = {};
   std::span<std::uint64_t> refused_;  ///< a bit per value, where outliers are listed

@@ -126,6 +126,19 @@ std::string chooseCpuTile(const Chain& chain, Step& step) {
   return {};
 }
 
+/// Why an op does not get the memory of the field; empty when all do that need it.
+std::string obstacleOfMemory(const Chain& chain) {
+  for (std::size_t i = 1; i < chain.size(); ++i) {
+    const auto* map = std::get_if<MapOp>(&chain[i].op);
+    const auto* rows = std::get_if<RowsOp>(&chain[i].op);
+    if ((map != nullptr && map->is_first) || (rows != nullptr && rows->is_first)) {
+      return fmt::format("{} needs all of its values in memory, not only tiles from {}",
+                         chain[i].name(), chain[i - 1].name());
+    }
+  }
+  return {};
+}
+
 /// Why an op that goes along lines and the others do not go together; empty when they do.
 std::string obstacleOfLines(const Chain& chain) {
   const Link* with_lines = nullptr;
@@ -217,6 +230,9 @@ std::string fusionObstacle(const std::vector<DAGNode*>& nodes,
   }
   value_bytes = std::max<std::size_t>(value_bytes, 1);
   step.value_bytes = value_bytes;
+  if (std::string reason = obstacleOfMemory(chain); !reason.empty()) {
+    return reason;
+  }
   if (backend == Backend::CPU) {
     return chooseCpuTile(chain, step);
   }

@@ -140,7 +140,16 @@ void Plan::splitChain(const std::vector<DAGNode*>& chain) {
     if (!open.empty() && !mayFollow(roleOf(opOf(*open.back())), role, has_order_or_rows)) {
       notes_.push_back(
           fmt::format("{}: cannot come after {} in a group", node->name, open.back()->name));
+      // Maps next to an order are its own: they would cost a pass of their own elsewhere.
+      std::vector<DAGNode*> maps;
+      while (role == TileRole::kOrder && !open.empty() &&
+             roleOf(opOf(*open.back())) == TileRole::kMap) {
+        maps.insert(maps.begin(), open.back());
+        open.pop_back();
+      }
       close();
+      open = std::move(maps);
+      has_order_or_rows = false;
     }
     if (open.empty()) {
       has_order_or_rows = false;

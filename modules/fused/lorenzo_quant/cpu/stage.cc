@@ -129,7 +129,9 @@ TileOp LorenzoQuantStage<TInput, TCode>::cpuTileOp() const {
   if (ndim > 1 && unit * sizeof(TCode) > kLongUnitBytes && n_units < kMinLongUnits) {
     return NoOp{"has few and long rows of tiles, so threads could not share them"};
   }
-  return RowsOp{.unit_values = static_cast<std::uint32_t>(unit), .reach = RowsReach::kBands};
+  return RowsOp{.unit_values = static_cast<std::uint32_t>(unit),
+                .reach = RowsReach::kBands,
+                .is_first = true};
 }
 
 template <class TInput, class TCode>

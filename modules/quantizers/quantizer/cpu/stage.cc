@@ -143,21 +143,28 @@ void QuantizerBase::State::recordViolations(const TileRange& range,
                                             const void* in) {
   bool is_finite = true;
   forEachRefused(masks, range.n_values, [&](std::size_t i) {
-    noteFirst(first_refused_, range.first + i);
-    is_finite = is_finite && fp::isFinite(valueAt(in, stage.value_type_, i));
+    const double value = valueAt(in, stage.value_type_, i);
+    is_finite = is_finite && fp::isFinite(value);
+    if (range.first + i < first_refused_.load(std::memory_order_relaxed)) {
+      const std::lock_guard lock(first_refused_mutex_);
+      if (range.first + i < first_refused_) {
+        first_refused_ = range.first + i;
+        first_refused_value_ = value;
+      }
+    }
   });
   if (!is_finite) {
     are_refused_finite_ = false;
   }
 }
 
-void QuantizerBase::State::settleViolations(const CpuRun& run) {
+void QuantizerBase::State::settleViolations() {
   if (n_refused_ == 0) {
     return;
   }
   n_violations = n_refused_;
   first_violation = first_refused_;
-  first_violating_value = valueAt(run.inputs[0].data(), stage.value_type_, first_violation);
+  first_violating_value = first_refused_value_;
   // No step helps a NaN or an infinity, so they end the ladder at once.
   if (stage.isLadder() && are_refused_finite_ && rung < kLastRung) {
     ++rung;
@@ -170,7 +177,7 @@ void QuantizerBase::State::endEncode(const CpuRun& run) {
   const std::size_t code_bytes = stage.n_values_ * getDataTypeSize(stage.code_type_);
   stage.setActualBytes(0, code_bytes);
   if (!stage.hasOutlierPorts()) {
-    settleViolations(run);
+    settleViolations();
     return;
   }
   const std::size_t n_refused = n_refused_;
@@ -230,11 +237,12 @@ void QuantizerBase::State::endTiles(const CpuRun& run) {
 
 TileOp QuantizerBase::cpuTileOp() const {
   if (!hasOutlierPorts()) {
-    return MapOp{};
+    const bool scans = !isInverse() && mode_ == ErrorBoundMode::NOA && value_base_ == 0.0;
+    return MapOp{.is_first = scans};
   }
   // Outliers are marked in words of bits, so tiles begin where words do and come in the field's
-  // order.
-  return RowsOp{.unit_values = kMaskValues};
+  // order; then they are gathered from the field, or put into it.
+  return RowsOp{.unit_values = kMaskValues, .is_first = true};
 }
 
 CpuTilePart* QuantizerBase::cpuTilePart() {
