@@ -24,6 +24,15 @@ FZ_HD std::uint32_t bitWidth(std::uint64_t v) {
 #endif
 }
 
+/// Place of the lowest set bit; 64 for 0.
+FZ_HD std::uint32_t firstSet(std::uint64_t v) {
+#ifdef __CUDA_ARCH__
+  return v == 0 ? 64u : static_cast<std::uint32_t>(__ffsll(static_cast<long long>(v))) - 1;
+#else
+  return v == 0 ? 64u : static_cast<std::uint32_t>(__builtin_ctzll(v));
+#endif
+}
+
 FZ_HD std::uint32_t popCount(std::uint32_t v) {
 #ifdef __CUDA_ARCH__
   return static_cast<std::uint32_t>(__popc(v));

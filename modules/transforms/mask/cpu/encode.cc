@@ -1,0 +1,260 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "backends/cpu/parallel_for.h"
+#include "shared/fp.h"
+#include "transforms/mask/cpu/find.h"
+#include "transforms/mask/cpu/state.h"
+
+namespace fz::mask {
+
+namespace {
+
+/// A declared value as the field has it; nothing where a T cannot be it.
+template <class T>
+void addFill(double value, std::vector<T>& fill) {
+  if (std::fabs(value) <= static_cast<double>(std::numeric_limits<T>::max())) {
+    fill.push_back(static_cast<T>(value));
+  }
+}
+
+}  // namespace
+
+void MaskBase::State::beginEncode(const CpuRun& run) {
+  const auto dims = stage.dimsFor(run.inputs[0].size(), ErrorCode::kBadSize);
+  stage.shape_ = {dims[0], dims[1], dims[2]};
+  n_values = run.inputs[0].size() / stage.valueBytes();
+  field = run.inputs[0].data();
+  grid = makeGrid(dims[0], dims[1], dims[2]);
+  fill_f32.clear();
+  fill_f64.clear();
+  for (const double value : stage.fill_) {
+    addFill(value, fill_f32);
+    addFill(value, fill_f64);
+  }
+  words = words_memory.get<std::uint64_t>(run.pool, n_values / kWordValues + 2);
+  words[n_values / kWordValues] = 0;
+  words[n_values / kWordValues + 1] = 0;
+  findings = findings_memory.get<TileFinding>(run.pool, bits::ceilDiv(n_values, tile_values));
+  parallelFor(run.executor, findings.size(), [&](std::size_t tile) {
+    new (&findings[tile]) TileFinding{kUnknown, 0, false, false};
+  });
+  first_valid = kNoneYet;
+  withType(stage.type_, [&]<class T>(T /*type*/) {
+    const T* const values = reinterpret_cast<const T*>(field);
+    for (std::size_t at = 0; at < n_values && first_valid == kNoneYet; at += kWordValues) {
+      const std::size_t n = std::min(kWordValues, n_values - at);
+      std::uint64_t word = 0;
+      findMissing(values + at, n, fillOf<T>(), &word);
+      if (word != lowBits(static_cast<std::uint32_t>(n))) {
+        first_valid = at + bits::firstSet(~word) + kIndexBase;
+      }
+    }
+  });
+}
+
+/// The last valid value before a tile, as findings have it. Tiles whose own is not known yet are
+/// looked at here, so that nobody waits.
+template <class T>
+std::uint64_t MaskBase::State::lastValidBefore(std::size_t tile) const {
+  const T* const values = reinterpret_cast<const T*>(field);
+  while (tile-- > 0) {
+    const std::uint64_t known = findings[tile].last_valid.load(std::memory_order_acquire);
+    if (known != kUnknown) {
+      return known;
+    }
+    const std::size_t begin = tile * tile_values;
+    for (std::size_t at = bits::roundUp(std::min(begin + tile_values, n_values), kWordValues);
+         at > begin; at -= kWordValues) {
+      const std::size_t first = at - kWordValues;
+      const std::size_t n = std::min(kWordValues, n_values - first);
+      std::uint64_t word = 0;
+      findMissing(values + first, n, fillOf<T>(), &word);
+      const std::uint64_t valid = ~word & lowBits(static_cast<std::uint32_t>(n));
+      if (valid != 0) {
+        return first + bits::bitWidth(valid) - 1 + kIndexBase;
+      }
+    }
+  }
+  return kNoneYet;
+}
+
+template <class T>
+void MaskBase::State::recordPatterns(const TileRange& range,
+                                     const T* in,
+                                     TileFinding& finding) const {
+  forEachMissing(words.data(), range.first, range.first + range.n_values, [&](std::size_t i) {
+    const std::uint64_t pattern = bitsAt(in, i - range.first);
+    if (!finding.has_missing) {
+      finding.has_missing = true;
+      finding.pattern = pattern;
+    }
+    finding.has_patterns = finding.has_patterns || finding.pattern != pattern;
+  });
+}
+
+template <class T>
+void MaskBase::State::encodeValues(const TileRange& range, const T* in, T* out) {
+  TileFinding& finding = findings[range.first / tile_values];
+  std::uint64_t* const tile_words = words.data() + range.first / kWordValues;
+  if (!findMissing(in, range.n_values, fillOf<T>(), tile_words)) {
+    std::memcpy(out, in, range.n_values * sizeof(T));
+    finding.last_valid.store(range.first + range.n_values - 1 + kIndexBase,
+                             std::memory_order_release);
+    return;
+  }
+  recordPatterns(range, in, finding);
+  const T* const values = reinterpret_cast<const T*>(field);
+  const std::size_t hold_values = stage.hold_values_;
+  std::uint64_t last = kUnknown;
+  T held{};
+  for (std::size_t at = 0; at < range.n_values;) {
+    const std::size_t n_unit =
+        hold_values == 0 ? range.n_values : std::min(hold_values, range.n_values - at);
+    const auto is_missing = [&](std::size_t i) {
+      return (tile_words[i / kWordValues] >> (i % kWordValues) & 1) != 0;
+    };
+    if (is_missing(at)) {
+      if (hold_values == 0) {
+        last = lastValidBefore<T>(range.first / tile_values);
+        const std::uint64_t held_at = last == kNoneYet ? first_valid : last;
+        held = held_at == kNoneYet ? T{} : values[held_at - kIndexBase];
+      } else {
+        std::size_t i = at;
+        while (i < at + n_unit && is_missing(i)) {
+          ++i;
+        }
+        held = i < at + n_unit ? in[i] : T{};
+      }
+    }
+    for (std::size_t i = at; i < at + n_unit;) {
+      const std::size_t n = std::min(kWordValues - i % kWordValues, at + n_unit - i);
+      const std::uint64_t word =
+          tile_words[i / kWordValues] >> (i % kWordValues) & lowBits(static_cast<std::uint32_t>(n));
+      if (word == 0) {
+        std::memcpy(out + i, in + i, n * sizeof(T));
+        held = in[i + n - 1];
+        last = range.first + i + n - 1 + kIndexBase;
+      } else if (word == lowBits(static_cast<std::uint32_t>(n))) {
+        std::fill_n(out + i, n, held);
+      } else {
+        for (std::size_t k = 0; k < n; ++k) {
+          held = (word >> k & 1) != 0 ? held : in[i + k];
+          out[i + k] = held;
+        }
+        last = range.first + i + bits::bitWidth(~word & lowBits(static_cast<std::uint32_t>(n))) -
+               1 + kIndexBase;
+      }
+      i += n;
+    }
+    at += n_unit;
+  }
+  finding.last_valid.store(last, std::memory_order_release);
+}
+
+/// All patterns of missing values, or none where they are too many.
+template <class T>
+void MaskBase::State::findPatterns(const CpuRun& run) {
+  patterns.clear();
+  bool is_one = true;
+  for (const TileFinding& finding : findings) {
+    if (finding.has_missing && patterns.empty()) {
+      patterns.push_back(finding.pattern);
+    }
+    is_one = is_one && !finding.has_patterns &&
+             (!finding.has_missing || finding.pattern == patterns.front());
+  }
+  if (is_one) {
+    return;
+  }
+  constexpr std::size_t kParts = 64;
+  std::vector<std::vector<std::uint64_t>> found(kParts);
+  const T* const values = reinterpret_cast<const T*>(field);
+  const std::size_t share =
+      bits::roundUp(bits::ceilDiv(std::max<std::size_t>(n_values, 1), kParts), kWordValues);
+  parallelFor(run.executor, kParts, [&](std::size_t part) {
+    std::vector<std::uint64_t>& mine = found[part];
+    const std::size_t end = std::min(n_values, (part + 1) * share);
+    forEachMissing(words.data(), std::min(end, part * share), end, [&](std::size_t i) {
+      const std::uint64_t pattern = bitsAt(values, i);
+      if (mine.size() > kMaxPatterns) {
+        return;
+      }
+      const auto place = std::lower_bound(mine.begin(), mine.end(), pattern);
+      if (place == mine.end() || *place != pattern) {
+        mine.insert(place, pattern);
+      }
+    });
+  });
+  patterns.clear();
+  for (const auto& mine : found) {
+    patterns.insert(patterns.end(), mine.begin(), mine.end());
+  }
+  std::sort(patterns.begin(), patterns.end());
+  patterns.erase(std::unique(patterns.begin(), patterns.end()), patterns.end());
+  if (patterns.size() > kMaxPatterns) {
+    patterns.clear();
+  }
+}
+
+template <class T>
+void MaskBase::State::writeStream(const CpuRun& run, StreamWriter& out) {
+  const T* const values = reinterpret_cast<const T*>(field);
+  out.le(patterns.size(), 4);
+  for (const std::uint64_t pattern : patterns) {
+    out.le(pattern, sizeof(T));
+  }
+  writeLayer(grid, words, run.executor, run.pool, layer_memory, out);
+  if (patterns.empty()) {
+    forEachMissing(words.data(), 0, n_values,
+                   [&](std::size_t i) { out.bytes(values + i, sizeof(T)); });
+    return;
+  }
+  for (std::uint32_t layer = 0; layer < indexLayers(patterns.size()); ++layer) {
+    const auto index = index_memory.get<std::uint64_t>(run.pool, words.size());
+    parallelFor(run.executor, words.size(), [&](std::size_t w) {
+      std::uint64_t word = 0;
+      for (std::uint64_t left = words[w]; left != 0; left &= left - 1) {
+        const std::uint32_t k = bits::firstSet(left);
+        const auto place =
+            std::lower_bound(patterns.begin(), patterns.end(), bitsAt(values, w * kWordValues + k));
+        word |= static_cast<std::uint64_t>((place - patterns.begin()) >> layer & 1) << k;
+      }
+      index[w] = word;
+    });
+    writeLayer(grid, index, run.executor, run.pool, layer_memory, out);
+  }
+}
+
+void MaskBase::State::endEncode(const CpuRun& run) {
+  stage.n_missing_ = countOnes(words, run.executor);
+  stage.n_filled_ = 0;
+  if (stage.n_missing_ == 0) {
+    stage.setActualBytes(1, 0);
+    return;
+  }
+  StreamWriter out(run.outputs[1]);
+  withType(stage.type_, [&]<class T>(T /*type*/) {
+    findPatterns<T>(run);
+    const T* const values = reinterpret_cast<const T*>(field);
+    if (patterns.size() == 1) {
+      stage.n_filled_ = fp::isFinite(patternValue<T>(0)) ? stage.n_missing_ : 0;
+    } else if (!stage.fill_.empty()) {
+      forEachMissing(words.data(), 0, n_values,
+                     [&](std::size_t i) { stage.n_filled_ += fp::isFinite(values[i]) ? 1u : 0u; });
+    }
+    writeStream<T>(run, out);
+  });
+  if (!out.fits()) {
+    stage.requestOutputBytes(0, n_values * stage.valueBytes());
+    stage.requestOutputBytes(1, out.size());
+    return;
+  }
+  stage.setActualBytes(1, out.size());
+}
+
+template void MaskBase::State::encodeValues(const TileRange&, const float*, float*);
+template void MaskBase::State::encodeValues(const TileRange&, const double*, double*);
+
+}  // namespace fz::mask

@@ -1,0 +1,65 @@
+#include "transforms/mask/mask_stage.h"
+
+namespace fz::mask {
+
+MakeCudaPart cudaPartMaker();  // cuda/stage.cc; null in a build without CUDA
+
+namespace {
+
+using Types = TypeList<float, double>;
+
+std::unique_ptr<Stage> make(std::span<const DataType> types) {
+  return makeFor<MaskStage>(types, Types{});
+}
+
+StageTypes typesFromConfig(ByteView config) {
+  if (config.empty()) {
+    return {};
+  }
+  return {static_cast<DataType>(config[0])};
+}
+
+const ParamTable& table() {
+  static const ParamTable kTable(
+      {textParam<MaskBase>(
+           "fill", "",
+           "values that mean missing besides NaN and infinities, up to 8, "
+           "separated by spaces",
+           &MaskBase::getFillText,
+           [](MaskBase& stage, const std::string& text) { stage.setFillText(text); }),
+       intParam<MaskBase>("hold_values", 0, {0, 65536},
+                          "values that are filled together, and with 0 where all are missing; 0: "
+                          "every missing place takes the value before it",
+                          &MaskBase::getHoldValues, [](MaskBase& stage, std::int64_t n) {
+                            stage.setHoldValues(static_cast<std::size_t>(n));
+                          })});
+  return kTable;
+}
+
+}  // namespace
+
+const ParamTable& MaskBase::paramTable() const {
+  return table();
+}
+
+const StageDescriptor& descriptor() {
+  static const StageDescriptor kDescriptor = {
+      .id = 20481,
+      .name = "Mask",
+      .category = "transform",
+      .summary = "takes missing values (NaN, infinities, fill values) out of a field, exactly",
+      .type_keys = {{"input_type", DataType::FLOAT32}},
+      .type_combinations = combinationsOf(Types{}),
+      .aliases = {},
+      .make = &make,
+      .types_from_config = &typesFromConfig,
+      .params = &table,
+      .adjust_config_defaults = nullptr,
+      .make_cuda = cudaPartMaker(),
+      .graph_compatible_forward = false,
+      .graph_compatible_inverse = false,
+  };
+  return kDescriptor;
+}
+
+}  // namespace fz::mask

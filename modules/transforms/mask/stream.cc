@@ -1,0 +1,276 @@
+#include "transforms/mask/stream.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "core/require.h"
+#include "shared/bits.h"
+
+namespace fz::mask {
+
+namespace {
+
+constexpr std::size_t kCountParts = 64;
+
+/// Rows of a brick, loaded; what kind of brick they make.
+struct BrickRows {
+  std::uint64_t rows[kBrickRows];
+
+  BrickKind load(const Grid& grid, const Brick& brick, const std::uint64_t* words) {
+    std::uint64_t ones = 0;
+    std::uint64_t zeros = 0;
+    for (std::uint32_t row = 0; row < brick.rows(); ++row) {
+      const std::uint32_t n = brick.rowBits(grid, row);
+      rows[row] = loadBits(words, brick.rowStart(grid, row), n);
+      ones |= rows[row];
+      zeros |= rows[row] ^ lowBits(n);
+    }
+    return ones == 0 ? kNone : zeros == 0 ? kAll : kCoded;
+  }
+};
+
+void packRaw(const Grid& grid, const Brick& brick, const std::uint64_t* rows, std::uint8_t* out) {
+  std::memset(out, 0, brick.rawBytes(grid));
+  std::uint32_t at = 0;
+  for (std::uint32_t row = 0; row < brick.rows(); ++row) {
+    const std::uint32_t n = brick.rowBits(grid, row);
+    for (std::uint32_t i = 0; i < n; ++i, ++at) {
+      out[at / 8] = static_cast<std::uint8_t>(out[at / 8] | (rows[row] >> i & 1u) << (at % 8));
+    }
+  }
+}
+
+void unpackRaw(const Grid& grid, const Brick& brick, const std::uint8_t* in, std::uint64_t* rows) {
+  std::uint32_t at = 0;
+  for (std::uint32_t row = 0; row < brick.rows(); ++row) {
+    const std::uint32_t n = brick.rowBits(grid, row);
+    rows[row] = 0;
+    for (std::uint32_t i = 0; i < n; ++i, ++at) {
+      rows[row] |= static_cast<std::uint64_t>(in[at / 8] >> (at % 8) & 1u) << i;
+    }
+  }
+}
+
+/// Sets bits of words that other threads set other bits of.
+void orBits(std::uint64_t* words, std::uint64_t start, std::uint64_t row) {
+  const auto set = [](std::uint64_t& word, std::uint64_t bits) {
+    if (bits != 0) {
+      std::atomic_ref<std::uint64_t>(word).fetch_or(bits, std::memory_order_relaxed);
+    }
+  };
+  const std::uint32_t shift = static_cast<std::uint32_t>(start % 64);
+  set(words[start / 64], row << shift);
+  if (shift != 0 && row >> (64 - shift) != 0) {
+    set(words[start / 64 + 1], row >> (64 - shift));
+  }
+}
+
+std::size_t kindBytes(std::size_t n_bricks) {
+  return bits::ceilDiv<std::size_t>(n_bricks, 4);
+}
+
+std::size_t maxLayerBytes(const Grid& grid) {
+  const std::size_t n_bricks = grid.bricks();
+  // A brick is coded only where that takes less than its bits, which end in a byte of their own.
+  return 1 + kindBytes(n_bricks) + 2 * n_bricks + grid.n_bits / 8 + n_bricks;
+}
+
+/// Encodes a brick into its slot; returns its kind, and the bytes of a coded one.
+BrickKind encodeBrick(const Grid& grid,
+                      const Brick& brick,
+                      const std::uint64_t* words,
+                      std::uint8_t* slot,
+                      std::uint16_t& n_bytes) {
+  BrickRows loaded;
+  const BrickKind kind = loaded.load(grid, brick, words);
+  n_bytes = 0;
+  if (kind != kCoded) {
+    return kind;
+  }
+  const std::uint32_t raw_bytes = brick.rawBytes(grid);
+  BitEncoder encoder(slot, raw_bytes);
+  std::uint64_t rows[kBrickRows];
+  std::copy_n(loaded.rows, brick.rows(), rows);
+  codeBrick(encoder, grid, brick, rows);
+  const std::uint32_t coded_bytes = encoder.finish();
+  if (coded_bytes >= raw_bytes) {
+    packRaw(grid, brick, loaded.rows, slot);
+    return kRaw;
+  }
+  n_bytes = static_cast<std::uint16_t>(coded_bytes);
+  return kCoded;
+}
+
+/// Decodes the bytes of a brick into words that are zero. False: they are not such a brick.
+bool decodeBrick(
+    const Grid& grid, const Brick& brick, BrickKind kind, ByteView bytes, std::uint64_t* words) {
+  std::uint64_t rows[kBrickRows];
+  std::uint64_t ones = 0;
+  std::uint64_t zeros = 0;
+  if (kind == kRaw) {
+    unpackRaw(grid, brick, bytes.data(), rows);
+  } else if (kind == kCoded) {
+    BitDecoder decoder(bytes.data(), static_cast<std::uint32_t>(bytes.size()));
+    codeBrick(decoder, grid, brick, rows);
+    if (!decoder.isAtEnd()) {
+      return false;
+    }
+  }
+  for (std::uint32_t row = 0; row < brick.rows(); ++row) {
+    const std::uint32_t n = brick.rowBits(grid, row);
+    const std::uint64_t bits = kind == kAll ? lowBits(n) : rows[row];
+    ones |= bits;
+    zeros |= bits ^ lowBits(n);
+    orBits(words, brick.rowStart(grid, row), bits);
+  }
+  return kind == kAll || (ones != 0 && zeros != 0);
+}
+
+ByteView take(ByteView& in, std::size_t n_bytes) {
+  FZ_REQUIRE(in.size() >= n_bytes, ErrorCode::kCorrupt,
+             "Mask: {} bytes of the mask needed, {} are left", n_bytes, in.size());
+  const ByteView taken = in.first(n_bytes);
+  in = in.subspan(n_bytes);
+  return taken;
+}
+
+}  // namespace
+
+std::uint32_t indexLayers(std::size_t n_patterns) {
+  return n_patterns < 2 ? 0 : bits::bitWidth(static_cast<std::uint64_t>(n_patterns - 1));
+}
+
+std::size_t maxStreamBytes(const Grid& grid, std::size_t value_bytes) {
+  const std::size_t layer = maxLayerBytes(grid);
+  const std::size_t n_layers = 1 + std::size_t{indexLayers(kMaxPatterns)};
+  return 4 + std::max(n_layers * layer + kMaxPatterns * value_bytes,
+                      layer + static_cast<std::size_t>(grid.n_bits) * value_bytes);
+}
+
+void StreamWriter::bytes(const void* data, std::size_t n_bytes) {
+  if (n_bytes != 0 && n_bytes_ <= out_.size() && out_.size() - n_bytes_ >= n_bytes) {
+    std::memcpy(out_.data() + n_bytes_, data, n_bytes);
+  }
+  n_bytes_ += n_bytes;
+}
+
+void StreamWriter::le(std::uint64_t value, std::size_t n_bytes) {
+  for (std::size_t i = 0; i < n_bytes; ++i) {
+    u8(static_cast<std::uint8_t>(value >> (8 * i)));
+  }
+}
+
+std::uint64_t countOnes(std::span<const std::uint64_t> words, const CpuExecutor& executor) {
+  std::uint64_t counts[kCountParts] = {};
+  const std::size_t share = bits::ceilDiv(words.size(), kCountParts);
+  parallelFor(executor, kCountParts, [&](std::size_t part) {
+    std::uint64_t n = 0;
+    const std::size_t end = std::min(words.size(), (part + 1) * share);
+    for (std::size_t i = part * share; i < end; ++i) {
+      n += static_cast<std::uint64_t>(__builtin_popcountll(words[i]));
+    }
+    counts[part] = n;
+  });
+  std::uint64_t total = 0;
+  for (const std::uint64_t n : counts) {
+    total += n;
+  }
+  return total;
+}
+
+void writeLayer(const Grid& grid,
+                std::span<const std::uint64_t> words,
+                const CpuExecutor& executor,
+                MemoryPool* pool,
+                LayerScratch& scratch,
+                StreamWriter& out) {
+  const std::uint64_t n_ones = countOnes(words, executor);
+  if (n_ones == 0 || n_ones == grid.n_bits) {
+    out.u8(n_ones == 0 ? kAllZeros : kAllOnes);
+    return;
+  }
+  const std::size_t n_bricks = grid.bricks();
+  const auto kinds = scratch.kinds.get<std::uint8_t>(pool, n_bricks);
+  const auto sizes = scratch.sizes.get<std::uint16_t>(pool, n_bricks);
+  const auto slots = scratch.slots.get<std::uint8_t>(pool, n_bricks * kMaxRawBytes);
+  parallelFor(executor, n_bricks, [&](std::size_t i) {
+    kinds[i] = encodeBrick(grid, brickAt(grid, i), words.data(), slots.data() + i * kMaxRawBytes,
+                           sizes[i]);
+  });
+  out.u8(kBricks);
+  for (std::size_t i = 0; i < n_bricks; i += 4) {
+    std::uint8_t four = 0;
+    for (std::size_t k = i; k < std::min(i + 4, n_bricks); ++k) {
+      four = static_cast<std::uint8_t>(four | kinds[k] << (2 * (k - i)));
+    }
+    out.u8(four);
+  }
+  for (std::size_t i = 0; i < n_bricks; ++i) {
+    if (kinds[i] == kCoded) {
+      out.le(sizes[i], 2);
+    }
+  }
+  for (std::size_t i = 0; i < n_bricks; ++i) {
+    const std::size_t n_bytes = kinds[i] == kCoded ? sizes[i]
+                                : kinds[i] == kRaw ? brickAt(grid, i).rawBytes(grid)
+                                                   : 0;
+    out.bytes(slots.data() + i * kMaxRawBytes, n_bytes);
+  }
+}
+
+void readLayer(const Grid& grid,
+               ByteView& in,
+               const CpuExecutor& executor,
+               MemoryPool* pool,
+               LayerScratch& scratch,
+               std::span<std::uint64_t> words) {
+  const std::uint8_t form = take(in, 1)[0];
+  FZ_REQUIRE(form <= kBricks, ErrorCode::kCorrupt, "Mask: a layer of form {}", form);
+  std::fill(words.begin(), words.end(), 0);
+  if (form != kBricks) {
+    for (std::uint64_t at = 0; form == kAllOnes && at < grid.n_bits; at += 64) {
+      const std::uint64_t left = std::min<std::uint64_t>(64, grid.n_bits - at);
+      words[static_cast<std::size_t>(at / 64)] = lowBits(static_cast<std::uint32_t>(left));
+    }
+    return;
+  }
+  // Before memory is taken for the bricks: each has two bits here.
+  const std::size_t n_bricks = grid.bricks();
+  const ByteView packed = take(in, kindBytes(n_bricks));
+  const auto kind_of = [&](std::size_t i) {
+    return static_cast<BrickKind>(packed[i / 4] >> (2 * (i % 4)) & 3u);
+  };
+  std::size_t n_coded = 0;
+  for (std::size_t i = 0; i < n_bricks; ++i) {
+    n_coded += kind_of(i) == kCoded ? 1u : 0u;
+  }
+  const ByteView stored_sizes = take(in, 2 * n_coded);
+  const auto offsets = scratch.sizes.get<std::uint64_t>(pool, n_bricks + 1);
+  std::uint64_t offset = 0;
+  for (std::size_t i = 0, coded = 0; i < n_bricks; ++i) {
+    offsets[i] = offset;
+    if (kind_of(i) == kCoded) {
+      offset += stored_sizes[2 * coded] + 256u * stored_sizes[2 * coded + 1];
+      ++coded;
+    } else if (kind_of(i) == kRaw) {
+      offset += brickAt(grid, i).rawBytes(grid);
+    }
+  }
+  offsets[n_bricks] = offset;
+  FZ_REQUIRE(offset <= in.size(), ErrorCode::kCorrupt,
+             "Mask: {} bytes of bricks needed, {} are left", offset, in.size());
+  const ByteView payload = take(in, static_cast<std::size_t>(offset));
+  FirstIndex damaged;
+  parallelFor(executor, n_bricks, [&](std::size_t i) {
+    const BrickKind kind = kind_of(i);
+    const ByteView bytes = payload.subspan(static_cast<std::size_t>(offsets[i]),
+                                           static_cast<std::size_t>(offsets[i + 1] - offsets[i]));
+    if (kind != kNone && !decodeBrick(grid, brickAt(grid, i), kind, bytes, words.data())) {
+      damaged.note(i);
+    }
+  });
+  FZ_REQUIRE(!damaged.found(), ErrorCode::kCorrupt, "Mask: brick {} is damaged", damaged.value());
+}
+
+}  // namespace fz::mask
