@@ -69,10 +69,10 @@ ByteView bytesOf(std::string_view text) {
 }  // namespace
 
 std::string behindLinks(const std::string& output) {
-  constexpr int kMostLinks = 40;  // as many as the system follows
+  constexpr int kMaxLinks = 40;  // as many as the system follows
   std::error_code ignored;
   fs::path path = output;
-  for (int i = 0; i < kMostLinks; ++i) {
+  for (int i = 0; i < kMaxLinks; ++i) {
     if (!fs::is_symlink(fs::symlink_status(path, ignored))) {
       return path.string();
     }

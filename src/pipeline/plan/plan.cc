@@ -92,7 +92,7 @@ bool Plan::tryFuse(const std::vector<DAGNode*>& chain) {
     step.kernel = findChainKernel(chain, step.value_bytes, obstacle);
   }
   if (!obstacle.empty()) {
-    notes_.push_back(fmt::format("{}: {}", step.name, obstacle));
+    obstacles_.push_back(fmt::format("{}: {}", step.name, obstacle));
     return false;
   }
   // Forward, a chain's inputs are those of its first stage; inverse, other inputs of later stages
@@ -133,12 +133,12 @@ void Plan::splitChain(const std::vector<DAGNode*>& chain) {
     const TileOp& op = opOf(*node);
     const TileRole role = roleOf(op);
     if (role == TileRole::kNone) {
-      notes_.push_back(fmt::format("{}: {}", node->name, std::get<NoOp>(op).reason));
+      obstacles_.push_back(fmt::format("{}: {}", node->name, std::get<NoOp>(op).reason));
       close();
       continue;
     }
     if (!open.empty() && !mayFollow(roleOf(opOf(*open.back())), role, has_order_or_rows)) {
-      notes_.push_back(
+      obstacles_.push_back(
           fmt::format("{}: cannot come after {} in a group", node->name, open.back()->name));
       close();
     }
@@ -157,7 +157,7 @@ void Plan::build(Backend backend, Fusion fusion, std::function<bool(int)> is_kep
   fusion_ = fusion;
   is_kept_ = std::move(is_kept);
   steps_.clear();
-  notes_.clear();
+  obstacles_.clear();
   constexpr auto kNone = static_cast<std::size_t>(-1);
   step_of_.assign(graph_.nodes().size(), kNone);
   ops_.assign(graph_.nodes().size(), NoOp{});
@@ -201,7 +201,7 @@ void Plan::orderSteps() {
 }
 
 void Plan::dissolve(const Step& step, const std::string& reason) {
-  notes_.push_back(fmt::format("{}: {}", step.name, reason));
+  obstacles_.push_back(fmt::format("{}: {}", step.name, reason));
   const std::vector<DAGNode*> chain = step.chain;
   steps_.erase(steps_.begin() + (&step - steps_.data()));
   for (DAGNode* node : chain) {

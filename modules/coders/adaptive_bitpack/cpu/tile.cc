@@ -155,7 +155,7 @@ std::span<const std::uint64_t> checkedOffsets(const CpuRun& run,
         kernels.measure(archive.data() + first * layout.metaBytes(), n_here, layout);
     offsets[tile] = measure.payload_bytes;
     if (measure.n_good < n_here) {
-      bad_block.note(first + measure.n_good);
+      bad_block.record(first + measure.n_good);
     }
   });
   if (bad_block.found()) {

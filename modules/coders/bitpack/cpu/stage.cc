@@ -72,7 +72,7 @@ void BitpackStage<T>::encodeCpu(const CpuRun& run) {
         bitpack::packValues(from, n, {sizeof(T), n_bits}, out.data() + tile * tile_bytes);
     if (!bitpack::fits(any, n_bits)) {
       const T* first = std::find_if(from, from + n, [&](T v) { return !bitpack::fits(v, n_bits); });
-      too_wide.note(static_cast<std::uint64_t>(first - values));
+      too_wide.record(static_cast<std::uint64_t>(first - values));
     }
   });
   FZ_REQUIRE(!too_wide.found(), ErrorCode::kBoundViolation,

@@ -205,7 +205,7 @@ void HuffmanStage<T>::decodeCpu(const CpuRun& run) {
                       .out = run.outputs[0].data()};
   FirstIndex damaged;
   forTasks(run.executor, header.n_partitions,
-           [&](Range range) { damaged.note(readPartitions(job, range)); });
+           [&](Range range) { damaged.record(readPartitions(job, range)); });
   FZ_REQUIRE(!damaged.found(), ErrorCode::kCorrupt, "Huffman: damaged codes in partition {} of {}",
              damaged.value(), header.n_partitions);
   setActualBytes(0, n_bytes);

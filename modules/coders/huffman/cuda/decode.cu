@@ -17,7 +17,7 @@ constexpr std::uint32_t kTableSize = 1u << kTableBits;
 constexpr unsigned kPerRefill = 32 / kTableBits;  // table codes that a refilled source surely holds
 
 __device__ void recordDamage(StageRecord* record, Reason reason, std::uint64_t index) {
-  cuda::noteError(record, DeviceError::kCorrupt, index);
+  cuda::recordError(record, DeviceError::kCorrupt, index);
   atomicMax(reinterpret_cast<unsigned long long*>(&record->value[kReasonSlot]),
             static_cast<unsigned long long>(reason));
 }

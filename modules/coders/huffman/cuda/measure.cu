@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kThreads, 1) countKernel(CountArgs args, Count
 
 template <class T>
 __global__ void failureKernel(FailureArgs args, StageRecord* record) {
-  cuda::noteError(record, DeviceError::kDoesNotFit, args.index);
+  cuda::recordError(record, DeviceError::kDoesNotFit, args.index);
   record->value[kReasonSlot] = args.reason;
   record->error_value =
       args.symbols == nullptr ? args.value : reinterpret_cast<const T*>(args.symbols)[args.index];

@@ -146,7 +146,7 @@ void RZEStage::decodeCpu(const CpuRun& run) {
         out.subspan(i * chunk_bytes_, rze::chunkLength(format, n_bytes, i));
     if (!rze::readChunk(format, entryAt(in, i), in.data() + offsets[i], in.data() + in.size(),
                         chunk)) {
-      bad.note(i);
+      bad.record(i);
     }
   });
   FZ_REQUIRE(!bad.found(), ErrorCode::kCorrupt, "RZE: chunk {} is damaged", bad.value());
@@ -205,7 +205,7 @@ void RZEStage::State::decodeTile(const TileRange& range, void* out) {
                         stream_in.data() + chunk_at[first + i], stream_in.data() + stream_in.size(),
                         chunk)) {
       std::memset(chunk.data(), 0, chunk.size());
-      noteFirst(first_bad_chunk, first + i);
+      recordFirst(first_bad_chunk, first + i);
     }
   }
 }

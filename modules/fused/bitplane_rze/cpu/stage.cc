@@ -185,7 +185,7 @@ void BitplaneRZEStage::decodeCpu(const CpuRun& run) {
     const std::size_t begin = chunk * bp::kChunkBytes;
     const std::size_t n_here = std::min<std::size_t>(n_decoded - begin, bp::kChunkBytes);
     if (!decodeChunkAt(in, layout, chunk, out.subspan(begin, n_here))) {
-      bad_chunk.note(chunk);
+      bad_chunk.record(chunk);
     }
   });
   FZ_REQUIRE(!bad_chunk.found(), ErrorCode::kCorrupt,
@@ -257,7 +257,7 @@ void BitplaneRZEStage::State::decodeTile(const TileRange& range, void* out) {
     const std::size_t index = first + begin / bp::kChunkBytes;
     if (!decodeChunkAt(stream, layout, index, chunk)) {
       std::memset(chunk.data(), 0, chunk.size());
-      noteFirst(first_bad_chunk, index);
+      recordFirst(first_bad_chunk, index);
     }
   }
 }

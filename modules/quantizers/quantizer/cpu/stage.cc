@@ -143,7 +143,7 @@ void QuantizerBase::State::recordViolations(const TileRange& range,
                                             const void* in) {
   bool is_finite = true;
   forEachRefused(masks, range.n_values, [&](std::size_t i) {
-    noteFirst(first_refused_, range.first + i);
+    recordFirst(first_refused_, range.first + i);
     is_finite = is_finite && fp::isFinite(valueAt(in, stage.value_type_, i));
   });
   if (!is_finite) {

@@ -7,7 +7,7 @@
 // before, so for blocks that run. Device code only; must compile with NVRTC.
 
 #include "backends/cuda/block_barrier.cuh"
-#include "backends/cuda/turns.cuh"
+#include "backends/cuda/tile_ticket.cuh"
 #include "coders/adaptive_bitpack/cuda/op/blocks.cuh"
 
 namespace fz::adaptive_bitpack {
@@ -180,7 +180,7 @@ struct TileQueue {
     return gridDim.x == 1;
   }
   __device__ __forceinline__ std::uint32_t take() const {
-    return cuda::Turns{&args.control->next_ticket}.take();
+    return cuda::TileTicket{&args.control->next_ticket}.take();
   }
   /// A full warp: the ticket after that of next_tile.
   __device__ __forceinline__ std::uint32_t takeTicket(std::uint32_t next_tile) const {
@@ -203,7 +203,7 @@ struct TileQueue {
     const std::uint64_t in_bytes = cuda::load(args.in_size);
     if (in_bytes % sizeof(S) != 0) {
       args.record->value[kCameSlot] = in_bytes;
-      cuda::noteError(args.record, DeviceError::kCorrupt, in_bytes);
+      cuda::recordError(args.record, DeviceError::kCorrupt, in_bytes);
     }
     args.record->value[kCountSlot] = shape.n_values;
     cuda::publishSize(args.record, 0, shape.meta_bytes + payload_bytes, args.capacity_bytes);

@@ -8,7 +8,7 @@
 namespace fz::cuda {
 
 /// A counter, zero before the kernel starts.
-struct Turns {
+struct TileTicket {
   std::uint64_t* next;
 
   /// One thread: the lowest tile that nobody has taken yet.
