@@ -79,9 +79,8 @@ std::string behindLinks(const std::string& output) {
     // An absolute target takes the place of the folder.
     path = path.parent_path() / fs::read_symlink(path, ignored);
   }
-  throw Failure(ExitCode::kIo, fmt::format("'{}' is a link that ends nowhere; remove it or choose "
-                                           "another -o",
-                                           output));
+  throw Failure(ExitCode::kIo,
+                fmt::format("'{}' is a broken link; remove it or choose another -o", output));
 }
 
 std::string outputPath(const CommonOptions& options,

@@ -73,7 +73,7 @@ class DeviceCopy {
   DeviceCopy(MemoryPool& pool, ByteView bytes)
       : pool_(pool), memory_(pool.allocate(bytes.size(), nullptr, "input")) {
     FZ_REQUIRE(memory_ != nullptr || bytes.empty(), ErrorCode::kOutOfMemory,
-               "{} bytes of device memory for the input", bytes.size());
+               "cannot allocate {} bytes of device memory for the input", bytes.size());
     FZ_CUDA_CHECK(cudaMemcpy(memory_, bytes.data(), bytes.size(), cudaMemcpyDefault));
   }
   DeviceCopy(const DeviceCopy&) = delete;
@@ -131,7 +131,7 @@ Frame Frame::readFromFile(const std::string& path) try {
 }
 
 void Array::requireType(DataType type) const {
-  FZ_REQUIRE(type == type_, ErrorCode::kTypeMismatch, "Array: holds {}, asked for {}",
+  FZ_REQUIRE(type == type_, ErrorCode::kTypeMismatch, "Array: holds {}, not {}",
              dataTypeToString(type_), dataTypeToString(type));
 }
 

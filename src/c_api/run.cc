@@ -93,7 +93,8 @@ void* allocateResult(const fz_pipeline& handle, std::size_t n_bytes) {
   } else {
     memory = std::malloc(n_taken);
   }
-  FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory, "{} bytes for the result", n_taken);
+  FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory, "cannot allocate {} bytes for the result",
+             n_taken);
   return memory;
 }
 

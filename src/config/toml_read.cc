@@ -39,8 +39,8 @@ constexpr std::size_t kParserBytesPerChar = 64;  // a node for every few charact
 void requireMemory(std::size_t n_bytes) {
   void* volatile room =
       std::malloc(n_bytes);  // volatile: a pair of calls that nobody looks at may go
-  FZ_REQUIRE(room != nullptr, ErrorCode::kOutOfMemory, "configuration: {} bytes to read it",
-             n_bytes);
+  FZ_REQUIRE(room != nullptr, ErrorCode::kOutOfMemory,
+             "configuration: cannot allocate {} bytes to parse it", n_bytes);
   std::free(room);
 }
 
@@ -96,7 +96,7 @@ void ConfigReader::checkKeys(const toml::table& table,
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
     if (std::find(allowed.begin(), allowed.end(), name) == allowed.end()) {
-      fail(node.source(), fmt::format("unknown key '{}' in {}; allowed are {}", name, what,
+      fail(node.source(), fmt::format("unknown key '{}' in {}; allowed keys: {}", name, what,
                                       fmt::join(allowed, ", ")));
     }
   }
@@ -108,7 +108,7 @@ std::string ConfigReader::requireText(const toml::table& table, const char* key)
     fail(table.source(), fmt::format("[[stage]] without '{}'", key));
   }
   if (!node->is_string() || node->as_string()->get().empty()) {
-    fail(node->source(), fmt::format("'{}' must be a text, not {}", key, textOf(*node)));
+    fail(node->source(), fmt::format("'{}' must be a string, not {}", key, textOf(*node)));
   }
   return node->as_string()->get();
 }
@@ -175,7 +175,7 @@ std::vector<DataType> ConfigReader::readTypes(const toml::table& table,
       where = node->source();
       const auto parsed = dataTypeFromString(node->value_or(std::string()));
       if (!parsed) {
-        fail(where, fmt::format("{}: {} is no element type (float32, uint16, ...)", key.key,
+        fail(where, fmt::format("{}: {} is not an element type (float32, uint16, ...)", key.key,
                                 textOf(*node)));
       }
       type = *parsed;
@@ -204,8 +204,8 @@ std::vector<DataType> ConfigReader::readTypes(const toml::table& table,
       }
       list += (list.empty() ? "" : ", ") + one;
     }
-    fail(where,
-         fmt::format("{} has no instantiation for ({}); it has {}", descriptor.name, wanted, list));
+    fail(where, fmt::format("{} has no instantiation for ({}); available: {}", descriptor.name,
+                            wanted, list));
   }
   return types;
 }
@@ -223,7 +223,7 @@ ParamValue ConfigReader::valueOf(const toml::node& node, const std::string& key)
   if (const auto* s = node.as_string()) {
     return s->get();
   }
-  fail(node.source(), fmt::format("{} must be a number, a text, true or false", key));
+  fail(node.source(), fmt::format("{} must be a number, a string, true or false", key));
 }
 
 void ConfigReader::readParams(const toml::table& table,
@@ -269,7 +269,7 @@ std::vector<Link> ConfigReader::readInputs(const toml::table& table) const {
     checkKeys(*link, {"from", "port"}, "an input");
     const toml::node* port = link->get("port");
     if (port != nullptr && !port->is_string()) {
-      fail(port->source(), "port must be a text");
+      fail(port->source(), "port must be a string");
     }
     links.push_back({link->get("from")->value_or(std::string()),
                      port == nullptr ? "output" : port->value_or(std::string()),
@@ -289,7 +289,7 @@ LoadedStage ConfigReader::readStage(const toml::table& table) const {
       names.push_back(d->name);
     }
     fail(table.get("type")->source(),
-         fmt::format("unknown stage type '{}'; known are {}", type, fmt::join(names, ", ")));
+         fmt::format("unknown stage type '{}'; known types: {}", type, fmt::join(names, ", ")));
   }
   std::vector<std::string> allowed = {"name", "type", "inputs"};
   for (const TypeKey& key : descriptor->type_keys) {
@@ -340,8 +340,9 @@ LoadedConfig ConfigReader::read(const std::string& text) {
   for (const LoadedStage& stage : config.stages) {
     for (const Link& link : stage.inputs) {
       if (names.count(link.from) == 0) {
-        fail(link.where, fmt::format("stage '{}' reads from '{}', which is no stage of this file",
-                                     stage.name, link.from));
+        fail(link.where,
+             fmt::format("stage '{}' reads from '{}', which is not a stage in this file",
+                         stage.name, link.from));
       }
     }
   }

@@ -24,8 +24,8 @@ FrameOpener::FrameOpener(MemoryPool& pool, int device, cuda::GraphNodeLauncher& 
       launcher_(launcher),
       state_(pool),
       front_(static_cast<Front*>(pool.allocatePersistentPinned(sizeof(Front), "frame header"))) {
-  FZ_REQUIRE(front_ != nullptr, ErrorCode::kOutOfMemory, "Pipeline: {} bytes pinned",
-             sizeof(Front));
+  FZ_REQUIRE(front_ != nullptr, ErrorCode::kOutOfMemory,
+             "Pipeline: cannot allocate {} bytes of pinned memory", sizeof(Front));
 }
 
 FrameOpener::~FrameOpener() {

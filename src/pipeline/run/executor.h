@@ -55,8 +55,9 @@ void repeatUntilDone(const std::string& who, Attempt attempt) {
       return;
     }
   }
-  detail::throwError(ErrorCode::kInternal,
-                     fmt::format("{}: not done after {} attempts", who, kMaxAttempts));
+  detail::throwError(
+      ErrorCode::kInternal,
+      fmt::format("{}: buffers still too small after {} attempts", who, kMaxAttempts));
 }
 
 /// Runs all steps of the engine's plan on the CPU. Throws what a stage throws; the engine can be

@@ -163,14 +163,12 @@ std::span<const std::uint64_t> checkedOffsets(const CpuRun& run,
     detail::throwError(
         ErrorCode::kCorrupt,
         fmt::format(
-            "AdaptiveBitpack: block {} has rate {} and selection {}, which no block of {}-bit "
-            "values has",
+            "AdaptiveBitpack: block {} has rate {} and selection {}, invalid for {}-bit values",
             bad_block.value(), meta[0], layout.outlier_selection ? meta[1] : 0, kValueBits<T>));
   }
   const std::uint64_t payload_bytes = exclusiveScan(offsets);
   FZ_REQUIRE(payload_bytes == n_payload, ErrorCode::kCorrupt,
-             "AdaptiveBitpack: the blocks need {} payload bytes, {} came", payload_bytes,
-             n_payload);
+             "AdaptiveBitpack: the blocks need {} payload bytes, got {}", payload_bytes, n_payload);
   return offsets;
 }
 

@@ -181,7 +181,7 @@ void HuffmanStage<T>::decodeCpu(const CpuRun& run) {
   }
   const BlobHeader header = readHeader(blob, sizeof(T));
   FZ_REQUIRE(header.n_values == count_.n_values && header.bklen == bklen_, ErrorCode::kCorrupt,
-             "Huffman: stream of {} values with a book of {}, config says {} and {}",
+             "Huffman: stream of {} values with a book of {}, but the config says {} and {}",
              header.n_values, header.bklen, count_.n_values, bklen_);
   FZ_REQUIRE(run.outputs[0].size() >= n_bytes, ErrorCode::kBufferTooSmall,
              "Huffman: output needs {} bytes, has {}", n_bytes, run.outputs[0].size());

@@ -196,7 +196,7 @@ void QuantizerBase::State::beginDecode(const CpuRun& run) {
   }
   const std::size_t n_bytes = stage.decodedBytes({sizes, n_inputs});
   FZ_REQUIRE(run.outputs[0].size() >= n_bytes, ErrorCode::kBufferTooSmall,
-             "Quantizer: {} bytes needed for the values, {} came", n_bytes, run.outputs[0].size());
+             "Quantizer: the values need {} bytes, got {}", n_bytes, run.outputs[0].size());
 }
 
 void QuantizerBase::State::decodeTile(const TileRange& range, const void* in, void* out) {
