@@ -57,8 +57,8 @@ std::optional<T> parseNumber(std::string_view text) {
 }
 
 /// "500M", "4GiB" or a plain number, as the number of bytes; units count in steps of 1024. Returns
-/// what is wrong, or an empty text. A limit that is misread is no limit, so nothing else passes:
-/// no sign, no number beyond 64 bits.
+/// what is wrong, or an empty text. A misread limit would be no limit at all, so nothing else
+/// passes: no sign, no number beyond 64 bits.
 std::string toBytes(std::string& text) {
   constexpr std::string_view kUnits = "kmgtpe";
   std::string wrong = fmt::format("'{}': write a number of bytes, as in 500M or 4G", text);

@@ -184,7 +184,7 @@ Settings settingsFromText(std::string_view preset, std::string_view bound, unsig
     for (const PresetRow& row : kPresets) {
       names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
     }
-    fail("no preset '{}'; there are {}", preset, names);
+    fail("no preset '{}'; the presets are {}", preset, names);
   }
   settings.preset = *number;
   if (settings.isLossless()) {

@@ -265,7 +265,7 @@ class Pipeline:
 def _preset_toml(name: str) -> str:
     known = {row["name"]: row["toml"] for row in _fz.presets()}
     if name not in known:
-        raise InvalidArgumentError(f"no preset '{name}'; there are {', '.join(known)}")
+        raise InvalidArgumentError(f"no preset '{name}'; the presets are {', '.join(known)}")
     return str(known[name])
 
 

@@ -24,7 +24,7 @@ const StageDescriptor& descriptorOf(const StageRequest& request) {
       names.push_back(stage->name);
     }
     throw InvalidArgument(
-        fmt::format("no stage '{}'; there are {}", request.type, fmt::join(names, ", ")));
+        fmt::format("no stage '{}'; the stages are {}", request.type, fmt::join(names, ", ")));
   }
   return *descriptor;
 }

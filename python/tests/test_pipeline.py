@@ -83,9 +83,9 @@ def test_explain_names_the_fused_group():
 
 
 def test_wrong_requests_say_what_is_there():
-    with pytest.raises(fz.InvalidArgumentError, match="there are cusz"):
+    with pytest.raises(fz.InvalidArgumentError, match="presets are cusz"):
         fz.Pipeline(preset="nothing")
-    with pytest.raises(fz.InvalidArgumentError, match="there are .*Quantizer"):
+    with pytest.raises(fz.InvalidArgumentError, match="stages are .*Quantizer"):
         fz.Pipeline(["Nothing"]).to_toml()
     with pytest.raises(fz.InvalidArgumentError, match="error_bound"):
         fz.Pipeline([fz.Stage("Quantizer", bound=1)]).to_toml()

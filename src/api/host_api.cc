@@ -50,7 +50,7 @@ void loadPipeline(Pipeline& pipeline, DataType type, const CompressOptions& opti
       names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
     }
     detail::throwInvalidArgument(
-        fmt::format("no preset '{}'; there are {}", options.preset, names));
+        fmt::format("no preset '{}'; the presets are {}", options.preset, names));
   }
   pipeline.loadConfigText(std::string(preset->toml), options.preset, overrides);
 }

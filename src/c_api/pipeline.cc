@@ -157,8 +157,8 @@ fz_status fz_pipeline_from_preset(const char* name,
       for (const fz::Preset& known : fz::allPresets()) {
         names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
       }
-      FZ_REQUIRE(false, ErrorCode::kInvalidArgument, "{}: no preset '{}'; there are {}", who, name,
-                 names);
+      FZ_REQUIRE(false, ErrorCode::kInvalidArgument, "{}: no preset '{}'; the presets are {}", who,
+                 name, names);
     }
     *pipeline = load(std::string(preset->toml), name, checked(options));
   });
@@ -199,7 +199,7 @@ fz_status fz_pipeline_for_decoding(const fz_options* options, fz_pipeline** pipe
     *pipeline = nullptr;
     std::unique_ptr<fz_pipeline> handle = makeHandle(checked(options));
     handle->can_compress = false;
-    // Decoding into a caller's buffer wants a finalized pipeline; what it consists of is no matter.
+    // Decoding into a caller's buffer wants a finalized pipeline; its stages do not matter.
     const fz::StageDescriptor& any = *fz::allStages().front();
     handle->pipeline.addStage(any.make(any.type_combinations.front()));
     handle->pipeline.finalize();

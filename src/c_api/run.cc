@@ -85,7 +85,7 @@ void decode(
 }  // namespace
 
 void* allocateResult(const fz_pipeline& handle, std::size_t n_bytes) {
-  // Never of no bytes, so that an empty result is no NULL.
+  // Never of 0 bytes, so that an empty result is not NULL.
   const std::size_t n_taken = std::max<std::size_t>(n_bytes, 1);
   void* memory = nullptr;
   if (handle.allocator.allocate != nullptr) {

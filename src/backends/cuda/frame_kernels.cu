@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
     clearRanges(job);
     const PayloadPart part = partOfPayload(payload);
     placeSegments(job, part);
-    // Not through the cache of what nobody writes: this block just did.
+    // Not through the read-only cache: this block has just written it.
     addPartOfCrc(payload, part, agent, &job.state->crc_remainder,
                  [](const uint4* p) { return __ldcg(p); });
   }

@@ -66,7 +66,7 @@ __device__ __forceinline__ void addPartOfCrc(PayloadPlace payload,
   }
 }
 
-/// The same of a payload that nobody writes meanwhile.
+/// The same of a payload that is not written meanwhile.
 __device__ __forceinline__ void addPartOfCrc(PayloadPlace payload,
                                              const CrcAgent& agent,
                                              std::uint32_t* remainder) {

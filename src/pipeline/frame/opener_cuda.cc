@@ -6,9 +6,15 @@
 #include "backends/cuda/host_flag.h"
 #include "core/require.h"
 #include "cuda_check.h"
+#include "format/frame_layout.h"
 #include "pipeline/frame/opener.h"
 
 namespace fz {
+
+// Kernels cannot include the format, so what they repeat of it is compared here.
+static_assert(cuda::HeaderOffsets::kHeaderSize == kHeaderSizeOffset);
+static_assert(cuda::HeaderOffsets::kHeaderCrc == kHeaderChecksumOffset);
+static_assert(cuda::HeaderOffsets::kCoreEnd == kCoreBytes);
 
 struct FrameOpener::Front {
   alignas(16) std::uint8_t header[kMaxHeaderBytes];

@@ -50,7 +50,8 @@ bool Plan::isCurrent(Backend backend, Fusion fusion) const {
                      [&](const DAGNode* node) { return currentOp(*node, backend) == opOf(*node); });
 }
 
-/// The stage next to this one, seen from the field, when nobody else sees what lies between them.
+/// The stage next to this one, seen from the field, when no other stage reads what lies between
+/// them.
 DAGNode* Plan::nextInChain(const DAGNode& node) const {
   const SimpleStage* stage = simpleStage(node);
   if (stage == nullptr) {

@@ -24,7 +24,7 @@ OwnStream makeStream() {
 
 using CallerMemory = std::unique_ptr<void, void (*)(void*) noexcept>;
 
-/// Not from the pool, which would keep a block that nobody needs again. Null when there is none.
+/// Not from the pool, which would keep a block that is not needed again. Null when there is none.
 CallerMemory makeInput(std::size_t n_bytes, int device) try {
   return {cuda::allocateForCaller(n_bytes, device), &cuda::freeForCaller};
 } catch (const Error&) {

@@ -20,7 +20,7 @@ struct Request {
   /// Who looks at a run on a device, and when.
   enum class Mode : std::uint8_t {
     kWaits,     ///< the caller waits for it, and may run it again with larger buffers
-    kDetached,  ///< nobody soon: the run must stand for itself
+    kDetached,  ///< no one soon: the run must be complete in itself
     kCapture,   ///< it becomes a graph, which is launched later
   };
 

@@ -179,7 +179,7 @@ struct Decoder {
   const BookTables* book;      ///< shared memory
   const T* keys;
 
-  /// The next symbol, above 8 bits of anything; clears `is_good` at bits that are no code. The
+  /// The next symbol, above 8 bits of anything; clears `is_good` at bits that are not a code. The
   /// source must hold kTableBits bits, and holds 32 after a long code.
   template <class Source>
   __device__ __forceinline__ std::uint32_t next(Source& source, bool& is_good) const {

@@ -15,7 +15,7 @@ constexpr unsigned kThreads = kCountThreads;
 constexpr unsigned kLoads = kCountLoads;
 constexpr std::uint64_t kNoIndex = ~std::uint64_t{0};
 
-/// One block's histogram, and the first value it met that is no symbol.
+/// One block's histogram, and the first value it met that is not a symbol.
 struct Bins {
   std::uint32_t* counters;  ///< shared memory, at this lane's copy
   std::uint32_t first;

@@ -119,7 +119,7 @@ void QuantizerBase::State::wrapRefused(const std::uint64_t* masks,
   }
 }
 
-/// In place: a refused value stands for itself where its bits are no code. Returns how many of
+/// In place: a refused value stands for itself where its bits are not a code. Returns how many of
 /// them cannot; the masks name those alone.
 std::size_t QuantizerBase::State::keepRefused(std::uint64_t* masks,
                                               std::size_t n,

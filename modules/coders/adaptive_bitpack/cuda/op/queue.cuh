@@ -175,7 +175,7 @@ struct TileQueue {
   }
 
  private:
-  /// A block that is alone has nobody to talk to.
+  /// A block that is alone has no other to wait for.
   __device__ __forceinline__ bool isAlone() const {
     return gridDim.x == 1;
   }
@@ -191,7 +191,7 @@ struct TileQueue {
     return __shfl_sync(cuda::kAllLanes, ticket, 0);
   }
 
-  /// A full warp: the base of a tile, 0 while nobody knows it. One lane looks, since it is gone
+  /// A full warp: the base of a tile, 0 while it is not known. One lane looks, since it is gone
   /// when it has been seen.
   __device__ __forceinline__ std::uint64_t lookForBase(std::uint32_t tile) const {
     const std::uint64_t found = cuda::laneId() == 0 ? load(args.bases + tile) : 0;

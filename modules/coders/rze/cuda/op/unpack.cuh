@@ -48,7 +48,8 @@ struct DecodeWork {
   std::uint32_t entry;
   Stream stream;
   std::uint64_t before;
-  std::uint64_t parts_before[kWarps];  ///< sums of the chunks before, where nobody has placed them
+  std::uint64_t
+      parts_before[kWarps];  ///< sums of the chunks before, where they have not been placed
 
   __device__ __forceinline__ std::uint32_t* stored() { return words + kWordsBefore; }
 };
@@ -174,7 +175,7 @@ __device__ __forceinline__ std::uint32_t unpackSecondLevel(const ChunkShape& sha
 }
 
 /// The marks of all pieces of a stored chunk that is neither raw nor all zeros, and where the kept
-/// bytes of each begin. False, in the whole block, when it is no such chunk.
+/// bytes of each begin. False, in the whole block, when it is not such a chunk.
 template <std::uint32_t kChunkBytes>
 __device__ __forceinline__ bool unpackBitmaps(const ChunkShape& shape,
                                               const StoredChunk& stored,
