@@ -8,7 +8,7 @@ namespace fz::bench {
 
 namespace {
 
-/// Small and quick generator; the benchmark's data must be the same in every run.
+/// Small and fast generator; the benchmark's data must be the same in every run.
 class Random {
  public:
   double uniform() {

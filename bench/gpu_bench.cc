@@ -202,6 +202,37 @@ void print(const GpuRow& row) {
   std::fflush(stdout);
 }
 
+/// Prints the rows as they come; `failed` is set where a stage throws.
+std::vector<GpuRow> measureStages(Bench& bench, bool& failed) {
+  printHead("stage");
+  std::vector<GpuRow> rows;
+  for (const StageRun& stage_run : stageRuns()) {
+    if (labelOf(stage_run).find(bench.only) == std::string::npos) {
+      continue;
+    }
+    try {
+      rows.push_back(bench.measure(stage_run));
+      print(rows.back());
+    } catch (const std::exception& e) {
+      fmt::print("{}: {}\n", labelOf(stage_run), e.what());
+      failed = true;
+    }
+  }
+  return rows;
+}
+
+std::vector<GpuRow> measurePresets(Bench& bench) {
+  printHead("preset, whole call (frame, checksums, readback)");
+  std::vector<GpuRow> rows;
+  for (const Preset& preset : allPresets()) {
+    if (std::string(preset.name).find(bench.only) != std::string::npos) {
+      rows.push_back(bench.measurePreset(preset, DataType::FLOAT32));
+      print(rows.back());
+    }
+  }
+  return rows;
+}
+
 nlohmann::json toJson(const std::vector<GpuRow>& rows) {
   nlohmann::json list = nlohmann::json::array();
   for (const GpuRow& row : rows) {
@@ -211,6 +242,37 @@ nlohmann::json toJson(const std::vector<GpuRow>& rows) {
                     {"decode_gbs", row.decode_gbs},
                     {"encode_percent_of_copy", row.encode_share},
                     {"decode_percent_of_copy", row.decode_share}});
+  }
+  return list;
+}
+
+nlohmann::json toJson(const std::vector<GroupRow>& rows) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const GroupRow& row : rows) {
+    const auto gbs = [&](double ms) { return static_cast<double>(row.n_bytes) / ms * 1e-6; };
+    list.push_back({{"name", row.name},
+                    {"preset", row.preset},
+                    {"is_fused", row.is_fused},
+                    {"ratio", row.ratio},
+                    {"compress_gbs", gbs(row.compress_ms)},
+                    {"decompress_gbs", gbs(row.decompress_ms)},
+                    {"compress_percent_of_copy", row.compress_share},
+                    {"decompress_percent_of_copy", row.decompress_share},
+                    {"compress_call_gbs", gbs(row.compress_call_ms)},
+                    {"decompress_call_gbs", gbs(row.decompress_call_ms)}});
+  }
+  return list;
+}
+
+nlohmann::json toJson(const std::vector<SmallCallRow>& rows) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const SmallCallRow& row : rows) {
+    list.push_back({{"name", row.name},
+                    {"ratio", row.ratio},
+                    {"compress_us", row.compress_us},
+                    {"decompress_us", row.decompress_us},
+                    {"compress_gbs", row.compress_gbs},
+                    {"decompress_gbs", row.decompress_gbs}});
   }
   return list;
 }
@@ -238,54 +300,36 @@ int run(int argc, char** argv) {
   bench.measureCopy();
   bool failed = false;
   fmt::print("copy: {:.0f} GB/s of traffic, {} MiB\n", bench.copy_traffic * 1e-9, megabytes);
+  nlohmann::json json = {{"copy_gbs", bench.copy_traffic * 1e-9}, {"mib", megabytes}};
   const auto measureGroupsAndCalls = [&] {
     if (!small_only) {
       printGroupHead();
-      measureGroups(bench.n_bytes, bench.grid, bench.runs, bench.only, bench.copy_traffic,
-                    bench.stream);
+      json["groups"] = toJson(measureGroups(bench.n_bytes, bench.grid, bench.runs, bench.only,
+                                            bench.copy_traffic, bench.stream));
     }
     if (!groups_only) {
       constexpr int kRunsPerRun = 5;  // such a call takes microseconds
-      printSmallCalls(measureSmallCalls(bench.only, kRunsPerRun * bench.runs));
+      const auto small = measureSmallCalls(bench.only, kRunsPerRun * bench.runs);
+      printSmallCalls(small);
+      json["small"] = toJson(small);
+    }
+  };
+  const auto writeJson = [&] {
+    if (!json_path.empty()) {
+      std::ofstream(json_path) << json.dump(2) << '\n';
     }
   };
   if (groups_only || small_only) {
     measureGroupsAndCalls();
+    writeJson();
     return 0;
   }
-  const auto wanted = [&](const std::string& name) {
-    return name.find(bench.only) != std::string::npos;
-  };
-  printHead("stage");
-  std::vector<GpuRow> stages;
-  for (const StageRun& stage_run : stageRuns()) {
-    if (wanted(labelOf(stage_run))) {
-      try {
-        stages.push_back(bench.measure(stage_run));
-        print(stages.back());
-      } catch (const std::exception& e) {
-        fmt::print("{}: {}\n", labelOf(stage_run), e.what());
-        failed = true;
-      }
-    }
-  }
-  printHead("preset, whole call (frame, checksums, readback)");
-  std::vector<GpuRow> presets;
-  for (const Preset& preset : allPresets()) {
-    if (wanted(std::string(preset.name))) {
-      presets.push_back(bench.measurePreset(preset, DataType::FLOAT32));
-      print(presets.back());
-    }
-  }
+  const std::vector<GpuRow> stages = measureStages(bench, failed);
+  const std::vector<GpuRow> presets = measurePresets(bench);
   measureGroupsAndCalls();
-  if (!json_path.empty()) {
-    std::ofstream(json_path) << nlohmann::json{{"copy_gbs", bench.copy_traffic * 1e-9},
-                                               {"mib", megabytes},
-                                               {"stages", toJson(stages)},
-                                               {"presets", toJson(presets)}}
-                                    .dump(2)
-                             << '\n';
-  }
+  json["stages"] = toJson(stages);
+  json["presets"] = toJson(presets);
+  writeJson();
   return failed ? 1 : 0;
 }
 

@@ -135,6 +135,7 @@ class GroupBench {
     }
     GroupRow row;
     row.name = fmt::format("{} {}", chain.name, dataTypeToString(type));
+    row.preset = preset != nullptr ? chain.preset : "";
     row.is_fused = !pipeline.getFusedGroups().empty();
     row.n_bytes = n_bytes;
     row.ratio = static_cast<double>(n_bytes) / static_cast<double>(view.n_bytes);

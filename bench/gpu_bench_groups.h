@@ -11,6 +11,7 @@ namespace fz::bench {
 /// A fused chain: the group alone, by device events, and the whole call.
 struct GroupRow {
   std::string name;
+  std::string preset;  // empty: a chain that no preset has
   bool is_fused = false;
   std::size_t n_bytes = 0;  // of the field
   double ratio = 0;

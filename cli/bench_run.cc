@@ -49,7 +49,7 @@ void copyOnHost(BackendMemory& to, const BackendMemory& from, std::size_t n_thre
 /// Median time of each stage over the profiled runs.
 class StageRows {
  public:
-  void note(const PipelinePerfResult& perf) {
+  void record(const PipelinePerfResult& perf) {
     rows_.resize(perf.stages.size());
     times_.resize(perf.stages.size());
     for (std::size_t i = 0; i < perf.stages.size(); ++i) {
@@ -170,10 +170,10 @@ class Bench {
     StageRows back;
     for (std::size_t i = 0; i < std::min(plan.n_runs, kProfiledRuns); ++i) {
       const CompressedView view = pipeline_.compress(input_->data(), field_.size());
-      forward.note(pipeline_.getLastPerfResult());
+      forward.record(pipeline_.getLastPerfResult());
       std::size_t n_decoded = 0;
       pipeline_.decompress(view.data, view.n_bytes, output_->data(), output_->size(), &n_decoded);
-      back.note(pipeline_.getLastPerfResult());
+      back.record(pipeline_.getLastPerfResult());
     }
     result.compress.stages = forward.rows();
     result.compress.stages_mean = forward.mean();

@@ -112,9 +112,8 @@ void sayField(const CompressJob& job, const Field& field) {
 
 void compressFile(const CompressJob& job, const std::string& input) {
   if (input.ends_with(kArchiveSuffix) && !job.common.force) {
-    throw Failure(
-        ExitCode::kUsage,
-        "its name says that it is an archive already; use -f to compress it all the same");
+    throw Failure(ExitCode::kUsage,
+                  "its name says that it already is an archive; use -f to compress it anyway");
   }
   const std::string output = outputPath(job.common, input, ownName(input));
   checkOutput(output, input, job.common.force);

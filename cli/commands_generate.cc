@@ -23,7 +23,7 @@ ExitCode runGenerate(const CLI::App& root, const std::string& what) {
     fmt::print("{}", compat::manualPage());
   } else {
     throw Failure(ExitCode::kUsage,
-                  fmt::format("no '{}' to print; there are bash, zsh, man and fzgmod-man{}", what,
+                  fmt::format("cannot print '{}'; choose bash, zsh, man or fzgmod-man{}", what,
                               didYouMean(what, {"bash", "zsh", "man", "fzgmod-man"})));
   }
   return ExitCode::kOk;

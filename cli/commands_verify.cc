@@ -113,7 +113,8 @@ ExitCode runVerify(const VerifyArguments& arguments) {
                             .threads = arguments.common.threads,
                             .progress = progress.pipeline()};
   if (arguments.archive == kStandardStream && arguments.original == kStandardStream) {
-    throw Failure(ExitCode::kUsage, "only one of the two can be standard input; name the other");
+    throw Failure(ExitCode::kUsage,
+                  "only one of the two can be standard input; give a file name for the other");
   }
   const std::string page = reportPath(arguments.report, arguments.common, arguments.original);
   Array decoded;

@@ -69,7 +69,7 @@ std::string_view adviceFor(ErrorCode code, Task task) {
   if (task == Task::kDecode) {
     return code == ErrorCode::kUnsupported
                ? "use a newer fz; 'fz --version' shows what this one reads"
-               : "the file is damaged or no fz archive; fetch it again or restore it";
+               : "the file is damaged or not an fz archive; fetch it again or restore it";
   }
   switch (code) {
     case ErrorCode::kBadSize:

@@ -139,10 +139,9 @@ void readRaw(Field& field, const FieldRequest& request) {
     return;
   }
   if (field.bytes.size() % value_bytes != 0) {
-    throw Failure(
-        ExitCode::kUsage,
-        fmt::format("{} bytes are no whole number of {}-byte values ({}); {}", field.bytes.size(),
-                    value_bytes, shortName(field.type), sizeAdvice(field, 0)));
+    throw Failure(ExitCode::kUsage,
+                  fmt::format("{} bytes is not a multiple of {} bytes ({}); {}", field.bytes.size(),
+                              value_bytes, shortName(field.type), sizeAdvice(field, 0)));
   }
   field.dims = {field.bytes.size() / value_bytes, 1, 1};
 }

@@ -27,12 +27,12 @@ std::vector<std::string> datasetsOf(hid_t file) {
 }
 
 std::string listed(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kMax = 8;
   std::string text;
-  for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMax, names.size()); ++i) {
     text += (i == 0 ? "" : ", ") + names[i];
   }
-  return names.size() > kMost ? text + ", ..." : text;
+  return names.size() > kMax ? text + ", ..." : text;
 }
 
 /// A group in place of a dataset: what could have been meant.

@@ -16,7 +16,7 @@ constexpr std::size_t kAlignment = 16;
 /// Only what a signal handler may do.
 void onBusError(int /*signal*/) {
   constexpr std::string_view kText =
-      "fz: a file shrank or could not be read while it was in use; leave it alone and try again\n";
+      "fz: a file shrank or could not be read while in use; leave it unchanged and try again\n";
   static_cast<void>(!::write(STDERR_FILENO, kText.data(), kText.size()));
   ::_exit(static_cast<int>(ExitCode::kIo));
 }

@@ -57,10 +57,11 @@ void checkMemory(const MemoryNeed& need, std::uint64_t limit_bytes) {
   }
   const std::uint64_t usable = usableMemoryBytes();
   if (need.n_bytes > usable) {
-    throw Failure(ExitCode::kMemory,
-                  fmt::format("{} needs about {} of memory, this machine has {}; split the data, "
-                              "or set --max-memory to try all the same",
-                              need.what, text(need.n_bytes), text(usable)));
+    throw Failure(
+        ExitCode::kMemory,
+        fmt::format(
+            "{} needs about {} of memory, this machine has {}; split the data, or set --max-memory to try anyway",
+            need.what, text(need.n_bytes), text(usable)));
   }
 }
 

@@ -70,7 +70,7 @@ DataType readDescr(std::string_view value) {
 std::vector<std::size_t> readShape(std::string_view value) {
   const std::size_t end = value.find(')');
   if (value.empty() || value[0] != '(' || end == std::string_view::npos) {
-    failCorrupt("its shape is no tuple");
+    failCorrupt("its shape is not a tuple");
   }
   std::vector<std::size_t> shape;
   const char* at = value.data() + 1;
@@ -83,7 +83,7 @@ std::vector<std::size_t> readShape(std::string_view value) {
     std::size_t extent = 0;
     const auto [stop, error] = std::from_chars(at, last, extent);
     if (error != std::errc()) {
-      failCorrupt("its shape has something that is no extent");
+      failCorrupt("its shape has an entry that is not an extent");
     }
     shape.push_back(extent);
     at = stop;
@@ -134,7 +134,7 @@ bool hasNpyMagic(ByteView bytes) {
 
 NpyHeader parseNpyHeader(ByteView bytes) {
   if (!hasNpyMagic(bytes)) {
-    failCorrupt("no NumPy magic at its start");
+    failCorrupt("it does not start with the NumPy magic");
   }
   constexpr std::size_t kVersionEnd = 8;
   if (bytes.size() < kVersionEnd) {

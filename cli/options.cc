@@ -51,15 +51,14 @@ std::optional<T> parseNumber(std::string_view text) {
       failUsage(fmt::format("-b '{}': write {}:{} {}", text, name, number, kSeeHelp));
     }
   }
-  failUsage(
-      fmt::format("-b '{}' is no bound; write abs:E, rel:E or range:E with a number E, as in "
-                  "abs:1e-3 {}",
-                  text, kSeeHelp));
+  failUsage(fmt::format(
+      "-b '{}' is not a bound; write abs:E, rel:E or range:E with a number E, as in abs:1e-3 {}",
+      text, kSeeHelp));
 }
 
 /// "500M", "4GiB" or a plain number, as the number of bytes; units count in steps of 1024. Returns
-/// what is wrong, or an empty text. A limit that is misread is no limit, so nothing else passes:
-/// no sign, no number beyond 64 bits.
+/// what is wrong, or an empty text. A misread limit would be no limit at all, so nothing else
+/// passes: no sign, no number beyond 64 bits.
 std::string toBytes(std::string& text) {
   constexpr std::string_view kUnits = "kmgtpe";
   std::string wrong = fmt::format("'{}': write a number of bytes, as in 500M or 4G", text);
@@ -151,8 +150,8 @@ BoundRequest parseBound(std::string_view text) {
     }
     return {*mode, *value};
   }
-  failUsage(fmt::format("-b '{}': no bound of kind '{}'; there are abs, rel and range{}", text,
-                        name, didYouMean(name, {"abs", "rel", "range"})));
+  failUsage(fmt::format("-b '{}': unknown kind of bound '{}'; use abs, rel or range{}", text, name,
+                        didYouMean(name, {"abs", "rel", "range"})));
 }
 
 std::optional<std::size_t> countOf(const std::array<std::size_t, 3>& dims) {
@@ -212,7 +211,7 @@ Backend parseBackend(std::string_view text) {
     // By its letters 'gpu' is next to 'cpu', which is the opposite.
     hint = text == device ? "; did you mean 'cuda'?" : hint;
   }
-  failUsage(fmt::format("--backend '{}': there are auto, cpu and cuda{}", text, hint));
+  failUsage(fmt::format("--backend '{}': must be auto, cpu or cuda{}", text, hint));
 }
 
 ProgressMode parseProgress(std::string_view text) {
@@ -225,7 +224,7 @@ ProgressMode parseProgress(std::string_view text) {
   if (text == "never") {
     return ProgressMode::kNever;
   }
-  failUsage(fmt::format("--progress '{}': there are auto, always and never{}", text,
+  failUsage(fmt::format("--progress '{}': must be auto, always or never{}", text,
                         didYouMean(text, {"auto", "always", "never"})));
 }
 

@@ -69,19 +69,18 @@ ByteView bytesOf(std::string_view text) {
 }  // namespace
 
 std::string behindLinks(const std::string& output) {
-  constexpr int kMostLinks = 40;  // as many as the system follows
+  constexpr int kMaxLinks = 40;  // as many as the system follows
   std::error_code ignored;
   fs::path path = output;
-  for (int i = 0; i < kMostLinks; ++i) {
+  for (int i = 0; i < kMaxLinks; ++i) {
     if (!fs::is_symlink(fs::symlink_status(path, ignored))) {
       return path.string();
     }
     // An absolute target takes the place of the folder.
     path = path.parent_path() / fs::read_symlink(path, ignored);
   }
-  throw Failure(ExitCode::kIo, fmt::format("'{}' is a link that ends nowhere; remove it or choose "
-                                           "another -o",
-                                           output));
+  throw Failure(ExitCode::kIo,
+                fmt::format("'{}' is a broken link; remove it or choose another -o", output));
 }
 
 std::string outputPath(const CommonOptions& options,

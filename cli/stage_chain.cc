@@ -88,8 +88,8 @@ class Chain {
       choose("element_width", fmt::format("{}", getDataTypeSize(incoming)));
     }
     if (const std::optional<std::int64_t> radius = radiusBefore(i)) {
-      constexpr std::int64_t kMostSymbols = 65536;
-      choose("bklen", fmt::format("{}", std::min(kMostSymbols, 2 * *radius)));
+      constexpr std::int64_t kMaxSymbols = 65536;
+      choose("bklen", fmt::format("{}", std::min(kMaxSymbols, 2 * *radius)));
     }
     return placed;
   }

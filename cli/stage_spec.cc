@@ -49,8 +49,8 @@ class Parser {
   }
 
   std::string rest() const {
-    constexpr std::size_t kMost = 12;
-    return std::string(text_.substr(at_, kMost)) + (text_.size() - at_ > kMost ? "..." : "");
+    constexpr std::size_t kMax = 12;
+    return std::string(text_.substr(at_, kMax)) + (text_.size() - at_ > kMax ? "..." : "");
   }
 
   void skipSpace() {

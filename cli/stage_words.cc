@@ -29,7 +29,7 @@ class Words {
       if (key != stage.type_keys.end()) {
         const std::optional<DataType> type = dataTypeFromString(argument.value);
         if (!type) {
-          fail(argument.place, fmt::format("'{}' is no element type", argument.value));
+          fail(argument.place, fmt::format("'{}' is not an element type", argument.value));
         }
         wanted.types[static_cast<std::size_t>(key - stage.type_keys.begin())] = type;
         continue;
@@ -130,9 +130,10 @@ class Words {
     }
     const std::optional<StageArgument> meaning = meaningOf(stage, argument);
     if (!meaning) {
-      failUnknown(stage, argument,
-                  fmt::format("'{}' is no switch and no choice of {}", argument.value, stage.name),
-                  argument.value);
+      failUnknown(
+          stage, argument,
+          fmt::format("'{}' is neither a switch nor a choice of {}", argument.value, stage.name),
+          argument.value);
     }
     wanted.settings.push_back(*meaning);
   }

@@ -60,7 +60,7 @@ void parseChunk(std::span<const unsigned> values, Settings& settings) {
   }
   const unsigned rank = values[FZ_HDF5_WORD_RANK];
   if (rank == 0 || rank > FZ_HDF5_MAX_RANK || values.size() < FZ_HDF5_WORD_DIMS + rank) {
-    fail("cd_values: {} words do not hold a chunk of rank {}", values.size(), rank);
+    fail("cd_values: {} words cannot describe a chunk of rank {}", values.size(), rank);
   }
   const unsigned type = values[FZ_HDF5_WORD_TYPE];
   if (type > 255 || !isKnown(static_cast<DataType>(type))) {
@@ -88,16 +88,16 @@ Settings parseValues(std::span<const unsigned> values) {
     return settings;
   }
   if (values[FZ_HDF5_WORD_LAYOUT] != FZ_HDF5_LAYOUT) {
-    fail("cd_values: layout {} is not known, this filter has {}", values[FZ_HDF5_WORD_LAYOUT],
+    fail("cd_values: unknown layout {}; this filter knows {}", values[FZ_HDF5_WORD_LAYOUT],
          FZ_HDF5_LAYOUT);
   }
   if (values.size() < FZ_HDF5_USER_WORDS) {
-    fail("cd_values: {} words, needed are {} (layout, flags, preset, kind of bound, bound in two)",
+    fail("cd_values: {} words, expected {} (layout, flags, preset, kind of bound, bound in two)",
          values.size(), static_cast<unsigned>(FZ_HDF5_USER_WORDS));
   }
   settings.flags = values[FZ_HDF5_WORD_FLAGS];
   if ((settings.flags & ~static_cast<unsigned>(FZ_HDF5_STRICT)) != 0) {
-    fail("cd_values: flags {:#x} are not known", settings.flags);
+    fail("cd_values: unknown flags {:#x}", settings.flags);
   }
   settings.preset = values[FZ_HDF5_WORD_PRESET];
   if (presetName(settings.preset) == nullptr) {
@@ -136,7 +136,7 @@ std::uint64_t chunkBytes(const Settings& settings) {
   std::uint64_t n_bytes = getDataTypeSize(settings.type);
   for (const std::uint64_t extent : settings.chunk_dims) {
     if (extent == 0 || extent > kChunkBytesMax / n_bytes) {
-      fail("cd_values: a chunk has between 1 byte and 4 GiB, and this one has not");
+      fail("cd_values: a chunk must have between 1 byte and 4 GiB");
     }
     n_bytes *= extent;
   }
@@ -184,7 +184,7 @@ Settings settingsFromText(std::string_view preset, std::string_view bound, unsig
     for (const PresetRow& row : kPresets) {
       names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
     }
-    fail("no preset '{}'; there are {}", preset, names);
+    fail("no preset '{}'; the presets are {}", preset, names);
   }
   settings.preset = *number;
   if (settings.isLossless()) {
@@ -201,7 +201,7 @@ Settings settingsFromText(std::string_view preset, std::string_view bound, unsig
   const std::string_view text = bound.substr(colon + 1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), settings.bound);
   if (error != std::errc() || end != text.data() + text.size()) {
-    fail("'{}' in the bound '{}' is no number", text, bound);
+    fail("'{}' in the bound '{}' is not a number", text, bound);
   }
   checkBound(settings.bound);
   return settings;

@@ -33,8 +33,9 @@ std::size_t threadsOfFilter() {
   const char* end = text + std::strlen(text);
   const auto [parsed_end, error] = std::from_chars(text, end, n_threads);
   if (error != std::errc() || parsed_end != end) {
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("FZ_HDF5_THREADS is '{}'; it is a number of threads, 0 for all", text));
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        fmt::format("FZ_HDF5_THREADS is '{}'; it must be a number of threads, 0 for all", text));
   }
   return n_threads;
 }
@@ -45,7 +46,7 @@ Backend backendOfFilter() {
   const std::string_view wish = text == nullptr ? "cpu" : text;
   if (wish != "cpu" && wish != "cuda" && wish != "auto") {
     throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("FZ_HDF5_BACKEND is '{}'; it may be cpu, cuda or auto", wish));
+                fmt::format("FZ_HDF5_BACKEND is '{}'; it must be cpu, cuda or auto", wish));
   }
   return wish == "cuda" ? Backend::CUDA : wish == "auto" ? Backend::Auto : Backend::CPU;
 }
@@ -289,8 +290,8 @@ void checkPresetTakes(const Settings& settings) {
 
 Frame encodeChunk(const Settings& settings, ByteView bytes) {
   if (settings.hasChunk() && bytes.size() != chunkBytes(settings)) {
-    throw Error(ErrorCode::kBadSize, fmt::format("a chunk of {} bytes came, {} were agreed on",
-                                                 bytes.size(), chunkBytes(settings)));
+    throw Error(ErrorCode::kBadSize, fmt::format("a chunk of {} bytes, expected {}", bytes.size(),
+                                                 chunkBytes(settings)));
   }
   std::optional<Frame> lossy;
   const bool is_constant = settings.mode == ErrorBoundMode::NOA && !hasRange(settings, bytes);
@@ -319,7 +320,7 @@ Array decodeChunk(const Settings& settings, ByteView frame) {
   options.limits.max_memory_bytes = kMemoryBase + kMemoryPerByte * n_bytes;
   Array array = decompress(frame, options);
   if (settings.hasChunk() && array.bytes().size() != n_bytes) {
-    throw Error(ErrorCode::kCorrupt, fmt::format("the frame gave {} bytes, the chunk has {}",
+    throw Error(ErrorCode::kCorrupt, fmt::format("the frame decoded to {} bytes, the chunk has {}",
                                                  array.bytes().size(), n_bytes));
   }
   return array;

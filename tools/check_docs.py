@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that the documents speak of what exists.
 
-Usage: tools/check_docs.py [--strict] [DOCUMENT...]     (default: every document of the project)
+Usage: tools/check_docs.py [DOCUMENT...]     (default: every document of the project)
 
 In README.md, CONTRIBUTING.md, docs/*.md and the SPEC.md and NOTES.md of the stages:
   - relative links lead to a file, and their anchors to a heading;
@@ -13,9 +13,9 @@ In README.md, CONTRIBUTING.md, docs/*.md and the SPEC.md and NOTES.md of the sta
 Names that begin with my_ or mine are examples. A paragraph of a NOTES.md that names a commit speaks
 of the past and may name what is gone.
 
-Reported as warnings, as errors with --strict: a paragraph, item or table cell in docs/ of more than
-120 words; docs/performance.md of 10 kB or more. Prints file:line: what is wrong; exits with 1 when
-there is an error.
+  - in docs/ and README.md no paragraph or item has more than 120 words (tables and code left out);
+  - docs/performance.md stays under 10 kB, and its tables are those of bench/results.
+Prints file:line: what is wrong; exits with 1 when there is something.
 """
 
 import argparse
@@ -25,6 +25,7 @@ import re
 import sys
 from pathlib import Path, PurePosixPath
 
+import performance_tables
 from check_forbidden import all_files
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -145,30 +146,28 @@ def anchors(text: str) -> set[str]:
 
 
 class Checker:
-    def __init__(self, tree: Tree, strict: bool = False) -> None:
+    def __init__(self, tree: Tree) -> None:
         self.tree = tree
-        self.strict = strict
         self.errors: list[str] = []
-        self.warnings: list[str] = []
 
     def check(self, path: str) -> None:
         text = (self.tree.root / path).read_text(encoding="utf-8")
         for line, part, is_code in Paragraphs(text).parts:
             problems = self.code_problems(part) if is_code else self.prose_problems(path, part)
             self.errors += [f"{path}:{line}: {problem}" for problem in problems]
-            if path.startswith("docs/") and not is_code:
+            if path.startswith(("docs/", "README")) and not is_code and not part.startswith("|"):
                 self.check_length(path, line, part)
-        if len(text.encode()) >= MAX_BYTES.get(path, len(text.encode()) + 1):
-            self.complain(f"{path}:1: {len(text.encode())} bytes; it stays under {MAX_BYTES[path]}")
-
-    def complain(self, what: str) -> None:
-        (self.errors if self.strict else self.warnings).append(what)
+        n_bytes = len(text.encode())
+        if n_bytes >= MAX_BYTES.get(path, n_bytes + 1):
+            self.errors.append(f"{path}:1: {n_bytes} bytes; it must stay under {MAX_BYTES[path]}")
+        if path == performance_tables.PAGE and not performance_tables.is_current(self.tree.root):
+            self.errors.append(f"{path}:1: the tables are not those of {performance_tables.RESULTS}; "
+                               "run tools/performance_tables.py --write")
 
     def check_length(self, path: str, line: int, part: str) -> None:
-        cells = part.split("|") if part.startswith("|") else [part]
-        n_words = max(len(cell.split()) for cell in cells)
+        n_words = len(part.split())
         if n_words > MAX_WORDS:
-            self.complain(f"{path}:{line}: a paragraph of {n_words} words; at most {MAX_WORDS}")
+            self.errors.append(f"{path}:{line}: a paragraph of {n_words} words; at most {MAX_WORDS}")
 
     def prose_problems(self, path: str, part: str) -> list[str]:
         problems = [f"link to {target}: {why}" for target in LINK.findall(part)
@@ -252,15 +251,12 @@ class Checker:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--strict", action="store_true", help="warnings are errors")
     parser.add_argument("documents", nargs="*", metavar="DOCUMENT")
     options = parser.parse_args(arguments)
-    checker = Checker(Tree(ROOT), options.strict)
+    checker = Checker(Tree(ROOT))
     names = [Path(name).resolve().relative_to(ROOT).as_posix() for name in options.documents]
     for name in names or [name for name in checker.tree.files if DOCUMENT.fullmatch(name)]:
         checker.check(name)
-    for problem in checker.warnings:
-        print(f"{problem} (warning)")
     for problem in checker.errors:
         print(problem)
     return 1 if checker.errors else 0

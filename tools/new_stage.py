@@ -152,7 +152,7 @@ void forEachTile(const CpuRun& run, std::size_t n_values, F f) {
 template <class T>
 std::size_t @Name@Stage<T>::decodedBytes(std::span<const std::size_t> encoded_bytes) const {
   FZ_REQUIRE(encoded_bytes[0] % sizeof(T) == 0, ErrorCode::kCorrupt,
-             "@Name@: {} bytes are no whole number of {}-byte values", encoded_bytes[0],
+             "@Name@: stream size {} is not a multiple of {} bytes", encoded_bytes[0],
              sizeof(T));
   return encoded_bytes[0];
 }
@@ -160,7 +160,7 @@ std::size_t @Name@Stage<T>::decodedBytes(std::span<const std::size_t> encoded_by
 template <class T>
 void @Name@Stage<T>::encodeCpu(const CpuRun& run) {
   FZ_REQUIRE(run.inputs[0].size() % sizeof(T) == 0, ErrorCode::kBadSize,
-             "@Name@: input of {} bytes is no whole number of {}-byte values",
+             "@Name@: input size {} is not a multiple of {} bytes",
              run.inputs[0].size(), sizeof(T));
   const T* in = reinterpret_cast<const T*>(run.inputs[0].data());
   T* out = reinterpret_cast<T*>(run.outputs[0].data());
@@ -314,7 +314,7 @@ def stage_id(text: str) -> int:
     try:
         return int(text, 0)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number such as 16384 or 0x4000") from None
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number such as 16384 or 0x4000") from None
 
 
 def known_stages(root: Path) -> dict[int, str]:
@@ -339,7 +339,7 @@ def problem_with(category: str, stage: str, name: str, number: int, types: list[
         if text not in TYPES:
             return f"unknown type {text}; known: {', '.join(TYPES)}"
         if types.count(text) > 1:
-            return f"{text} stands twice in --types"
+            return f"{text} is listed twice in --types"
     if not FIRST_ID <= number <= LAST_ID:
         return f"the id of a new stage is from {FIRST_ID} (0x4000) to {LAST_ID}, not {number}"
     known = known_stages(root)

@@ -103,7 +103,8 @@ Given readWords(const std::vector<std::string>& words) {
     }
     if (row.value.empty()) {
       if (value && *value != "true" && *value != "1") {
-        fail(fmt::format("option '{}' is a switch; '{}' is neither true nor 1", word, *value));
+        fail(fmt::format("option '{}' is a switch; its value '{}' is neither true nor 1", word,
+                         *value));
       }
       given[row.key] = "true";
       continue;
@@ -161,7 +162,7 @@ T choice(const Given& given,
     names.push_back(name);
     listed += (listed.empty() ? "" : ", ") + name;
   }
-  fail(fmt::format("invalid value '{}' for --{}: there are {}{}", found->second, key, listed,
+  fail(fmt::format("invalid value '{}' for --{}: choose from {}{}", found->second, key, listed,
                    didYouMean(found->second, names)));
 }
 

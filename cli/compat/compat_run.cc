@@ -45,7 +45,7 @@ InputBytes readInput(const Options& options) {
   }
   if (options.dims && *countOf(*options.dims) != bytes.size() / value_bytes) {
     throw Failure(ExitCode::kUsage,
-                  fmt::format("dims hold {} values, the input has {}", *countOf(*options.dims),
+                  fmt::format("dims hold {} values, but the input has {}", *countOf(*options.dims),
                               bytes.size() / value_bytes));
   }
   return bytes;

@@ -124,11 +124,11 @@ Ticks ticksOf(const Axis& axis, int n_wanted, bool only_integers) {
 }
 
 Axis widened(double low, double high, std::string label) {
-  constexpr double kMost = std::numeric_limits<double>::max();
+  constexpr double kMax = std::numeric_limits<double>::max();
   if (!(low < high)) {
     const double room = low == 0.0 ? 1.0 : std::fabs(low) / 2;
-    high = low > kMost - room ? kMost : low + room;
-    low = low < -kMost + room ? -kMost : low - room;
+    high = low > kMax - room ? kMax : low + room;
+    low = low < -kMax + room ? -kMax : low - room;
   }
   return {low, high, false, std::move(label)};
 }

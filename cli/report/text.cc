@@ -37,7 +37,7 @@ std::string escapeHtml(std::string_view text) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     const std::size_t length = utf8Length(text.substr(at));
     if (length != 1) {
-      // Names of files are bytes; what is no character would make the whole page invalid.
+      // Names of files are bytes; bytes that are not characters would make the whole page invalid.
       out += length == 0 ? "&#65533;" : text.substr(at, length);
       at += length == 0 ? 0 : length - 1;
       continue;

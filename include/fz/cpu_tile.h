@@ -113,7 +113,7 @@ class CpuCoder : public CpuTilePart {
   virtual std::size_t encodeTile(const TileRange& range, const void* in, std::uint8_t* out) = 0;
   /// Told where the tile's payload went, counted from payloadOffset().
   virtual void placeTile(const TileRange& /*range*/, std::uint64_t /*offset*/) {}
-  /// Decodes a tile. Damage is noted and thrown by endTiles; the values are then arbitrary.
+  /// Decodes a tile. Damage is recorded and thrown by endTiles; the values are then arbitrary.
   virtual void decodeTile(const TileRange& range, void* out) = 0;
 
   /// Before endTiles of an encode: bytes of the whole payload, of which none was written from the

@@ -9,7 +9,7 @@
 
 namespace fz {
 
-/// What can go wrong where only the device looks. Larger values win when several are noted.
+/// What can go wrong where only the device looks. Larger values win when several are recorded.
 enum class DeviceError : std::uint64_t {
   kNone = 0,
   kCorrupt = 1,     ///< the stream contradicts itself; `index` is a place in it
@@ -28,7 +28,7 @@ struct StageRecord {
   std::uint64_t needed_bytes[kPorts];  ///< what the output would have needed; 0: n_bytes
   std::uint64_t value[kValues];        ///< the stage's own findings, see CudaPart::fields
   std::uint64_t error;                 ///< a DeviceError
-  std::uint64_t error_index;           ///< smallest index noted; all ones: none
+  std::uint64_t error_index;           ///< smallest index recorded; all ones: none
   std::uint64_t error_count;
   std::uint64_t error_value;  ///< free for the stage
 };

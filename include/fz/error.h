@@ -18,7 +18,7 @@ enum class ErrorCode {
   kCorrupt,          ///< an archive or stream is damaged or was never valid
   kUnsupported,      ///< valid, but not by this build, backend or format version
   kLimit,            ///< decoding would exceed a limit that the caller set
-  kOutOfMemory,      ///< host or device memory could not be had
+  kOutOfMemory,      ///< host or device memory could not be allocated
   kIo,               ///< a file could not be read or written
   kConfig,           ///< a configuration file is wrong; the message has file and line
   kNoDevice,         ///< no usable GPU

@@ -93,7 +93,7 @@ def is_device_array(array: Any) -> bool:
 def host_array(array: Any) -> np.ndarray:
     """The same values as a C-contiguous array in native byte order; a copy only where it is not."""
     if is_device_array(array):
-        raise TypeError("the array is on a GPU; one in host memory is needed here")
+        raise TypeError("the array is on a GPU, but must be in host memory here")
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
         raise TypeError("the array has masked values, which a frame cannot say; use .filled(...)")
     values = np.asarray(array)

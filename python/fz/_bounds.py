@@ -31,8 +31,8 @@ class Bound:
             return text
         if not isinstance(text, str):
             raise TypeError(
-                f"a bound is a text such as 'abs:1e-3', not {type(text).__name__}: "
-                "the number alone does not say what it bounds"
+                f"a bound is a string such as 'abs:1e-3', not {type(text).__name__}: "
+                "a number alone does not say what it bounds"
             )
         kind, colon, number = text.partition(":")
         try:

@@ -117,7 +117,7 @@ class Pipeline:
         if sum(source is not None for source in (stages, preset, toml)) != 1:
             raise TypeError("Pipeline: give exactly one of stages, preset and toml")
         if backend not in ("auto", "cpu", "cuda"):
-            raise InvalidArgumentError(f"backend '{backend}'; there are auto, cpu, cuda")
+            raise InvalidArgumentError(f"backend '{backend}' must be auto, cpu or cuda")
         self._rows = None if stages is None else _rows(stages)
         self._toml = toml if preset is None else _preset_toml(preset)
         self._preset = preset
@@ -265,7 +265,7 @@ class Pipeline:
 def _preset_toml(name: str) -> str:
     known = {row["name"]: row["toml"] for row in _fz.presets()}
     if name not in known:
-        raise InvalidArgumentError(f"no preset '{name}'; there are {', '.join(known)}")
+        raise InvalidArgumentError(f"no preset '{name}'; the presets are {', '.join(known)}")
     return str(known[name])
 
 

@@ -81,7 +81,7 @@ class LimitError(Error):
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """Host or device memory could not be had."""
+    """Host or device memory could not be allocated."""
 
     code = "out of memory"
 

@@ -81,7 +81,7 @@ class FZ(ArrayBytesCodec):
         return {"name": NAME, "configuration": {**kept, "fallback": self.fallback}}
 
     def evolve_from_array_spec(self, array_spec: Any) -> FZ:
-        """Refuses arrays that could not be written, and notes the fill value."""
+        """Refuses arrays that could not be written, and records the fill value."""
         dtype = array_spec.dtype.to_native_dtype()
         _chunks.check_chunk_type(dtype, self.toml)
         if dtype.kind != "f" or array_spec.fill_value is None:

@@ -11,7 +11,7 @@ namespace nb = nanobind;
 DataType typeFromText(std::string_view text) {
   const std::optional<DataType> type = dataTypeFromString(text);
   if (!type) {
-    throw InvalidArgument("'" + std::string(text) + "' is no element type");
+    throw InvalidArgument("'" + std::string(text) + "' is not an element type");
   }
   return *type;
 }
@@ -26,7 +26,7 @@ Backend backendFromText(std::string_view text) {
   if (text == "cuda") {
     return Backend::CUDA;
   }
-  throw InvalidArgument("backend '" + std::string(text) + "'; there are auto, cpu, cuda");
+  throw InvalidArgument("backend '" + std::string(text) + "' must be auto, cpu or cuda");
 }
 
 nb::str toPython(std::string_view text) {

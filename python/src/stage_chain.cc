@@ -24,7 +24,7 @@ const StageDescriptor& descriptorOf(const StageRequest& request) {
       names.push_back(stage->name);
     }
     throw InvalidArgument(
-        fmt::format("no stage '{}'; there are {}", request.type, fmt::join(names, ", ")));
+        fmt::format("no stage '{}'; the stages are {}", request.type, fmt::join(names, ", ")));
   }
   return *descriptor;
 }
@@ -43,7 +43,7 @@ std::vector<std::optional<DataType>> givenTypes(const StageDescriptor& descripto
     const std::string* text = std::get_if<std::string>(&found->second);
     const std::optional<DataType> type = text != nullptr ? dataTypeFromString(*text) : std::nullopt;
     if (!type) {
-      throw InvalidArgument(fmt::format("{}: {} is no element type", request.name, key.key));
+      throw InvalidArgument(fmt::format("{}: {} is not an element type", request.name, key.key));
     }
     given.push_back(type);
   }

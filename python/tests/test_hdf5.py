@@ -39,5 +39,5 @@ def test_xarray_writes_netcdf_with_missing_values(tmp_path):
 
 
 def test_mistakes_say_what_is_allowed():
-    with pytest.raises(ValueError, match="there are lossless, cuszp"):
+    with pytest.raises(ValueError, match="presets are lossless, cuszp"):
         fz.hdf5.filter(bound="abs:1e-3", preset="none")

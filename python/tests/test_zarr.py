@@ -220,7 +220,7 @@ def test_arrays_of_other_types_are_refused_when_made():
         zarr.create_array({}, shape=(10,), dtype="i4", **fz.zarr.codecs("abs:1e-3"))
     with pytest.raises(ValueError, match="give a bound"):
         fz.zarr.FZ()
-    with pytest.raises(fz.InvalidArgumentError, match="there are"):
+    with pytest.raises(fz.InvalidArgumentError, match="presets are"):
         fz.zarr.FZ(bound="abs:1", preset="nothing")
 
 

@@ -46,7 +46,7 @@ bool isWithin(double x, double y, const BoundRule& rule) {
 
 /// The quotient is the rounded one of the exact errors wherever it is below a half, so it never
 /// passes a bound that the value itself meets.
-void noteRelative(CheckReport& report, std::size_t index, double x, double y) {
+void recordRelative(CheckReport& report, std::size_t index, double x, double y) {
   if (!std::isfinite(x) || !std::isfinite(y)) {
     return;
   }
@@ -80,7 +80,7 @@ CheckReport check(const T* original,
     }
     const T x = original[i];
     const bool is_equal = fp::bits(x) == fp::bits(decoded[i]);
-    noteRelative(report, i, static_cast<double>(x), static_cast<double>(decoded[i]));
+    recordRelative(report, i, static_cast<double>(x), static_cast<double>(decoded[i]));
     if (std::isnan(x)) {
       countKept(report.nan, is_equal);
     } else if (std::isinf(x)) {

@@ -17,7 +17,7 @@ class DeviceCopy {
   DeviceCopy(MemoryPool& pool, ByteView bytes)
       : pool_(pool), memory_(pool.allocate(bytes.size(), nullptr, "input")) {
     FZ_REQUIRE(memory_ != nullptr || bytes.empty(), ErrorCode::kOutOfMemory,
-               "{} bytes of device memory for the input", bytes.size());
+               "cannot allocate {} bytes of device memory for the input", bytes.size());
     FZ_CUDA_CHECK(cudaMemcpy(memory_, bytes.data(), bytes.size(), cudaMemcpyDefault));
   }
   DeviceCopy(const DeviceCopy&) = delete;

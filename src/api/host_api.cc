@@ -44,7 +44,7 @@ void loadPipeline(Pipeline& pipeline, DataType type, const CompressOptions& opti
       names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
     }
     detail::throwInvalidArgument(
-        fmt::format("no preset '{}'; there are {}", options.preset, names));
+        fmt::format("no preset '{}'; the presets are {}", options.preset, names));
   }
   pipeline.loadConfigText(std::string(preset->toml), options.preset, overrides);
 }
@@ -91,7 +91,7 @@ Frame Frame::readFromFile(const std::string& path) try {
 }
 
 void Array::requireType(DataType type) const {
-  FZ_REQUIRE(type == type_, ErrorCode::kTypeMismatch, "Array: holds {}, asked for {}",
+  FZ_REQUIRE(type == type_, ErrorCode::kTypeMismatch, "Array: holds {}, not {}",
              dataTypeToString(type_), dataTypeToString(type));
 }
 

@@ -66,8 +66,7 @@ std::string configOfFrame(ByteView frame) {
   for (std::size_t i = 0; i < info.stages.size(); ++i) {
     const FrameStageInfo& stage = info.stages[i];
     const StageDescriptor* descriptor = findStage(stage.id);
-    FZ_REQUIRE(descriptor != nullptr, ErrorCode::kUnsupported, "frame: stage {} is not known",
-               stage.id);
+    FZ_REQUIRE(descriptor != nullptr, ErrorCode::kUnsupported, "frame: unknown stage {}", stage.id);
     text += fmt::format("\n[[stage]]\nname = \"s{}\"\ntype = \"{}\"\n", i, descriptor->name);
     for (std::size_t k = 0; k < stage.types.size() && k < descriptor->type_keys.size(); ++k) {
       text += fmt::format("{} = \"{}\"\n", descriptor->type_keys[k].key,

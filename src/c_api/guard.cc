@@ -51,11 +51,11 @@ fz_status statusOfException() noexcept {
   } catch (const std::bad_alloc&) {
     return keep(ErrorCode::kOutOfMemory, "out of memory");
   } catch (const std::length_error&) {
-    return keep(ErrorCode::kOutOfMemory, "out of memory: more than any array can hold");
+    return keep(ErrorCode::kOutOfMemory, "out of memory: larger than any array can be");
   } catch (const std::exception& error) {
     return keep(ErrorCode::kInternal, error.what());
   } catch (...) {
-    return keep(ErrorCode::kInternal, "an exception of an unknown kind");
+    return keep(ErrorCode::kInternal, "unknown exception");
   }
 }
 

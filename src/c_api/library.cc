@@ -17,7 +17,8 @@ namespace {
 using fz::ErrorCode;
 
 constexpr char kVersion[] = FZ_VERSION_TEXT(FZ_VERSION_MAJOR, FZ_VERSION_MINOR, FZ_VERSION_PATCH);
-static_assert(std::string_view(kVersion) == FZ_PROJECT_VERSION, "fz.h has another version");
+static_assert(std::string_view(kVersion) == FZ_PROJECT_VERSION,
+              "fz.h does not match the library's version");
 
 // Names and texts come from literals, so that a zero byte follows each of them; the tests look.
 const char* literal(std::string_view view) {

@@ -27,7 +27,7 @@ fz_options defaults() {
 
 void requireChoice(int32_t value, int32_t last, const char* what) {
   FZ_REQUIRE(value >= 0 && value <= last, ErrorCode::kInvalidArgument,
-             "fz_options: {} is {}, it may be 0 to {}", what, value, last);
+             "fz_options: {} is {}, allowed are 0 to {}", what, value, last);
 }
 
 /// The caller's options in this version's shape, each within its range.
@@ -37,17 +37,17 @@ fz_options checked(const fz_options* given) {
   }
   const fz_options options = fz::c_api::readVersioned(*given, kFirstOptionsBytes, "fz_options");
   FZ_REQUIRE(options.type == FZ_TYPE_UNKNOWN || fz_type_size(options.type) > 0,
-             ErrorCode::kInvalidArgument, "fz_options: {} is no type", options.type);
+             ErrorCode::kInvalidArgument, "fz_options: {} is not a type", options.type);
   requireChoice(options.backend, FZ_BACKEND_CUDA, "backend");
   requireChoice(options.memory, FZ_MEMORY_DEVICE, "memory");
   requireChoice(options.bound_mode, FZ_BOUND_NOA, "bound_mode");
   requireChoice(options.fusion, FZ_FUSION_OFF, "fusion");
   requireChoice(options.fallback, FZ_FALLBACK_NONE, "fallback");
   requireChoice(options.reserved, 0, "reserved");
-  FZ_REQUIRE(options.device >= -1, ErrorCode::kInvalidArgument, "fz_options: device is {}",
+  FZ_REQUIRE(options.device >= -1, ErrorCode::kInvalidArgument, "fz_options: invalid device {}",
              options.device);
   FZ_REQUIRE(options.params != nullptr || options.n_params == 0, ErrorCode::kInvalidArgument,
-             "fz_options: params is NULL, n_params {}", options.n_params);
+             "fz_options: params is NULL, but n_params is {}", options.n_params);
   FZ_REQUIRE((options.allocator.allocate == nullptr) == (options.allocator.release == nullptr),
              ErrorCode::kInvalidArgument,
              "fz_options: an allocator needs both of its functions, or none");
@@ -157,8 +157,8 @@ fz_status fz_pipeline_from_preset(const char* name,
       for (const fz::Preset& known : fz::allPresets()) {
         names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
       }
-      FZ_REQUIRE(false, ErrorCode::kInvalidArgument, "{}: no preset '{}'; there are {}", who, name,
-                 names);
+      FZ_REQUIRE(false, ErrorCode::kInvalidArgument, "{}: no preset '{}'; the presets are {}", who,
+                 name, names);
     }
     *pipeline = load(std::string(preset->toml), name, checked(options));
   });
@@ -199,7 +199,7 @@ fz_status fz_pipeline_for_decoding(const fz_options* options, fz_pipeline** pipe
     *pipeline = nullptr;
     std::unique_ptr<fz_pipeline> handle = makeHandle(checked(options));
     handle->can_compress = false;
-    // Decoding into a caller's buffer wants a finalized pipeline; what it consists of is no matter.
+    // Decoding into a caller's buffer wants a finalized pipeline; its stages do not matter.
     const fz::StageDescriptor& any = *fz::allStages().front();
     handle->pipeline.addStage(any.make(any.type_combinations.front()));
     handle->pipeline.finalize();

@@ -85,7 +85,7 @@ void decode(
 }  // namespace
 
 void* allocateResult(const fz_pipeline& handle, std::size_t n_bytes) {
-  // Never of no bytes, so that an empty result is no NULL.
+  // Never of 0 bytes, so that an empty result is not NULL.
   const std::size_t n_taken = std::max<std::size_t>(n_bytes, 1);
   void* memory = nullptr;
   if (handle.allocator.allocate != nullptr) {
@@ -93,7 +93,8 @@ void* allocateResult(const fz_pipeline& handle, std::size_t n_bytes) {
   } else {
     memory = std::malloc(n_taken);
   }
-  FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory, "{} bytes for the result", n_taken);
+  FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory, "cannot allocate {} bytes for the result",
+             n_taken);
   return memory;
 }
 

@@ -36,8 +36,8 @@ Uploaded::Uploaded(MemoryPool& pool, ByteView bytes, cudaStream_t stream)
     return;
   }
   memory_ = pool.allocate(bytes.size(), stream, "input");
-  FZ_REQUIRE(memory_ != nullptr, ErrorCode::kOutOfMemory, "{} bytes of device memory for the input",
-             bytes.size());
+  FZ_REQUIRE(memory_ != nullptr, ErrorCode::kOutOfMemory,
+             "cannot allocate {} bytes of device memory for the input", bytes.size());
   data_ = memory_;
   try {
     copyAndWait(pool, memory_, bytes.data(), bytes.size(), stream);

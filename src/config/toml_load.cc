@@ -47,7 +47,7 @@ void Pipeline::loadConfigText(const std::string& text,
   Impl& p = *impl_;
   p.requireNotFinalized("loadConfig");
   FZ_REQUIRE(p.entries.empty(), ErrorCode::kInvalidState,
-             "Pipeline: loadConfig into a pipeline that already has stages");
+             "Pipeline: loadConfig called on a pipeline that already has stages");
   LoadedConfig config = readConfig(text, source_name, overrides);
   applyOverrides(config, overrides);
   const auto settings = std::tuple(getMemoryStrategy(), p.frame_settings, p.hint_bytes,

@@ -21,9 +21,10 @@ std::string Pipeline::saveConfigText() const try {
   text += fmt::format("num_streams = {}\n", getNumStreams());
   for (const Impl::Entry& entry : p.entries) {
     const StageDescriptor* descriptor = findStage(entry.stage->getStageTypeId());
-    FZ_REQUIRE(descriptor != nullptr, ErrorCode::kUnsupported,
-               "saveConfig: stage {} (id {}) is not known by name; registerStage() makes it so",
-               entry.name, entry.stage->getStageTypeId());
+    FZ_REQUIRE(
+        descriptor != nullptr, ErrorCode::kUnsupported,
+        "saveConfig: stage {} (id {}) has no registered name; register it with registerStage()",
+        entry.name, entry.stage->getStageTypeId());
     text += fmt::format("\n[[stage]]\nname = {}\ntype = \"{}\"\n", toTomlText(entry.name),
                         descriptor->name);
     const std::vector<DataType> types = entry.stage->elementTypes();

@@ -58,8 +58,7 @@ namespace {
 
 /// Copies of an exception share its message, so throwing one takes no memory.
 const Error& noMemory() {
-  static const Error kError(ErrorCode::kOutOfMemory,
-                            "out of memory: the system has no more to give");
+  static const Error kError(ErrorCode::kOutOfMemory, "out of memory");
   return kError;
 }
 // Made when the program starts, while there is memory.
@@ -81,7 +80,7 @@ void throwInvalidArgument(const std::string& message) {
 
 void throwAssert(const char* condition, const char* file, int line) {
   throw Error(ErrorCode::kInternal,
-              fmt::format("fz: internal promise broken: {} ({}:{})", condition, file, line));
+              fmt::format("fz: internal error: {} ({}:{})", condition, file, line));
 }
 
 }  // namespace detail

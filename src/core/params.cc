@@ -89,8 +89,8 @@ const Param& require(const Stage& stage, std::string_view key) {
     for (const Param& row : table.rows()) {
       keys += fmt::format("{}{}", keys.empty() ? "" : ", ", row.key);
     }
-    detail::throwInvalidArgument(fmt::format("{}: no setting '{}'; it has {}", stage.getName(), key,
-                                             keys.empty() ? "none" : keys));
+    detail::throwInvalidArgument(fmt::format("{}: no setting '{}'; its settings are {}",
+                                             stage.getName(), key, keys.empty() ? "none" : keys));
   }
   return *param;
 }

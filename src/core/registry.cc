@@ -104,9 +104,9 @@ void registerStage(const StageDescriptor& descriptor) {
   const auto isTaken = [&](auto match) {
     return findAmong(allStages(), match) != nullptr || findAmong(extra.stages, match) != nullptr;
   };
-  FZ_REQUIRE_ARG(!isTaken(hasId(descriptor.id)), "registerStage: id {} of '{}' is taken",
+  FZ_REQUIRE_ARG(!isTaken(hasId(descriptor.id)), "registerStage: id {} of '{}' is already in use",
                  descriptor.id, descriptor.name);
-  FZ_REQUIRE_ARG(!isTaken(isCalled(descriptor.name)), "registerStage: name '{}' is taken",
+  FZ_REQUIRE_ARG(!isTaken(isCalled(descriptor.name)), "registerStage: name '{}' is already in use",
                  descriptor.name);
   extra.stages.push_back(&descriptor);
 }

@@ -23,9 +23,9 @@ void SimpleStage::execute(cudaStream_t stream,
                           const std::vector<std::size_t>& sizes) {
   const std::size_t n_inputs = getNumInputs();
   FZ_REQUIRE(inputs.size() >= n_inputs && sizes.size() == inputs.size(), ErrorCode::kGraph,
-             "{}: {} inputs needed, {} came", getName(), n_inputs, inputs.size());
-  FZ_REQUIRE(outputs.size() == getNumOutputs(), ErrorCode::kGraph, "{}: {} outputs needed, {} came",
-             getName(), getNumOutputs(), outputs.size());
+             "{}: expected {} inputs, got {}", getName(), n_inputs, inputs.size());
+  FZ_REQUIRE(outputs.size() == getNumOutputs(), ErrorCode::kGraph,
+             "{}: expected {} outputs, got {}", getName(), getNumOutputs(), outputs.size());
   if (capacity_bytes_.size() != outputs.size()) {
     capacity_bytes_ = estimateOutputSizes(sizes);  // a caller without a pipeline sizes by estimate
   }

@@ -58,7 +58,7 @@ std::array<std::size_t, 3> StageDims::resolve(std::size_t n_values,
                                               ErrorCode code) const {
   const std::array<std::size_t, 3> dims = withX(dims_, n_values);
   FZ_REQUIRE(countOf(dims) == n_values, code,
-             "{}: dims {} x {} x {} hold {} values, the input has {}", stage, dims[0], dims[1],
+             "{}: dims {} x {} x {} hold {} values, but the input has {}", stage, dims[0], dims[1],
              dims[2], countOf(dims), n_values);
   return dims;
 }

@@ -277,7 +277,7 @@ MappedFile::MappedFile(const std::string& path) {
   }
   void* memory = ::mmap(nullptr, n_bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
   FZ_REQUIRE(memory != MAP_FAILED || errno != ENOMEM, ErrorCode::kOutOfMemory,
-             "'{}': not enough memory addresses for its {} bytes", path, n_bytes);
+             "'{}': not enough address space for its {} bytes", path, n_bytes);
   if (memory == MAP_FAILED) {
     throwIo("cannot map", path);
   }

@@ -113,7 +113,7 @@ FrameDescription getDescription(const FrameHeader& header) {
   }
   ByteReader in(header.stages.front().reserved);
   FZ_REQUIRE(in.u32() == kDescriptionVersion, ErrorCode::kUnsupported,
-             "frame: description of a version that this build does not know");
+             "frame: unknown version of its description");
   description.type = static_cast<DataType>(in.u8());
   description.ndim = in.u8();
   const std::uint8_t mode = in.u8();
@@ -139,7 +139,8 @@ FrameDescription getDescription(const FrameHeader& header) {
 }
 
 void checkVersion(std::uint32_t magic, std::uint16_t version) {
-  FZ_REQUIRE(magic == FZM_MAGIC, ErrorCode::kCorrupt, "frame: no FZM magic number at its start");
+  FZ_REQUIRE(magic == FZM_MAGIC, ErrorCode::kCorrupt,
+             "frame: does not start with the FZM magic number");
   const unsigned major = version <= 0xFF ? version : version >> 8;
   const unsigned minor = version <= 0xFF ? 0 : version & 0xFFu;
   FZ_REQUIRE(major == FZM_VERSION_MAJOR && minor <= FZM_VERSION_MINOR, ErrorCode::kUnsupported,
@@ -161,8 +162,8 @@ void checkCore(const FrameHeader& header, std::size_t core_bytes, std::uint64_t 
       total_bytes >= core.header_size && total_bytes - core.header_size == core.compressed_size,
       ErrorCode::kCorrupt, "frame: {} bytes long, but the header announces {} + {}", total_bytes,
       core.header_size, core.compressed_size);
-  FZ_REQUIRE(core.num_sources == 1, ErrorCode::kUnsupported, "frame: {} sources; 1 is supported",
-             core.num_sources);
+  FZ_REQUIRE(core.num_sources == 1, ErrorCode::kUnsupported,
+             "frame: {} sources, only 1 is supported", core.num_sources);
 }
 
 void checkChecksum(const FrameHeader& header, ByteView front) {
@@ -171,7 +172,7 @@ void checkChecksum(const FrameHeader& header, ByteView front) {
   }
   // Both are always written, so a cleared flag is damage and not a choice.
   FZ_REQUIRE(header.core.flags == (FZM_FLAG_DATA_CHECKSUM | FZM_FLAG_HEADER_CHECKSUM),
-             ErrorCode::kCorrupt, "frame: checksum flags {:#x}, both must be set",
+             ErrorCode::kCorrupt, "frame: checksum flags are {:#x}, both must be set",
              header.core.flags);
   constexpr std::array<std::uint8_t, 4> kZeros = {};
   std::uint32_t crc = crc32(front.first(kHeaderChecksumOffset));
@@ -224,7 +225,7 @@ void checkSegments(const FrameHeader& header) {
     offset += buffer.data_size;
     FZ_REQUIRE(seen.insert(buffer.dag_buffer_id), ErrorCode::kCorrupt,
                "frame: two segments for buffer {}", buffer.dag_buffer_id);
-    FZ_REQUIRE(buffer.name.back() == '\0', ErrorCode::kCorrupt, "frame: segment name without end");
+    FZ_REQUIRE(buffer.name.back() == '\0', ErrorCode::kCorrupt, "frame: unterminated segment name");
     FZ_REQUIRE(buffer.config_size <= FZM_STAGE_CONFIG_SIZE, ErrorCode::kCorrupt,
                "frame: segment with a config of {} bytes", buffer.config_size);
   }
@@ -266,7 +267,8 @@ void readHeader(ByteView front, std::uint64_t total_bytes, FrameHeader& header) 
              front.size());
   checkCore(header, core_bytes, total_bytes);
   FZ_REQUIRE(front.size() >= header.core.header_size, ErrorCode::kCorrupt,
-             "frame: {} bytes, its header has {}", front.size(), header.core.header_size);
+             "frame: {} bytes are fewer than the {} of its header", front.size(),
+             header.core.header_size);
   checkChecksum(header, front);
   for (std::uint32_t i = 0; i < header.core.num_stages; ++i) {
     header.stages.push_back(getStage(in));

@@ -49,7 +49,8 @@ BackendMemory::BackendMemory(Backend backend, std::size_t n_bytes)
   }
 #endif
   memory_ = std::malloc(std::max<std::size_t>(1, n_bytes));
-  FZ_REQUIRE(memory_ != nullptr, ErrorCode::kOutOfMemory, "BackendMemory: {} bytes", n_bytes);
+  FZ_REQUIRE(memory_ != nullptr, ErrorCode::kOutOfMemory, "BackendMemory: cannot allocate {} bytes",
+             n_bytes);
 }
 
 BackendMemory::~BackendMemory() {
@@ -64,13 +65,13 @@ BackendMemory::~BackendMemory() {
 
 void BackendMemory::upload(ByteView bytes) {
   FZ_REQUIRE(bytes.size() <= n_bytes_, ErrorCode::kBufferTooSmall,
-             "BackendMemory: {} bytes into {}", bytes.size(), n_bytes_);
+             "BackendMemory: cannot copy {} bytes into a block of {}", bytes.size(), n_bytes_);
   copyBytes(backend_, memory_, bytes.data(), bytes.size());
 }
 
 void BackendMemory::download(MutableByteView bytes) const {
   FZ_REQUIRE(bytes.size() <= n_bytes_, ErrorCode::kBufferTooSmall,
-             "BackendMemory: {} bytes out of {}", bytes.size(), n_bytes_);
+             "BackendMemory: cannot copy {} bytes out of a block of {}", bytes.size(), n_bytes_);
   copyBytes(backend_, bytes.data(), memory_, bytes.size());
 }
 

@@ -142,7 +142,7 @@ struct MemoryPool::Impl {
         memory = source.allocate(block.block_bytes, source.context);
       }
       if (memory == nullptr) {
-        FZ_LOG(WARN, "memory pool: %zu bytes could not be had", n_bytes);
+        FZ_LOG(WARN, "memory pool: cannot allocate %zu bytes", n_bytes);
         return nullptr;
       }
       ++n_system_allocations;
@@ -227,7 +227,8 @@ MemoryPool::~MemoryPool() {
 
 void MemoryPool::reconfigure(const MemoryPoolConfig& config) {
   FZ_REQUIRE(impl_->used.empty(), ErrorCode::kInvalidState,
-             "memory pool: {} blocks are in use, the backend cannot change", impl_->used.size());
+             "memory pool: cannot change the backend while {} blocks are in use",
+             impl_->used.size());
   impl_->releaseKept(0);
   impl_->configure(config);
 }
@@ -379,7 +380,7 @@ void* Scratch::bytes(MemoryPool* pool, std::size_t n_bytes) {
   pool_ = pool;
   memory_ = pool != nullptr ? pool->allocatePersistentDevice(rounded, "scratch")
                             : std::aligned_alloc(kAlignment, rounded);
-  FZ_REQUIRE(memory_ != nullptr, ErrorCode::kOutOfMemory, "scratch: {} bytes could not be had",
+  FZ_REQUIRE(memory_ != nullptr, ErrorCode::kOutOfMemory, "scratch: cannot allocate {} bytes",
              rounded);
   capacity_bytes_ = rounded;
   return memory_;

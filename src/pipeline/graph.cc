@@ -16,7 +16,8 @@ SimpleStage* simpleStage(const DAGNode& node) {
 }
 
 void Graph::requireEditable(const char* what) const {
-  FZ_REQUIRE(!is_finalized_, ErrorCode::kInvalidState, "CompressionDAG: {} after finalize", what);
+  FZ_REQUIRE(!is_finalized_, ErrorCode::kInvalidState, "CompressionDAG: {} called after finalize",
+             what);
 }
 
 const Edge& Graph::edge(int id) const {

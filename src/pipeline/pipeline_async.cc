@@ -26,10 +26,10 @@ void Pipeline::compressAsync(const void* d_in,
   impl_->requireFinalized("compressAsync");
   FZ_REQUIRE(
       !impl_->lossless_fallback, ErrorCode::kInvalidState,
-      "Pipeline::compressAsync: with setLosslessFallback(true), which has to wait for a size");
+      "Pipeline::compressAsync: not with setLosslessFallback(true), which must wait for a size");
   DeviceRunner& runner = requireDevice(impl_->on_device, "compressAsync");
   FZ_REQUIRE(impl_->hint_bytes == 0 || n_bytes <= impl_->hint_bytes, ErrorCode::kBadSize,
-             "Pipeline::compressAsync: input of {} bytes, the pipeline was made for at most {}",
+             "Pipeline::compressAsync: input of {} bytes, but the pipeline was made for at most {}",
              n_bytes, impl_->hint_bytes);
   impl_->requireDims(n_bytes, "Pipeline::compressAsync");
   runner.compressAsync(d_in, n_bytes, d_frame, capacity_bytes, d_frame_bytes, stream);

@@ -52,10 +52,10 @@ void Pipeline::Impl::removeStages() {
 }
 
 void Pipeline::Impl::requireNotFinalized(const char* what) const {
-  FZ_REQUIRE(!finalized, ErrorCode::kInvalidState, "Pipeline: {} after finalize", what);
+  FZ_REQUIRE(!finalized, ErrorCode::kInvalidState, "Pipeline: {} called after finalize", what);
 }
 void Pipeline::Impl::requireFinalized(const char* what) const {
-  FZ_REQUIRE(finalized, ErrorCode::kInvalidState, "Pipeline: {} before finalize", what);
+  FZ_REQUIRE(finalized, ErrorCode::kInvalidState, "Pipeline: {} called before finalize", what);
 }
 
 Pipeline::Impl::Entry& Pipeline::Impl::entryOf(const Stage* stage, const char* role) {
@@ -64,9 +64,10 @@ Pipeline::Impl::Entry& Pipeline::Impl::entryOf(const Stage* stage, const char* r
       return entry;
     }
   }
-  detail::throwError(ErrorCode::kInvalidArgument,
-                     fmt::format("Pipeline::connect: the {} {} this pipeline", role,
-                                 stage == nullptr ? "is null, not a stage of" : "is no stage of"));
+  detail::throwError(
+      ErrorCode::kInvalidArgument,
+      fmt::format("Pipeline::connect: the {} {} this pipeline", role,
+                  stage == nullptr ? "is null, not a stage of" : "is not a stage of"));
 }
 
 Stage* Pipeline::addStage(std::unique_ptr<Stage> stage, const std::string& name) try {
@@ -108,8 +109,8 @@ int Pipeline::connect(Stage* dependent, Stage* producer, const std::string& outp
       names += (names.empty() ? "" : ", ") + name;
     }
     detail::throwError(ErrorCode::kGraph,
-                       fmt::format("Pipeline::connect: {} has no port '{}'; it has {}{}", from.name,
-                                   output_name, names,
+                       fmt::format("Pipeline::connect: {} has no port '{}'; its ports are {}{}",
+                                   from.name, output_name, names,
                                    output_name == "outlier_count"
                                        ? " (the outlier count is not a port: read it from "
                                          "getActualOutputSizesByName())"
@@ -203,13 +204,13 @@ void Pipeline::Impl::checkSingleSource() const {
   }
   FZ_REQUIRE(!sources.empty(), ErrorCode::kGraph,
              "Pipeline: every stage waits for another one: the stages form a cycle");
-  FZ_REQUIRE(sources.size() == 1, ErrorCode::kGraph,
-             "Pipeline: one stage reads the input, but {} have no producer ({}); connect them, or "
-             "use one pipeline per input",
-             sources.size(), names);
+  FZ_REQUIRE(
+      sources.size() == 1, ErrorCode::kGraph,
+      "Pipeline: only one stage can read the input, but {} have no producer ({}); connect them, or use one pipeline per input",
+      sources.size(), names);
   for (const Entry& entry : entries) {
     FZ_REQUIRE(!entry.node->dependencies.empty() || entry.stage->getNumInputs() == 1,
-               ErrorCode::kGraph, "Pipeline: source {} needs {} inputs, a source has one",
+               ErrorCode::kGraph, "Pipeline: source {} needs {} inputs, but a source has one",
                entry.name, entry.stage->getNumInputs());
   }
 }

@@ -86,8 +86,8 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
   FZ_REQUIRE(input != nullptr || n_bytes == 0, ErrorCode::kInvalidArgument,
              "Pipeline::compress: the input is null");
   FZ_REQUIRE(hint_bytes == 0 || n_bytes <= hint_bytes, ErrorCode::kBadSize,
-             "Pipeline::compress: input of {} bytes, the pipeline was made for at most {}", n_bytes,
-             hint_bytes);
+             "Pipeline::compress: input of {} bytes, but the pipeline was made for at most {}",
+             n_bytes, hint_bytes);
   requireDims(n_bytes, "Pipeline::compress");
   call_start = std::chrono::steady_clock::now();
   frame_bytes = 0;

@@ -36,7 +36,7 @@ struct CallerMemory {
     }
     memory = std::malloc(std::max<std::size_t>(1, n_bytes));
     FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory,
-               "Pipeline::decompress: {} bytes for the result", n_bytes);
+               "Pipeline::decompress: cannot allocate {} bytes for the result", n_bytes);
   }
   void* give() { return std::exchange(memory, nullptr); }
 };

@@ -36,8 +36,8 @@ std::string explainFusion(const Plan& plan, Fusion fusion) {
   if (text.empty()) {
     text = "fused groups: none; stages run one after the other\n";
   }
-  for (const std::string& note : plan.notes()) {
-    text += fmt::format("  not fused: {}\n", note);
+  for (const std::string& obstacle : plan.obstacles()) {
+    text += fmt::format("  not fused: {}\n", obstacle);
   }
   return text;
 }

@@ -14,7 +14,7 @@ namespace fz {
 namespace {
 
 const char* reasonUnavailable() {
-  return cuda::isBuiltIn() ? "no CUDA device answers" : "this build has no CUDA";
+  return cuda::isBuiltIn() ? "no CUDA device available" : "this build has no CUDA";
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ void Pipeline::setBackend(Backend backend) {
              reasonUnavailable());
   FZ_REQUIRE(
       impl_->backend == Backend::Auto || backend == impl_->backend || backend == Backend::Auto,
-      ErrorCode::kInvalidState, "Pipeline: setBackend after the {} backend was used",
+      ErrorCode::kInvalidState, "Pipeline: setBackend called after the {} backend was used",
       backendName(impl_->backend));
   impl_->requested_backend = backend;
 }
@@ -52,11 +52,11 @@ Fusion Pipeline::getFusion() const {
 void Pipeline::setDevice(int device) {
   impl_->requireNotFinalized("setDevice");
   FZ_REQUIRE(impl_->backend != Backend::CUDA || device == impl_->device, ErrorCode::kInvalidState,
-             "Pipeline: setDevice after device {} was used", impl_->device);
+             "Pipeline: setDevice called after device {} was used", impl_->device);
   FZ_REQUIRE(cuda::isBuiltIn(), ErrorCode::kNoDevice, "Pipeline: device {}: this build has no CUDA",
              device);
   FZ_REQUIRE(device >= 0 && device < cuda::deviceCount(), ErrorCode::kNoDevice,
-             "Pipeline: device {}, there are {}", device, cuda::deviceCount());
+             "Pipeline: no device {}; the machine has {}", device, cuda::deviceCount());
   impl_->device = device;
 }
 int Pipeline::getDevice() const {
@@ -71,7 +71,7 @@ void Pipeline::Impl::resolveBackend(const char* call) {
       fusion_wish != nullptr && *fusion_wish != '\0') {
     const std::string_view text = fusion_wish;
     FZ_REQUIRE(text == "off" || text == "auto", ErrorCode::kInvalidArgument,
-               "FZ_FUSION is '{}'; it may be off or auto", text);
+               "FZ_FUSION is '{}'; it must be off or auto", text);
     context.fusion = text == "off" ? Fusion::Off : Fusion::Auto;
   }
   Backend chosen = requested_backend;
@@ -79,7 +79,7 @@ void Pipeline::Impl::resolveBackend(const char* call) {
   if (chosen == Backend::Auto && wish != nullptr && *wish != '\0') {
     const std::string_view text = wish;
     FZ_REQUIRE(text == "cpu" || text == "cuda" || text == "auto", ErrorCode::kInvalidArgument,
-               "FZ_BACKEND is '{}'; it may be cpu, cuda or auto", text);
+               "FZ_BACKEND is '{}'; it must be cpu, cuda or auto", text);
     chosen = text == "cpu" ? Backend::CPU : text == "cuda" ? Backend::CUDA : Backend::Auto;
     FZ_REQUIRE(isBackendAvailable(chosen), ErrorCode::kNoDevice, "FZ_BACKEND: {}",
                reasonUnavailable());
@@ -155,8 +155,8 @@ std::size_t Pipeline::getThreads() const {
 
 void Pipeline::setNumStreams(int n_streams) {
   impl_->requireNotFinalized("setNumStreams");
-  FZ_REQUIRE(n_streams >= 1, ErrorCode::kInvalidArgument, "Pipeline: {} streams; at least 1",
-             n_streams);
+  FZ_REQUIRE(n_streams >= 1, ErrorCode::kInvalidArgument,
+             "Pipeline: the number of streams must be at least 1, not {}", n_streams);
   impl_->engine->n_streams = n_streams;
 }
 int Pipeline::getNumStreams() const {
@@ -169,7 +169,7 @@ void Pipeline::setDims(std::size_t x, std::size_t y, std::size_t z) {
 void Pipeline::setDims(const std::array<std::size_t, 3>& dims) try {
   impl_->requireNotFinalized("setDims");
   FZ_REQUIRE(dims[1] >= 1 && dims[2] >= 1, ErrorCode::kInvalidArgument,
-             "Pipeline: dims {} x {} x {}; y and z are at least 1", dims[0], dims[1], dims[2]);
+             "Pipeline: dims {} x {} x {}: y and z must be at least 1", dims[0], dims[1], dims[2]);
   impl_->frame_settings.dims = dims;
   for (Impl::Entry& entry : impl_->entries) {
     entry.stage->setPipelineDims(dims);
@@ -258,9 +258,9 @@ bool Pipeline::isGraphCaptured() const {
 void Pipeline::captureGraph(cudaStream_t stream) try {
   impl_->requireFinalized("captureGraph");
   FZ_REQUIRE(impl_->graph_mode, ErrorCode::kInvalidState,
-             "Pipeline: captureGraph without enableGraphMode(true)");
+             "Pipeline: captureGraph needs enableGraphMode(true)");
   FZ_REQUIRE(!impl_->compressed_since_reset, ErrorCode::kInvalidState,
-             "Pipeline: captureGraph after compress; call reset() first");
+             "Pipeline: captureGraph called after compress; call reset() first");
   std::string names;
   for (const Impl::Entry& entry : impl_->entries) {
     if (!entry.stage->isGraphCompatible()) {

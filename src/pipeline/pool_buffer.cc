@@ -11,8 +11,8 @@ void PoolBuffer::reserve(std::size_t n_bytes, std::size_t n_kept, const char* ta
     return;
   }
   void* larger = pool_->allocatePersistentDevice(n_bytes, tag);
-  FZ_REQUIRE(larger != nullptr, ErrorCode::kOutOfMemory, "Pipeline: {} bytes for the {}", n_bytes,
-             tag);
+  FZ_REQUIRE(larger != nullptr, ErrorCode::kOutOfMemory,
+             "Pipeline: cannot allocate {} bytes for the {}", n_bytes, tag);
   if (n_kept > 0) {
     std::memcpy(larger, memory_, n_kept);
   }

@@ -135,7 +135,7 @@ TEST(Allocation, ChainsOfTheOtherCodersTakeNothingFromTheHeapEither) {
 
 // MINIMAL takes every buffer from the pool anew, whose lists of blocks are on the heap.
 TEST(Allocation, WithMinimalOnlyThePoolsListsAreFromTheHeap) {
-  constexpr std::size_t kMost = 16;  // two or three per buffer of the graph
+  constexpr std::size_t kMax = 16;  // two or three per buffer of the graph
   for (const Preset& preset : allPresets()) {
     SCOPED_TRACE(std::string(preset.name));
     std::array<std::size_t, 2> n_compress = {};
@@ -147,8 +147,8 @@ TEST(Allocation, WithMinimalOnlyThePoolsListsAreFromTheHeap) {
       n_compress[i] = reused.compressView(field);
       n_decompress[i] = reused.decompressOwnFrame();
     }
-    EXPECT_LE(n_compress[0], kMost);
-    EXPECT_LE(n_decompress[0], kMost);
+    EXPECT_LE(n_compress[0], kMax);
+    EXPECT_LE(n_decompress[0], kMax);
     EXPECT_EQ(n_compress[0], n_compress[1]) << "grows with the data";
     EXPECT_EQ(n_decompress[0], n_decompress[1]) << "grows with the data";
   }

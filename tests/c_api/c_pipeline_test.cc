@@ -187,8 +187,8 @@ TEST(CPipeline, OptionsOutsideTheirRangeAreErrors) {
                 "struct_size");
   expectRefused([](fz_options& o) { o.fallback = 2; }, argument, "fallback");
   expectRefused([](fz_options& o) { o.reserved = 1; }, argument, "reserved");
-  expectRefused([](fz_options& o) { o.type = 10; }, argument, "no type");
-  expectRefused([](fz_options& o) { o.type = -1; }, argument, "no type");
+  expectRefused([](fz_options& o) { o.type = 10; }, argument, "not a type");
+  expectRefused([](fz_options& o) { o.type = -1; }, argument, "not a type");
   expectRefused([](fz_options& o) { o.backend = 3; }, argument, "backend");
   expectRefused([](fz_options& o) { o.backend = -1; }, argument, "backend");
   expectRefused([](fz_options& o) { o.memory = 2; }, argument, "memory");
@@ -222,7 +222,7 @@ TEST(CPipeline, OptionsOutsideTheirRangeAreErrors) {
 TEST(CPipeline, WrongPresetsTextsAndArchivesAreErrors) {
   fz_pipeline* made = nullptr;
   expectError(fz_pipeline_from_preset("nosuch", nullptr, &made), FZ_ERROR_INVALID_ARGUMENT,
-              "no preset 'nosuch'; there are cusz");
+              "no preset 'nosuch'; the presets are cusz");
   expectError(fz_pipeline_from_toml("stage = [", nullptr, &made), FZ_ERROR_CONFIG, "toml:1");
   expectError(fz_pipeline_from_toml("[[stage]]\nname = \"a\"\ntype = \"Nosuch\"\n", nullptr, &made),
               FZ_ERROR_CONFIG, "Nosuch");

@@ -275,7 +275,7 @@ class AdviceTest(WarningCase):
                 self.fz("compress", "-fqp", "cusz", "a.f32", env={**os.environ, variable: value})
                 self.assertEqual(self.get(name), whole, (variable, value))
             for value in ("OFF", "gpu"):
-                message = [f"{variable} is '{value}'; it may be", "set the variable to one of these or unset it"]
+                message = [f"{variable} is '{value}'; it must be", "set the variable to one of these or unset it"]
                 self.fails(USAGE, "compress", "-f", "a.f32", env={**os.environ, variable: value}, says=message)
 
     def test_complex_arrays_have_two_parts(self):

@@ -74,7 +74,7 @@ class CompressTest(CliCase):
         self.fails(USAGE, "compress", "-d", "1500", "a.f32", says="-t f64")
         self.fails(USAGE, "compress", "-t", "f64", "-d", "3000", "a.f32", says="-t f32")
         self.put("odd.f32", b"12345")
-        self.fails(USAGE, "compress", "odd.f32", says=["5 bytes", "4-byte"])
+        self.fails(USAGE, "compress", "odd.f32", says=["5 bytes", "not a multiple of 4 bytes"])
 
     def test_dims_must_be_extents(self):
         self.put("a.f32", wave(30))
@@ -92,7 +92,7 @@ class CompressTest(CliCase):
             ("abs:nan", "above 0"),
             ("abs:1e-3x", "above 0"),
             ("rnage:1", "did you mean 'range'"),
-            ("psnr:80", "abs, rel and range"),
+            ("psnr:80", "abs, rel or range"),
         ):
             self.fails(USAGE, "compress", "-b", text, "a.f32", says=says)
 

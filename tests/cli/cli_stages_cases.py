@@ -91,12 +91,12 @@ class StagesTest(CliCase):
         self.refused("quantizer(quantradius=3)", 11, "no setting 'quantradius'", "did you mean 'quant_radius'")
         self.refused("quantizer(radius=3)", 11, "did you mean 'quant_radius'")
         self.refused("quantizer(foo=3)", 11, "no setting 'foo'; its settings: error_bound")
-        self.refused("quantizer(lineer)", 11, "'lineer' is no switch", "settings: error_bound")
+        self.refused("quantizer(lineer)", 11, "'lineer' is neither a switch", "settings: error_bound")
         self.refused("quantizer(quant_radius=lots)", 11, "quant_radius")
         self.refused("quantizer(quant_radius=0)", 11, "quant_radius")
         self.refused("lorenzo->rze", 1, "takes int8, int16, int32, int64, the data are float32")
         self.refused("quantizer->lorenzo(uint8)->rze", 12, "Lorenzo takes")
-        self.refused("quantizer->lorenzo(data_type=nonsense)", 20, "'nonsense' is no element type")
+        self.refused("quantizer->lorenzo(data_type=nonsense)", 20, "'nonsense' is not an element type")
 
     def test_one_pipeline_and_one_bound(self):
         self.put("a.f32", wave(30))

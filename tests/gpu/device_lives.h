@@ -43,7 +43,7 @@ struct Life {
 /// Every preset and way of calling: with and without planned memory, as a graph, without waiting,
 /// profiled, from host memory, with the lossless fallback, without a memory pool.
 std::vector<Life> allLives();
-/// A few of them, for a test that is quick.
+/// A few of them, for a short test.
 std::vector<Life> fewLives();
 
 /// Lives it once undisturbed and once for each of its calls that can fail (up to `most`), with that

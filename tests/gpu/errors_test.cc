@@ -90,7 +90,8 @@ TEST_F(DeviceErrors, AnErrorThatTheCallerLeftBehindIsNotOurs) {
     EXPECT_NE(cudaSetDevice(99), cudaSuccess);
     EXPECT_NO_THROW(call()) << name;
     EXPECT_NE(last_warning.find("cudaErrorInvalidDevice"), std::string::npos) << last_warning;
-    EXPECT_NE(last_warning.find(std::string("came before Pipeline::") + name), std::string::npos)
+    EXPECT_NE(last_warning.find(std::string("was pending before Pipeline::") + name),
+              std::string::npos)
         << last_warning;
     EXPECT_EQ(cudaGetLastError(), cudaSuccess) << name;
   };

@@ -53,13 +53,13 @@ TEST_F(Hdf5Errors, UnknownParametersAreRefused) {
     values[at] = word;
     return Dataset{.values = values};
   };
-  expectRefused(with(FZ_HDF5_WORD_LAYOUT, 2), "layout 2 is not known");
+  expectRefused(with(FZ_HDF5_WORD_LAYOUT, 2), "unknown layout 2");
   expectRefused(with(FZ_HDF5_WORD_FLAGS, 0x80), "flags");
   expectRefused(with(FZ_HDF5_WORD_PRESET, 999), "no preset has the number 999");
   expectRefused(with(FZ_HDF5_WORD_MODE, 3), "no kind of bound has the number 3");
   expectRefused(with(FZ_HDF5_WORD_BOUND + 1, 0x7ff80000u), "finite number above 0");
   expectRefused(with(FZ_HDF5_WORD_BOUND + 1, 0x80000000u), "finite number above 0");
-  expectRefused({.values = {1, 0, 7}}, "3 words, needed are 6");
+  expectRefused({.values = {1, 0, 7}}, "3 words, expected 6");
 }
 
 TEST_F(Hdf5Errors, VariablesThatMakeNoSenseAreRefused) {

@@ -118,9 +118,9 @@ class Python(Hdf5Case):
 
     def test_mistakes_are_value_errors_that_say_what_is_allowed(self):
         for arguments, words in (
-            ({"bound": "abs:1e-3", "preset": "pfpp"}, "there are lossless, cuszp"),
+            ({"bound": "abs:1e-3", "preset": "pfpp"}, "presets are lossless, cuszp"),
             ({"bound": "1e-3"}, "as in abs:1e-3"),
-            ({"bound": "abs:x"}, "no number"),
+            ({"bound": "abs:x"}, "not a number"),
             ({"bound": "abs:-1"}, "above 0"),
             ({"preset": "pfpl"}, "needs a bound"),
             ({"bound": "abs:1", "preset": "lossless"}, "takes no bound"),

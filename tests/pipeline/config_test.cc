@@ -206,7 +206,7 @@ TEST(ConfigErrors, WrongTypesAndValuesNameTheLineAndWhatIsAllowed) {
   check("error_bound_mode = \"abs\"", "one of ABS, REL, NOA");
   check("outlier_capacity = 1.5", "1.5");
   check("input_type = \"float\"", "element type");
-  check("code_type = \"uint64\"", "it has");
+  check("code_type = \"uint64\"", "available: ");
   check("error_bound = [1, 2]", "error_bound");
 }
 

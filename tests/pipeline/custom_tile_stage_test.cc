@@ -49,7 +49,7 @@ class NegateStage final : public fz::SimpleStage, private fz::CpuTileOp {
 
   static void requireFloats(const CpuRun& run) {
     if (run.inputs[0].size() % sizeof(float) != 0) {
-      throw Error(ErrorCode::kBadSize, "Negate: no whole number of floats");
+      throw Error(ErrorCode::kBadSize, "Negate: size is not a multiple of 4 bytes");
     }
   }
   DataType inputType() const override { return DataType::FLOAT32; }

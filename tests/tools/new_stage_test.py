@@ -48,7 +48,7 @@ class NewStage(unittest.TestCase):
     def test_ids_below_the_free_range_or_beyond_16_bits_are_refused(self):
         for number in ("0", "24", "16383", "65536", "-1"):
             self.refused("16384", "coders/one", f"--id={number}")
-        self.refused("no number", "coders/one", "--id", "many")
+        self.refused("not a number", "coders/one", "--id", "many")
 
     def test_an_id_name_or_folder_is_used_once(self):
         self.made("coders/one", "--id", "16384")

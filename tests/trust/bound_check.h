@@ -36,7 +36,7 @@ struct Extent {
 
 /// The absolute bound that the request comes to at most; docs/numerics.md says how it is rounded.
 template <class T>
-double mostAllowed(const BoundInfo& bound, const std::vector<T>& values) {
+double maxAllowed(const BoundInfo& bound, const std::vector<T>& values) {
   const Extent<T> extent(values);
   switch (bound.mode) {
     case ErrorBoundMode::ABS:
@@ -82,7 +82,7 @@ void checkResult(const std::vector<T>& values,
                          info.stages.front().name == "Quantizer";
   const double bound = pointwise ? info.bound->requested : info.bound->absolute;
   if (!pointwise) {
-    report.check(bound <= mostAllowed(*info.bound, values),
+    report.check(bound <= maxAllowed(*info.bound, values),
                  where + ": the frame allows " + std::to_string(bound));
   }
   const std::uint64_t n = misses(values, back.data(), bound, pointwise);

@@ -34,14 +34,14 @@ struct State {
 
 thread_local State state;
 
-void noteTaken(std::size_t n_bytes) {
+void recordTaken(std::size_t n_bytes) {
   state.held_bytes += static_cast<std::int64_t>(n_bytes);
   if (state.held_bytes > state.peak_bytes) {
     state.peak_bytes = state.held_bytes;
   }
 }
 
-void noteGiven(std::size_t n_bytes) {
+void recordGiven(std::size_t n_bytes) {
   state.held_bytes -= static_cast<std::int64_t>(n_bytes);
 }
 
@@ -101,12 +101,12 @@ const int kInstalled = __sanitizer_install_malloc_and_free_hooks(
     [](const volatile void* memory, std::size_t n_bytes) {
       state.largest_request = n_bytes > state.largest_request ? n_bytes : state.largest_request;
       if (memory != nullptr) {
-        noteTaken(n_bytes);
+        recordTaken(n_bytes);
       }
     },
     [](const volatile void* memory) {
       if (memory != nullptr) {
-        noteGiven(__sanitizer_get_allocated_size(memory));
+        recordGiven(__sanitizer_get_allocated_size(memory));
       }
     });
 
@@ -129,9 +129,9 @@ bool isRefused(std::size_t n_bytes) {
   return i == state.fail_at || (state.and_all_later && i > state.fail_at);
 }
 
-void* noted(void* memory) {
+void* recorded(void* memory) {
   if (memory != nullptr) {
-    noteTaken(malloc_usable_size(memory));
+    recordTaken(malloc_usable_size(memory));
   }
   return memory;
 }
@@ -161,11 +161,11 @@ void __libc_free(void* memory);
 
 void* malloc(std::size_t n_bytes) {
   using namespace fz::trust::heap;  // NOLINT(google-build-using-namespace)
-  return isRefused(n_bytes) ? refused() : noted(__libc_malloc(n_bytes));
+  return isRefused(n_bytes) ? refused() : recorded(__libc_malloc(n_bytes));
 }
 void* calloc(std::size_t n, std::size_t n_bytes) {
   using namespace fz::trust::heap;  // NOLINT(google-build-using-namespace)
-  return isRefused(n * n_bytes) ? refused() : noted(__libc_calloc(n, n_bytes));
+  return isRefused(n * n_bytes) ? refused() : recorded(__libc_calloc(n, n_bytes));
 }
 void* realloc(void* memory, std::size_t n_bytes) {
   using namespace fz::trust::heap;  // NOLINT(google-build-using-namespace)
@@ -175,14 +175,14 @@ void* realloc(void* memory, std::size_t n_bytes) {
   const std::size_t n_before = memory == nullptr ? 0 : malloc_usable_size(memory);
   void* grown = __libc_realloc(memory, n_bytes);
   if (grown != nullptr) {
-    noteGiven(n_before);
-    noteTaken(malloc_usable_size(grown));
+    recordGiven(n_before);
+    recordTaken(malloc_usable_size(grown));
   }
   return grown;
 }
 void* memalign(std::size_t alignment, std::size_t n_bytes) {
   using namespace fz::trust::heap;  // NOLINT(google-build-using-namespace)
-  return isRefused(n_bytes) ? refused() : noted(__libc_memalign(alignment, n_bytes));
+  return isRefused(n_bytes) ? refused() : recorded(__libc_memalign(alignment, n_bytes));
 }
 void* aligned_alloc(std::size_t alignment, std::size_t n_bytes) {
   return memalign(alignment, n_bytes);
@@ -197,7 +197,7 @@ int posix_memalign(void** memory, std::size_t alignment, std::size_t n_bytes) {
 }
 void free(void* memory) {
   if (memory != nullptr) {
-    fz::trust::heap::noteGiven(malloc_usable_size(memory));
+    fz::trust::heap::recordGiven(malloc_usable_size(memory));
     __libc_free(memory);
   }
 }

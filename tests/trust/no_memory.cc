@@ -303,7 +303,7 @@ bool failOnce(const std::string& where,
 }
 
 void runScenario(const Scenario& scenario, bool and_all_later, Report& report) {
-  constexpr std::uint64_t kMost = 20'000;
+  constexpr std::uint64_t kMax = 20'000;
   if (scenario.parses_toml && and_all_later) {
     return;
   }
@@ -316,7 +316,7 @@ void runScenario(const Scenario& scenario, bool and_all_later, Report& report) {
     held_before = heap::heldBytes();
     const std::function<Bytes()> call = scenario.make();
     const Bytes expected = call();
-    for (std::uint64_t k = 0; k < kMost && mine.failures().empty(); ++k) {
+    for (std::uint64_t k = 0; k < kMax && mine.failures().empty(); ++k) {
       if (!failOnce(name + ", allocation " + std::to_string(k), call, scenario.parses_toml,
                     expected, k, and_all_later, mine)) {
         break;

@@ -22,7 +22,7 @@ BlockLayout layoutOf(const AdaptiveBitpackStage<T>& stage) {
 template <class T>
 void AdaptiveBitpackStage<T>::setBlockSize(std::size_t n_values) {
   FZ_REQUIRE_ARG(n_values >= 1 && n_values <= kMaxBlockValues,
-                 "AdaptiveBitpack: block_size must be 1 to {}, {} came", kMaxBlockValues, n_values);
+                 "AdaptiveBitpack: block_size must be 1 to {}, got {}", kMaxBlockValues, n_values);
   config_.block_size = static_cast<std::uint32_t>(n_values);
 }
 
@@ -62,7 +62,7 @@ std::size_t AdaptiveBitpackStage<T>::decodedBytes(
              "stream has {} bytes",
              config_.n_values, layout.block_values, layout.metaBytes(), encoded_bytes[0]);
   FZ_REQUIRE(n_blocks != 0 || encoded_bytes[0] == 0, ErrorCode::kCorrupt,
-             "AdaptiveBitpack: {} bytes for no values", encoded_bytes[0]);
+             "AdaptiveBitpack: {} bytes, but no values", encoded_bytes[0]);
   FZ_REQUIRE(config_.n_values <= std::numeric_limits<std::size_t>::max() / sizeof(T),
              ErrorCode::kCorrupt, "AdaptiveBitpack: {} values do not fit into memory",
              config_.n_values);
@@ -88,7 +88,7 @@ void AdaptiveBitpackStage<T>::readConfig(ByteReader& in) {
   const std::uint16_t reserved = in.u16();
   const std::uint32_t block_size = in.u32();
   const std::uint64_t n_values = in.u64();
-  FZ_REQUIRE(!in.failed(), ErrorCode::kCorrupt, "AdaptiveBitpack: config of {} bytes, 16 needed",
+  FZ_REQUIRE(!in.failed(), ErrorCode::kCorrupt, "AdaptiveBitpack: config of {} bytes, expected 16",
              in.position());
   FZ_REQUIRE(type == static_cast<std::uint8_t>(kDataTypeOf<T>), ErrorCode::kCorrupt,
              "AdaptiveBitpack: config of type {} for a stage of type {}", type,
@@ -97,7 +97,7 @@ void AdaptiveBitpackStage<T>::readConfig(ByteReader& in) {
              "AdaptiveBitpack: config with outlier selection {} and reserved bytes {:#x}",
              outlier_selection, reserved);
   FZ_REQUIRE(block_size >= 1 && block_size <= kMaxBlockValues, ErrorCode::kCorrupt,
-             "AdaptiveBitpack: config with block size {}, 1 to {} needed", block_size,
+             "AdaptiveBitpack: config with block size {}, expected 1 to {}", block_size,
              kMaxBlockValues);
   config_ = {block_size, outlier_selection != 0, n_values};
 }

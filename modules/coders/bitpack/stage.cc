@@ -75,13 +75,13 @@ void BitpackStage<T>::readConfig(ByteReader& in) {
   const std::uint8_t type = in.u8();
   const std::uint8_t n_bits = in.u8();
   const std::uint64_t n_values = in.u64();
-  FZ_REQUIRE(!in.failed(), ErrorCode::kCorrupt, "{}: config of 10 bytes needed, {} came", getName(),
-             n_bytes);
+  FZ_REQUIRE(!in.failed(), ErrorCode::kCorrupt, "{}: expected a config of 10 bytes, got {}",
+             getName(), n_bytes);
   FZ_REQUIRE(type == static_cast<std::uint8_t>(kDataTypeOf<T>), ErrorCode::kCorrupt,
-             "{}: config for type {} needed, {} came", getName(),
+             "{}: expected a config for type {}, got {}", getName(),
              static_cast<unsigned>(kDataTypeOf<T>), type);
   FZ_REQUIRE(bitpack::isPowerOfTwoUpTo(n_bits, bitpack::kWidth<T>), ErrorCode::kCorrupt,
-             "{}: config with a power of two up to {} as nbits needed, {} came", getName(),
+             "{}: expected a power of two up to {} as nbits in the config, got {}", getName(),
              bitpack::kWidth<T>, n_bits);
   n_bits_ = n_bits;
   stream_ = {n_bits, n_values, true};

@@ -207,10 +207,10 @@ BookTables readBook(ByteView stored, std::size_t value_bytes, std::uint32_t bkle
   const BookCheck check = checkBook(first, entry, bklen, n_codes, book);
   const BookFault fault = check.fault;
   const std::uint32_t l = check.n_bits;
-  FZ_REQUIRE(fault != BookFault::kNoBits, ErrorCode::kCorrupt,
-             "Huffman: book with {} codes of no bits (a constant input of the original system, "
-             "which lost it)",
-             entry[1]);
+  FZ_REQUIRE(
+      fault != BookFault::kNoBits, ErrorCode::kCorrupt,
+      "Huffman: book with {} codes of zero bits (a constant input, which the original system did not keep)",
+      entry[1]);
   FZ_REQUIRE(fault != BookFault::kKeyRange, ErrorCode::kCorrupt,
              "Huffman: book has keys {} to {} for length {}, of {} keys", entry[l], entry[l + 1], l,
              bklen);
@@ -218,12 +218,12 @@ BookTables readBook(ByteView stored, std::size_t value_bytes, std::uint32_t bkle
   FZ_REQUIRE(fault != BookFault::kTooMany, ErrorCode::kCorrupt,
              "Huffman: book has more codes than {} bits can tell apart", l);
   FZ_REQUIRE(fault != BookFault::kFirst, ErrorCode::kCorrupt,
-             "Huffman: first code of length {} must be {}, is {}", l, book.first[l], first[l]);
+             "Huffman: first code of length {} must be {}, not {}", l, book.first[l], first[l]);
   for (std::uint32_t i = 0; i < entry[kLengthSlots - 1]; ++i) {
     std::uint32_t key = 0;
     std::memcpy(&key, stored.data() + in.position() + i * value_bytes, value_bytes);
-    FZ_REQUIRE(key < bklen, ErrorCode::kCorrupt, "Huffman: key {} is {}, book length is {}", i, key,
-               bklen);
+    FZ_REQUIRE(key < bklen, ErrorCode::kCorrupt, "Huffman: key {} is {}, but the book length is {}",
+               i, key, bklen);
   }
   return book;
 }

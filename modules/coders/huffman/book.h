@@ -44,7 +44,7 @@ void writeBook(const Book& book, std::size_t value_bytes, MutableByteView out);
 BookTables readBook(ByteView stored, std::size_t value_bytes, std::uint32_t bklen);
 
 /// Looks up the next kTableBits bits: code length in the lower 8, symbol above; 0 where the code
-/// is longer or the bits are no code.
+/// is longer or the bits are not a code.
 inline constexpr std::uint32_t kTableBits = 11;
 using DecodeTable = std::array<std::uint32_t, std::size_t{1} << kTableBits>;
 

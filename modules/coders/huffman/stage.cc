@@ -38,7 +38,7 @@ std::uint64_t fixedBits(std::uint64_t n_values, std::uint32_t bklen) {
 
 template <class T>
 void HuffmanStage<T>::setBklen(std::uint32_t bklen) {
-  FZ_REQUIRE_ARG(bklen >= 1 && bklen <= kMaxBklen, "Huffman: bklen must be 1 to {}, is {}",
+  FZ_REQUIRE_ARG(bklen >= 1 && bklen <= kMaxBklen, "Huffman: bklen must be 1 to {}, not {}",
                  +kMaxBklen, bklen);
   bklen_ = bklen;
 }
@@ -46,7 +46,7 @@ void HuffmanStage<T>::setBklen(std::uint32_t bklen) {
 template <class T>
 void HuffmanStage<T>::setEncodeMode(HuffmanEncodeMode mode) {
   FZ_REQUIRE_ARG(mode == HuffmanEncodeMode::Coarse || mode == HuffmanEncodeMode::Fine,
-                 "Huffman: encode mode must be Coarse or Fine, is {}", static_cast<int>(mode));
+                 "Huffman: encode mode must be Coarse or Fine, not {}", static_cast<int>(mode));
   mode_ = mode;
 }
 
@@ -76,7 +76,7 @@ std::size_t HuffmanStage<T>::decodedBytes(std::span<const std::size_t> encoded_b
   FZ_REQUIRE(count_.known, ErrorCode::kCorrupt,
              "Huffman: the config with the number of values is missing");
   if (count_.n_values == 0) {
-    FZ_REQUIRE(n_bytes == 0, ErrorCode::kCorrupt, "Huffman: {} bytes for no values", n_bytes);
+    FZ_REQUIRE(n_bytes == 0, ErrorCode::kCorrupt, "Huffman: {} bytes, but no values", n_bytes);
     return 0;
   }
   // At least one bit per value besides header and book.
@@ -104,7 +104,7 @@ void HuffmanStage<T>::readConfig(ByteReader& in) {
   const std::uint32_t bklen = in.u16();
   const std::uint64_t n_values = in.u64();
   FZ_REQUIRE(!in.failed() && type == static_cast<std::uint8_t>(kDataTypeOf<T>), ErrorCode::kCorrupt,
-             "Huffman: config of 11 bytes for {} needed, type {} came",
+             "Huffman: expected a config of 11 bytes for {}, got type {}",
              dataTypeToString(kDataTypeOf<T>), type);
   bklen_ = bklen == 0 ? kMaxBklen : bklen;
   count_ = {.n_values = n_values, .known = true};

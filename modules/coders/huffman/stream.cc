@@ -15,7 +15,7 @@ void checkPartitions(ByteView blob, const BlobHeader& header, const BlobLayout& 
     const std::uint32_t n_bits = loadWord(blob.data() + layout.partition_bits, p);
     const std::uint32_t offset = loadWord(blob.data() + layout.partition_offsets, p);
     FZ_REQUIRE(offset == word, ErrorCode::kCorrupt,
-               "Huffman: partition {} must begin at word {}, begins at {}", p, word, offset);
+               "Huffman: partition {} must begin at word {}, not {}", p, word, offset);
     word += bits::ceilDiv<std::uint64_t>(n_bits, 32);
     FZ_REQUIRE(word <= header.n_words, ErrorCode::kCorrupt,
                "Huffman: partition {} ends at word {} of {}", p, word, header.n_words);
@@ -44,7 +44,7 @@ void writeHeader(const BlobHeader& header, const BlobLayout& layout, MutableByte
 
 BlobHeader readHeader(ByteView blob, std::size_t value_bytes) {
   FZ_REQUIRE(blob.size() >= kHeaderBytes && blob.size() <= kMaxBlobBytes, ErrorCode::kCorrupt,
-             "Huffman: a stream has {} to {} bytes, this one has {}", kHeaderBytes, kMaxBlobBytes,
+             "Huffman: a stream has {} to {} bytes, not {}", kHeaderBytes, kMaxBlobBytes,
              blob.size());
   ByteReader in(blob);
   BlobHeader header{};

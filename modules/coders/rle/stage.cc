@@ -26,7 +26,7 @@ template <class T>
 std::size_t RLEStage<T>::decodedBytes(std::span<const std::size_t> encoded_bytes) const {
   const std::uint64_t n_least = rle::layoutOf(n_values_ == 0 ? 0 : 1, sizeof(T)).n_bytes;
   FZ_REQUIRE(encoded_bytes[0] >= n_least, ErrorCode::kCorrupt,
-             "{}: {} values need at least {} bytes, {} came", getName(), n_values_, n_least,
+             "{}: {} values need at least {} bytes, got {}", getName(), n_values_, n_least,
              encoded_bytes[0]);
   // One run may stand for any number of values, so a few damaged bytes could claim gigabytes. What
   // is beyond a generous reserve is asked for by decodeCpu once the lengths have confirmed it.
@@ -39,7 +39,7 @@ void RLEStage<T>::checkInput(std::uint64_t n_bytes) const {
   FZ_REQUIRE(n_bytes % sizeof(T) == 0, ErrorCode::kBadSize,
              "{}: input size {} is not a multiple of {} bytes", getName(), n_bytes, sizeof(T));
   FZ_REQUIRE_SIZE(n_bytes / sizeof(T) <= kMaxValues, getName(),
-                  "at most {} values needed because of 32-bit counts, {} came", kMaxValues,
+                  "at most {} values because of 32-bit counts, got {}", kMaxValues,
                   n_bytes / sizeof(T));
 }
 
@@ -57,10 +57,10 @@ void RLEStage<T>::readConfig(ByteReader& in) {
   }
   const std::uint8_t type = in.u8();
   const std::uint32_t n_values = in.u32();
-  FZ_REQUIRE(!in.failed(), ErrorCode::kCorrupt, "{}: config of 5 bytes needed, {} came", getName(),
-             n_bytes);
+  FZ_REQUIRE(!in.failed(), ErrorCode::kCorrupt, "{}: expected a config of 5 bytes, got {}",
+             getName(), n_bytes);
   FZ_REQUIRE(type == static_cast<std::uint8_t>(kDataTypeOf<T>), ErrorCode::kCorrupt,
-             "{}: config for type {} needed, {} came", getName(),
+             "{}: expected a config for type {}, got {}", getName(),
              static_cast<unsigned>(kDataTypeOf<T>), type);
   n_values_ = n_values;
 }

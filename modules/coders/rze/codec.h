@@ -236,7 +236,7 @@ FZ_HD void expandLevel(Team team,
   team.sync();
 }
 
-/// Decodes a chunk of n_stored untrusted bytes that is not raw. False when they are no chunk of
+/// Decodes a chunk of n_stored untrusted bytes that is not raw. False when they are not a chunk of
 /// this shape; `out` is then undefined.
 template <class Team>
 FZ_HD bool decodeChunk(Team team,

@@ -79,13 +79,13 @@ std::size_t RZEStage::decodedBytes(std::span<const std::size_t> encoded_bytes) c
   const std::size_t n_chunks = chunkCount(original_bytes_, chunk_bytes_);
   const std::size_t n_least = rze::minStreamBytes(n_chunks);
   FZ_REQUIRE((n_stream == 0) == (n_chunks == 0) && n_stream >= n_least, ErrorCode::kCorrupt,
-             "RZE: {} bytes in chunks of {} need a stream of {} bytes or more, {} came",
+             "RZE: {} bytes in chunks of {} need a stream of {} bytes or more, got {}",
              original_bytes_, chunk_bytes_, n_least, n_stream);
   return original_bytes_;
 }
 
 void RZEStage::requireCountable(std::size_t n_bytes) const {
-  FZ_REQUIRE_SIZE(n_bytes <= kMaxInputBytes, getName(), "input of at most {} bytes needed, {} came",
+  FZ_REQUIRE_SIZE(n_bytes <= kMaxInputBytes, getName(), "input must be at most {} bytes, got {}",
                   kMaxInputBytes, n_bytes);
 }
 
@@ -107,7 +107,8 @@ void RZEStage::readConfig(ByteReader& in) {
   const std::size_t chunk_bytes = in.u32();
   const int levels = in.u8();
   const std::size_t original_bytes = in.u32();
-  FZ_REQUIRE(!in.failed(), ErrorCode::kCorrupt, "RZE: config of 9 bytes needed, {} came", n_config);
+  FZ_REQUIRE(!in.failed(), ErrorCode::kCorrupt, "RZE: expected a config of 9 bytes, got {}",
+             n_config);
   FZ_REQUIRE(isChunkSize(chunk_bytes) && isLevels(levels), ErrorCode::kCorrupt,
              "RZE: config with chunks of {} bytes and {} levels", chunk_bytes, levels);
   chunk_bytes_ = chunk_bytes;

@@ -21,7 +21,7 @@ void writeConfig(const LorenzoQuantConfig& config, ByteWriter& out) {
 
 LorenzoQuantConfig readConfig(ByteReader& in) {
   FZ_REQUIRE(in.remaining() >= kMinConfigBytes, ErrorCode::kCorrupt,
-             "{}: config of at least {} bytes needed, {} came", kName, kMinConfigBytes,
+             "{}: expected a config of at least {} bytes, got {}", kName, kMinConfigBytes,
              in.remaining());
   LorenzoQuantConfig c;
   c.abs_error_bound = in.f32();

@@ -99,7 +99,7 @@ LorenzoQuantConfig LorenzoQuantStage<TInput, TCode>::configFromSettings() const 
   config.eb_mode = static_cast<std::uint8_t>(mode_);
   const auto& dims = dims_.get();
   FZ_REQUIRE(std::max({dims[0], dims[1], dims[2]}) <= kMaxValues, ErrorCode::kBadSize,
-             "{}: extents up to {} fit the format, the dims are {} x {} x {}", kName, kMaxValues,
+             "{}: extents must be at most {}, but the dims are {} x {} x {}", kName, kMaxValues,
              dims[0], dims[1], dims[2]);
   config.dim_x = static_cast<std::uint32_t>(dims[0]);
   config.dim_y = static_cast<std::uint32_t>(dims[1]);
@@ -115,28 +115,27 @@ std::uint32_t LorenzoQuantStage<TInput, TCode>::checkedCount(std::size_t n_bytes
   const std::size_t n = n_bytes / sizeof(TInput);
   FZ_REQUIRE(n_bytes % sizeof(TInput) == 0, ErrorCode::kBadSize,
              "{}: input size {} is not a multiple of {} bytes", kName, n_bytes, sizeof(TInput));
-  FZ_REQUIRE_SIZE(n <= kMaxValues, std::string(kName), "at most {} values, the input has {}",
-                  kMaxValues, n);
+  FZ_REQUIRE_SIZE(n <= kMaxValues, std::string(kName), "at most {} values, got {}", kMaxValues, n);
   return static_cast<std::uint32_t>(n);
 }
 
 template <class TInput, class TCode>
 std::size_t LorenzoQuantStage<TInput, TCode>::decodedBytes(
     std::span<const std::size_t> encoded_bytes) const {
-  FZ_REQUIRE(config_.has_value(), ErrorCode::kInvalidState, "{}: nothing to decode: no config",
+  FZ_REQUIRE(config_.has_value(), ErrorCode::kInvalidState, "{}: cannot decode without a config",
              kName);
   // Four parts in files of the original system: the last repeats the count of the config.
   FZ_REQUIRE(encoded_bytes.size() == 3 || encoded_bytes.size() == 4, ErrorCode::kCorrupt,
-             "{}: 3 or 4 parts needed, {} came", kName, encoded_bytes.size());
+             "{}: expected 3 or 4 parts, got {}", kName, encoded_bytes.size());
   const std::size_t n = config_->num_elements;
   FZ_REQUIRE(encoded_bytes[0] == n * sizeof(TCode), ErrorCode::kCorrupt,
-             "{}: {} values need {} bytes of codes, {} came", kName, n, n * sizeof(TCode),
+             "{}: {} values need {} bytes of codes, got {}", kName, n, n * sizeof(TCode),
              encoded_bytes[0]);
   const std::size_t n_values = encoded_bytes[1] / sizeof(TInput);
   const std::size_t n_indices = encoded_bytes[2] / sizeof(std::uint32_t);
   FZ_REQUIRE(config_->outlier_count <= std::min(n_values, n_indices), ErrorCode::kCorrupt,
-             "{}: {} outliers, the lists have {} and {}", kName, config_->outlier_count, n_values,
-             n_indices);
+             "{}: {} outliers, but the lists have {} and {}", kName, config_->outlier_count,
+             n_values, n_indices);
   if (getStageVersion() >= kVersionWithExactValues) {
     FZ_REQUIRE(n_values == n_indices && encoded_bytes[1] % sizeof(TInput) == 0 &&
                    encoded_bytes[2] % sizeof(std::uint32_t) == 0,
@@ -154,7 +153,7 @@ void LorenzoQuantStage<TInput, TCode>::writeConfig(ByteWriter& out) const {
 template <class TInput, class TCode>
 void LorenzoQuantStage<TInput, TCode>::readConfig(ByteReader& in) {
   FZ_REQUIRE(getStageVersion() <= kVersionWithExactValues, ErrorCode::kUnsupported,
-             "{}: stream version {}, this build reads up to {}", kName, getStageVersion(),
+             "{}: stream version {}; this build reads up to {}", kName, getStageVersion(),
              kVersionWithExactValues);
   const LorenzoQuantConfig c = lorenzo_quant::readConfig(in);
   FZ_REQUIRE(c.input_type == static_cast<std::uint8_t>(kDataTypeOf<TInput>) &&

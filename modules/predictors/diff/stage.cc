@@ -40,10 +40,10 @@ const ParamTable& DifferenceStage<T, TOut>::paramTable() const {
 
 template <class T, class TOut>
 void DifferenceStage<T, TOut>::checkResult() const {
-  FZ_REQUIRE(n_lost_ == 0, ErrorCode::kBoundViolation,
-             "Difference: sums of {} differences must restore every value, but {} of {} values "
-             "would change, the first at index {}",
-             dataTypeToString(kDataTypeOf<T>), n_lost_, n_values_, first_lost_);
+  FZ_REQUIRE(
+      n_lost_ == 0, ErrorCode::kBoundViolation,
+      "Difference: sums of {} differences would change {} of {} values, the first at index {}",
+      dataTypeToString(kDataTypeOf<T>), n_lost_, n_values_, first_lost_);
 }
 
 template <class T, class TOut>
@@ -76,7 +76,7 @@ void DifferenceStage<T, TOut>::readConfig(ByteReader& in) {
   }
   in.skip(2);  // the types, which chose this instantiation
   const std::uint32_t chunk_bytes = in.u32();
-  FZ_REQUIRE(!in.failed(), ErrorCode::kCorrupt, "Difference: config of {} bytes, 6 needed",
+  FZ_REQUIRE(!in.failed(), ErrorCode::kCorrupt, "Difference: config of {} bytes, expected 6",
              in.position());
   FZ_REQUIRE(isChunkSize<T>(chunk_bytes), ErrorCode::kCorrupt,
              "Difference: chunk of {} bytes is not a power of two of {}-byte values", chunk_bytes,

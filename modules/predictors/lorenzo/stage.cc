@@ -21,7 +21,7 @@ void write(ByteWriter& out, const LorenzoConfig& config) {
 LorenzoConfig read(ByteReader& in) {
   LorenzoConfig config;
   FZ_REQUIRE(in.remaining() >= 16, ErrorCode::kCorrupt,
-             "Lorenzo: config of at least 16 bytes needed, {} came", in.remaining());
+             "Lorenzo: expected a config of at least 16 bytes, got {}", in.remaining());
   config.data_type = static_cast<DataType>(in.u8());
   config.ndim = in.u8();
   in.skip(2);
@@ -83,8 +83,8 @@ std::array<std::size_t, 3> LorenzoStage<T>::encodeDimsFor(std::size_t n_bytes) c
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const bool is_stored = shape().ndim() > 1 || shape().get()[axis] != 0;
     FZ_REQUIRE(!is_stored || dims[axis] <= kMaxExtent, ErrorCode::kBadSize,
-               "Lorenzo: dims {} x {} x {}: an extent may be {} at most", dims[0], dims[1], dims[2],
-               kMaxExtent);
+               "Lorenzo: dims {} x {} x {}: an extent must be at most {}", dims[0], dims[1],
+               dims[2], kMaxExtent);
   }
   return dims;
 }
@@ -105,15 +105,15 @@ template <class T>
 void LorenzoStage<T>::readConfig(ByteReader& in) {
   const LorenzoConfig config = read(in);
   FZ_REQUIRE(config.data_type == kDataTypeOf<T>, ErrorCode::kCorrupt,
-             "Lorenzo: config with type {}, {} needed", static_cast<unsigned>(config.data_type),
+             "Lorenzo: config with type {}, expected {}", static_cast<unsigned>(config.data_type),
              dataTypeToString(kDataTypeOf<T>));
   FZ_REQUIRE(config.block_size <= kMaxBlock, ErrorCode::kCorrupt,
-             "Lorenzo: block of {} values, {} allowed", config.block_size, kMaxBlock);
+             "Lorenzo: block of {} values, at most {} allowed", config.block_size, kMaxBlock);
   StageDims dims;
   dims.setOwn(
       {config.dim_x, config.ndim > 1 ? config.dim_y : 1, config.ndim > 2 ? config.dim_z : 1});
   FZ_REQUIRE(config.ndim == dims.ndim(), ErrorCode::kCorrupt,
-             "Lorenzo: {} dimensions but dims {} x {} x {}", config.ndim, config.dim_x,
+             "Lorenzo: {} dimensions, but dims {} x {} x {}", config.ndim, config.dim_x,
              config.dim_y, config.dim_z);
   dims_ = dims;
   block_size_ = config.block_size;

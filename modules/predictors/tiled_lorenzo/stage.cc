@@ -98,7 +98,7 @@ Extents TiledLorenzoStage<T>::encodeDimsFor(std::size_t n_bytes) const {
              "{}: input size {} is not a multiple of {} bytes", kName, n_bytes, sizeof(T));
   const Extents dims = dims_.resolve(n_bytes / sizeof(T), kName);
   FZ_REQUIRE(std::max({dims[0], dims[1], dims[2]}) <= kMaxExtent, ErrorCode::kBadSize,
-             "{}: extents up to {} fit the format, the dims are {} x {} x {}", kName, kMaxExtent,
+             "{}: extents must be at most {}, but the dims are {} x {} x {}", kName, kMaxExtent,
              dims[0], dims[1], dims[2]);
   return dims;
 }
@@ -114,10 +114,10 @@ Extents TiledLorenzoStage<T>::checkedTileShape() const {
 
 template <class T>
 std::size_t TiledLorenzoStage<T>::decodedBytes(std::span<const std::size_t> encoded_bytes) const {
-  FZ_REQUIRE(has_run_, ErrorCode::kInvalidState, "{}: nothing to decode: no config", kName);
+  FZ_REQUIRE(has_run_, ErrorCode::kInvalidState, "{}: cannot decode without a config", kName);
   const std::size_t n_needed = product(paddedValues(coded_dims_, coded_tile_), sizeof(T));
   FZ_REQUIRE(encoded_bytes[0] == n_needed, ErrorCode::kCorrupt,
-             "{}: dims {} x {} x {} in tiles of {} x {} x {} need {} bytes, {} came", kName,
+             "{}: dims {} x {} x {} in tiles of {} x {} x {} need {} bytes, got {}", kName,
              coded_dims_[0], coded_dims_[1], coded_dims_[2], coded_tile_[0], coded_tile_[1],
              coded_tile_[2], n_needed, encoded_bytes[0]);
   return coded_dims_[0] * coded_dims_[1] * coded_dims_[2] * sizeof(T);
@@ -141,7 +141,7 @@ void TiledLorenzoStage<T>::writeConfig(ByteWriter& out) const {
 template <class T>
 void TiledLorenzoStage<T>::readConfig(ByteReader& in) {
   FZ_REQUIRE(in.remaining() >= kConfigBytes, ErrorCode::kCorrupt,
-             "{}: config of {} bytes needed, {} came", kName, kConfigBytes, in.remaining());
+             "{}: expected a config of {} bytes, got {}", kName, kConfigBytes, in.remaining());
   const std::uint8_t type = in.u8();
   const std::uint8_t ndim = in.u8();
   FZ_REQUIRE(type == static_cast<std::uint8_t>(kDataTypeOf<T>), ErrorCode::kCorrupt,

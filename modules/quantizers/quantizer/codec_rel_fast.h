@@ -111,7 +111,7 @@ FZ_HD RelFloatRule makeRelFloatRule(const RelRule& rule) {
 }
 
 /// The same in f32 and integers. Numbers that are not regular take the same way to a result that
-/// nobody uses.
+/// is unused.
 template <class C>
 FZ_HD C relFastCode(float x, const RelFloatRule& fast, std::uint32_t& unsure) {
   constexpr std::uint32_t kSmallest = 0x00800000u;

@@ -74,7 +74,7 @@ void QuantizerBase::setOutlierCapacity(double fraction) {
 }
 
 void QuantizerBase::setOutlierThreshold(double threshold) {
-  FZ_REQUIRE_ARG(threshold >= 0.0, "Quantizer: outlier threshold must not be negative, not {}",
+  FZ_REQUIRE_ARG(threshold >= 0.0, "Quantizer: outlier threshold must be at least 0, not {}",
                  threshold);
   threshold_ = threshold;
 }
@@ -142,7 +142,7 @@ SimpleStage::PortBytes QuantizerBase::maxEncodedBytes(std::size_t input_bytes) c
 std::size_t QuantizerBase::decodedBytes(std::span<const std::size_t> encoded_bytes) const {
   const std::size_t n_ports = hasOutlierPorts() ? 3 : 1;
   FZ_REQUIRE(encoded_bytes.size() >= n_ports, ErrorCode::kCorrupt,
-             "Quantizer: {} streams needed, {} came", n_ports, encoded_bytes.size());
+             "Quantizer: expected {} streams, got {}", n_ports, encoded_bytes.size());
   const std::uint64_t n = n_values_;
   FZ_REQUIRE(encoded_bytes[0] == n * getDataTypeSize(code_type_), ErrorCode::kCorrupt,
              "Quantizer: {} bytes of codes for {} values of {}", encoded_bytes[0], n,
@@ -205,11 +205,11 @@ std::uint32_t QuantizerBase::checkedValues(std::size_t n_bytes,
   FZ_REQUIRE(n_bytes % value_bytes == 0, ErrorCode::kBadSize,
              "Quantizer: input size {} is not a multiple of {} bytes", n_bytes, value_bytes);
   const std::size_t n = n_bytes / value_bytes;
-  FZ_REQUIRE_SIZE(n <= kMaxValues, getName(), "at most {} values in one call, {} came", kMaxValues,
+  FZ_REQUIRE_SIZE(n <= kMaxValues, getName(), "at most {} values in one call, got {}", kMaxValues,
                   n);
   const std::size_t code_bytes = n * getDataTypeSize(code_type_);
   FZ_REQUIRE(codes_capacity_bytes >= code_bytes, ErrorCode::kBufferTooSmall,
-             "Quantizer: {} bytes needed for the codes, {} came", code_bytes, codes_capacity_bytes);
+             "Quantizer: the codes need {} bytes, got {}", code_bytes, codes_capacity_bytes);
   return static_cast<std::uint32_t>(n);
 }
 
@@ -244,7 +244,7 @@ void QuantizerBase::checkStoredFields(std::uint8_t value_type, std::uint8_t code
              "Quantizer: version {} of the REL stream; this build reads 1 and 2",
              getStageVersion());
   FZ_REQUIRE(!(rel && (linear_ || inplace_)) && !(linear_ && inplace_), ErrorCode::kCorrupt,
-             "Quantizer: config with modes that exclude each other");
+             "Quantizer: config with contradictory modes");
   FZ_REQUIRE(!inplace_ || getDataTypeSize(code_type_) == getDataTypeSize(value_type_),
              ErrorCode::kCorrupt, "Quantizer: config with in-place outliers in narrower codes");
 }
@@ -252,7 +252,7 @@ void QuantizerBase::checkStoredFields(std::uint8_t value_type, std::uint8_t code
 void QuantizerBase::readConfig(ByteReader& in) {
   const std::size_t n_bytes = in.remaining();
   FZ_REQUIRE(n_bytes >= kShortestConfig, ErrorCode::kCorrupt,
-             "Quantizer: config of {} bytes, at least {} needed", n_bytes, kShortestConfig);
+             "Quantizer: config of {} bytes, expected at least {}", n_bytes, kShortestConfig);
   // No writer cuts the f64 fields in the middle, and readers would differ in what is left of them.
   FZ_REQUIRE(n_bytes <= kDitherEnd || n_bytes >= kFullConfig, ErrorCode::kCorrupt,
              "Quantizer: config of {} bytes; it has at most {} or at least {}", n_bytes, kDitherEnd,

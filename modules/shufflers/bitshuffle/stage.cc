@@ -54,7 +54,7 @@ void BitshuffleStage::readConfig(ByteReader& in) {
   }
   const std::size_t block_bytes = in.u32();
   const std::size_t element_bytes = in.u8();
-  FZ_REQUIRE(!in.failed(), ErrorCode::kCorrupt, "Bitshuffle: config of 5 bytes needed, {} came",
+  FZ_REQUIRE(!in.failed(), ErrorCode::kCorrupt, "Bitshuffle: expected a config of 5 bytes, got {}",
              in.position());
   FZ_REQUIRE(isElementWidth(element_bytes) && isWholeUnits(block_bytes, element_bytes),
              ErrorCode::kCorrupt, "Bitshuffle: config with blocks of {} bytes, elements of {}",

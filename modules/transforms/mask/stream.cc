@@ -267,7 +267,7 @@ void readLayer(const Grid& grid,
     const ByteView bytes = payload.subspan(static_cast<std::size_t>(offsets[i]),
                                            static_cast<std::size_t>(offsets[i + 1] - offsets[i]));
     if (kind != kNone && !decodeBrick(grid, brickAt(grid, i), kind, bytes, words.data())) {
-      damaged.note(i);
+      damaged.record(i);
     }
   });
   FZ_REQUIRE(!damaged.found(), ErrorCode::kCorrupt, "Mask: brick {} is damaged", damaged.value());

@@ -70,7 +70,7 @@ void parallelFor(const CpuExecutor& executor, std::size_t n_items, F&& f) {
 }
 
 /// Lowers `first` to `index`, if that is smaller.
-inline void noteFirst(std::atomic<std::uint64_t>& first, std::uint64_t index) noexcept {
+inline void recordFirst(std::atomic<std::uint64_t>& first, std::uint64_t index) noexcept {
   std::uint64_t seen = first.load(std::memory_order_relaxed);
   while (index < seen && !first.compare_exchange_weak(seen, index, std::memory_order_relaxed)) {
   }
@@ -81,7 +81,7 @@ class FirstIndex {
  public:
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 
-  void note(std::uint64_t index) noexcept { noteFirst(first_, index); }
+  void record(std::uint64_t index) noexcept { recordFirst(first_, index); }
   bool found() const noexcept { return value() != kNone; }
   std::uint64_t value() const noexcept { return first_.load(std::memory_order_relaxed); }
 

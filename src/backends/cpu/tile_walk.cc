@@ -15,7 +15,7 @@ namespace fz {
 namespace {
 
 constexpr std::size_t kLineBytes = 64;
-/// Tiles that a thread takes at a time: enough work for the handover that follows.
+/// Tiles that a thread takes at a time: enough to make up for waiting for the slab before.
 constexpr std::size_t kMaxSlabTiles = 32;
 constexpr std::size_t kSlabBytes = 128 * 1024;
 constexpr std::size_t kMaxStreamedTileBytes = 64 * 1024;
@@ -33,25 +33,27 @@ std::size_t slabTiles(const TileWalk& walk) {
 
 /// What one thread needs: up to two buffers that steps pass a tile between, two for the maps before
 /// an order, and room for the payload of a slab or for a tile of the field that is streamed.
-struct Desk {
+struct WorkerScratch {
   std::uint8_t* tiles[2];
   std::uint8_t* pieces[2];
   std::uint8_t* slot;
 };
 
-class Desks {
+class WorkerScratches {
  public:
-  Desks(const TileWalk& walk, std::size_t n_desks, std::size_t slot_bytes)
+  WorkerScratches(const TileWalk& walk, std::size_t n_workers, std::size_t slot_bytes)
       // A band's codes may begin within a line so that the coder's part of them does not.
       : tile_bytes_(bits::roundUp(walk.cut.maxTileValues() * walk.chain.between_bytes + kLineBytes,
                                   kLineBytes)),
         n_tiles_(buffersBetween(walk.chain)),
         n_pieces_(walk.chain.order == nullptr ? 0 : 2),
-        desk_bytes_((n_tiles_ + n_pieces_) * tile_bytes_ + bits::roundUp(slot_bytes, kLineBytes)),
-        memory_(walk.work.buffers.get<std::uint8_t>(walk.pool, n_desks * desk_bytes_).data()) {}
+        scratch_bytes_((n_tiles_ + n_pieces_) * tile_bytes_ +
+                       bits::roundUp(slot_bytes, kLineBytes)),
+        memory_(walk.work.buffers.get<std::uint8_t>(walk.pool, n_workers * scratch_bytes_).data()) {
+  }
 
-  Desk at(std::size_t i) const {
-    std::uint8_t* base = memory_ + i * desk_bytes_;
+  WorkerScratch at(std::size_t i) const {
+    std::uint8_t* base = memory_ + i * scratch_bytes_;
     std::uint8_t* pieces = base + n_tiles_ * tile_bytes_;
     return {{base, base + (n_tiles_ == 2 ? tile_bytes_ : 0)},
             {pieces, pieces + (n_pieces_ == 2 ? tile_bytes_ : 0)},
@@ -67,7 +69,7 @@ class Desks {
   std::size_t tile_bytes_;
   std::size_t n_tiles_;
   std::size_t n_pieces_;
-  std::size_t desk_bytes_;
+  std::size_t scratch_bytes_;
   std::uint8_t* memory_;
 };
 
@@ -154,11 +156,11 @@ const void* encodeFirst(const TileChain& chain,
 }
 
 /// A tile of the field through order and steps; returns where its values are. `last` is where the
-/// last of them puts its values, or null: at the desk.
+/// last of them puts its values, or null: in the scratch.
 const void* encodeFront(const TileWalk& walk,
                         std::size_t tile,
                         const std::uint8_t* field,
-                        const Desk& desk,
+                        const WorkerScratch& scratch,
                         std::uint8_t* last) {
   const TileChain& chain = walk.chain;
   const TileRange range = walk.cut.at(tile);
@@ -167,14 +169,14 @@ const void* encodeFront(const TileWalk& walk,
   std::size_t flip = 0;
   const void* at = field + range.first * chain.field_bytes;
   if (chain.order != nullptr) {
-    MappedField feed(chain, field, nullptr, desk.pieces, nullptr);
-    void* to = n_left == 0 && last != nullptr ? last : desk.tiles[flip++];
+    MappedField feed(chain, field, nullptr, scratch.pieces, nullptr);
+    void* to = n_left == 0 && last != nullptr ? last : scratch.tiles[flip++];
     chain.order->gatherTile(range, feed, to);
     at = to;
   }
   for (std::size_t k = 0; k < n_left; ++k) {
     const bool to_output = k + 1 == n_left && last != nullptr;
-    std::uint8_t* to = to_output ? last : desk.tiles[flip++ % 2];
+    std::uint8_t* to = to_output ? last : scratch.tiles[flip++ % 2];
     if (k == 0 && chain.order == nullptr && !to_output) {
       at = encodeFirst(chain, range, coded, field, to);
       continue;
@@ -190,7 +192,7 @@ void decodeFront(const TileWalk& walk,
                  std::size_t tile,
                  const void* at,
                  std::size_t flip,
-                 const Desk& desk,
+                 const WorkerScratch& scratch,
                  std::uint8_t* field,
                  bool streams) {
   const TileChain& chain = walk.chain;
@@ -201,44 +203,44 @@ void decodeFront(const TileWalk& walk,
     if (k == 0 && chain.order == nullptr) {
       at = static_cast<const std::uint8_t*>(at) + (range.first - coded.first) * step.coded_bytes;
       std::uint8_t* to = field + range.first * chain.field_bytes;
-      step.op->decodeTile(range, at, streams ? desk.slot : to);
+      step.op->decodeTile(range, at, streams ? scratch.slot : to);
       if (streams) {
-        streamCopy(to, desk.slot, range.n_values * chain.field_bytes);
+        streamCopy(to, scratch.slot, range.n_values * chain.field_bytes);
       }
       return;
     }
-    void* to = desk.tiles[flip++ % 2];
+    void* to = scratch.tiles[flip++ % 2];
     step.op->decodeTile(coded, at, to);
     at = to;
   }
   if (chain.order != nullptr) {
-    MappedField feed(chain, nullptr, field, desk.pieces, streams ? desk.slot : nullptr);
+    MappedField feed(chain, nullptr, field, scratch.pieces, streams ? scratch.slot : nullptr);
     chain.order->scatterTile(range, at, feed);
   }
 }
 
-void noteTiles(const TileWalk& walk, std::size_t n_tiles) {
+void countTiles(const TileWalk& walk, std::size_t n_tiles) {
   if (walk.progress != nullptr) {
     walk.progress->n_tiles_done.fetch_add(n_tiles, std::memory_order_relaxed);
   }
 }
 
-/// Calls f(slab, desk) for every slab on all threads; slabs are begun in order.
+/// Calls f(slab, scratch) for every slab on all threads; slabs are begun in order.
 template <class F>
 void forSlabs(const TileWalk& walk, std::size_t n_slabs, std::size_t slot_bytes, F f) {
   const std::size_t n_workers = std::min(walk.executor.threadCount(), n_slabs);
-  const Desks desks(walk, std::max<std::size_t>(1, n_workers), slot_bytes);
+  const WorkerScratches scratches(walk, std::max<std::size_t>(1, n_workers), slot_bytes);
   std::atomic<std::size_t> next{0};
   parallelFor(walk.executor, n_workers, [&](std::size_t worker) {
-    const Desk desk = desks.at(worker);
+    const WorkerScratch scratch = scratches.at(worker);
     for (;;) {
       const std::size_t slab = next.fetch_add(1, std::memory_order_relaxed);
       if (slab >= n_slabs) {
         return;
       }
-      f(slab, desk);
+      f(slab, scratch);
       const std::size_t first = slab * slabTiles(walk);
-      noteTiles(walk, std::min(slabTiles(walk), walk.cut.tileCount() - first));
+      countTiles(walk, std::min(slabTiles(walk), walk.cut.tileCount() - first));
     }
   });
 }
@@ -263,13 +265,13 @@ void expectTile(const TileWalk& walk, std::size_t tile, const std::uint8_t* fiel
 std::uint64_t encodeInPlace(const TileWalk& walk, ByteView field, MutableByteView payload) {
   const TileChain& chain = walk.chain;
   const std::size_t slot_bytes = chain.coder->maxTileBytes();
-  const Desk desk = Desks(walk, 1, slot_bytes).at(0);
+  const WorkerScratch scratch = WorkerScratches(walk, 1, slot_bytes).at(0);
   std::uint64_t end = 0;
   for (std::size_t tile = 0; tile < walk.cut.tileCount(); ++tile) {
     const TileRange range = walk.cut.encodedAt(tile);
-    const void* values = encodeFront(walk, tile, field.data(), desk, nullptr);
+    const void* values = encodeFront(walk, tile, field.data(), scratch, nullptr);
     expectTile(walk, tile + kTilesAhead, field.data());
-    noteTiles(walk, 1);
+    countTiles(walk, 1);
     const std::size_t room = end < payload.size() ? payload.size() - end : 0;
     if (room >= slot_bytes) {
       const std::size_t n_bytes = chain.coder->encodeTile(range, values, payload.data() + end);
@@ -277,9 +279,9 @@ std::uint64_t encodeInPlace(const TileWalk& walk, ByteView field, MutableByteVie
       end += n_bytes;
       continue;
     }
-    const std::size_t n_bytes = chain.coder->encodeTile(range, values, desk.slot);
+    const std::size_t n_bytes = chain.coder->encodeTile(range, values, scratch.slot);
     if (n_bytes != 0 && n_bytes <= room) {
-      std::memcpy(payload.data() + end, desk.slot, n_bytes);
+      std::memcpy(payload.data() + end, scratch.slot, n_bytes);
     }
     chain.coder->placeTile(range, end);
     end += n_bytes;
@@ -308,17 +310,17 @@ std::uint64_t encodeInSlots(const TileWalk& walk, ByteView field, MutableByteVie
   std::atomic<std::size_t> n_placed{0};
   std::uint64_t end = 0;  // handed from slab to slab with n_placed
   forSlabs(walk, bits::ceilDiv(n_tiles, slab_tiles), slab_tiles * tile_slot_bytes,
-           [&](std::size_t slab, const Desk& desk) {
+           [&](std::size_t slab, const WorkerScratch& scratch) {
              const std::size_t first = slab * slab_tiles;
              const std::size_t n_here = std::min(slab_tiles, n_tiles - first);
              std::array<std::size_t, kMaxSlabTiles + 1> at = {};
              for (std::size_t i = 0; i < n_here; ++i) {
                const TileRange range = walk.cut.encodedAt(first + i);
-               const void* values = encodeFront(walk, first + i, field.data(), desk, nullptr);
+               const void* values = encodeFront(walk, first + i, field.data(), scratch, nullptr);
                if (i + kTilesAhead < n_here) {
                  expectTile(walk, first + i + kTilesAhead, field.data());
                }
-               at[i + 1] = at[i] + chain.coder->encodeTile(range, values, desk.slot + at[i]);
+               at[i + 1] = at[i] + chain.coder->encodeTile(range, values, scratch.slot + at[i]);
              }
              const std::size_t n_bytes = at[n_here];
              waitFor(n_placed, slab);
@@ -326,7 +328,7 @@ std::uint64_t encodeInSlots(const TileWalk& walk, ByteView field, MutableByteVie
              end += n_bytes;
              n_placed.store(slab + 1, std::memory_order_release);
              if (n_bytes != 0 && begin + n_bytes <= payload.size()) {
-               std::memcpy(payload.data() + begin, desk.slot, n_bytes);
+               std::memcpy(payload.data() + begin, scratch.slot, n_bytes);
              }
              for (std::size_t i = 0; i < n_here; ++i) {
                chain.coder->placeTile(walk.cut.encodedAt(first + i), begin + at[i]);
@@ -349,13 +351,14 @@ void encodeTiles(const TileWalk& walk, ByteView field, MutableByteView out) {
     return;
   }
   const std::size_t slab_tiles = slabTiles(walk);
-  forSlabs(walk, bits::ceilDiv(n_tiles, slab_tiles), 0, [&](std::size_t slab, const Desk& desk) {
-    const std::size_t end = std::min(n_tiles, (slab + 1) * slab_tiles);
-    for (std::size_t tile = slab * slab_tiles; tile < end; ++tile) {
-      encodeFront(walk, tile, field.data(), desk,
-                  out.data() + walk.cut.at(tile).first * chain.coded_bytes);
-    }
-  });
+  forSlabs(walk, bits::ceilDiv(n_tiles, slab_tiles), 0,
+           [&](std::size_t slab, const WorkerScratch& scratch) {
+             const std::size_t end = std::min(n_tiles, (slab + 1) * slab_tiles);
+             for (std::size_t tile = slab * slab_tiles; tile < end; ++tile) {
+               encodeFront(walk, tile, field.data(), scratch,
+                           out.data() + walk.cut.at(tile).first * chain.coded_bytes);
+             }
+           });
 }
 
 void decodeTiles(const TileWalk& walk, ByteView in, MutableByteView field) {
@@ -368,20 +371,20 @@ void decodeTiles(const TileWalk& walk, ByteView in, MutableByteView field) {
                        (chain.order != nullptr || !chain.steps.empty());
   const std::size_t slot_bytes = streams ? tile_bytes : 0;
   forSlabs(walk, bits::ceilDiv(n_tiles, slab_tiles), slot_bytes,
-           [&](std::size_t slab, const Desk& desk) {
+           [&](std::size_t slab, const WorkerScratch& scratch) {
              const std::size_t end = std::min(n_tiles, (slab + 1) * slab_tiles);
              for (std::size_t tile = slab * slab_tiles; tile < end; ++tile) {
                const TileRange range = walk.cut.decodedAt(tile);
                if (chain.coder == nullptr) {
-                 decodeFront(walk, tile, in.data() + range.first * chain.coded_bytes, 0, desk,
+                 decodeFront(walk, tile, in.data() + range.first * chain.coded_bytes, 0, scratch,
                              field.data(), streams);
                  continue;
                }
                const bool is_alone = chain.steps.empty() && chain.order == nullptr;
                std::uint8_t* to =
-                   is_alone ? field.data() + range.first * chain.field_bytes : desk.tiles[1];
+                   is_alone ? field.data() + range.first * chain.field_bytes : scratch.tiles[1];
                chain.coder->decodeTile(range, to);
-               decodeFront(walk, tile, to, 0, desk, field.data(), streams);
+               decodeFront(walk, tile, to, 0, scratch, field.data(), streams);
              }
              if (streams) {
                streamFence();

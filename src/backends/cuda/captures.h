@@ -6,12 +6,12 @@ namespace fz::cuda {
 
 /// Held while this library captures a stream: a wait for the whole device would be refused
 /// meanwhile, whichever thread asks for it, and spoil the capture.
-class CaptureTurn {
+class CaptureScope {
  public:
-  CaptureTurn();
-  CaptureTurn(const CaptureTurn&) = delete;
-  CaptureTurn& operator=(const CaptureTurn&) = delete;
-  ~CaptureTurn();
+  CaptureScope();
+  CaptureScope(const CaptureScope&) = delete;
+  CaptureScope& operator=(const CaptureScope&) = delete;
+  ~CaptureScope();
 };
 
 /// Waits for all work on the current device, and first for captures of this library to end. Those

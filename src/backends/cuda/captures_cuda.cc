@@ -24,12 +24,12 @@ thread_local bool is_capturing = false;
 
 }  // namespace
 
-CaptureTurn::CaptureTurn() {
+CaptureScope::CaptureScope() {
   const std::lock_guard turn(gate().turnstile);
   gate().room.lock();
   is_capturing = true;
 }
-CaptureTurn::~CaptureTurn() {
+CaptureScope::~CaptureScope() {
   is_capturing = false;
   gate().room.unlock();
 }

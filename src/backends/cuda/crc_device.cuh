@@ -70,10 +70,10 @@ __device__ __forceinline__ void addCommonBits(int (&sums)[4],
 }
 
 /// What a block of kCrcThreads needs to sum up bytes.
-class CrcDesk {
+class CrcAgent {
  public:
   /// Reads the tables; parts is shared memory of kCrcWarps words.
-  __device__ __forceinline__ explicit CrcDesk(std::uint32_t* parts)
+  __device__ __forceinline__ explicit CrcAgent(std::uint32_t* parts)
       : parts_(parts), round_image_(kMoves.image[3][kCrcRoundBytes >> 12][laneId()]) {
     static_assert(kCrcRoundBytes % 4096 == 0 && kCrcRoundBytes >> 12 < 16);
 #pragma unroll

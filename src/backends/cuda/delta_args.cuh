@@ -49,7 +49,7 @@ __device__ __forceinline__ std::uint64_t valueCount(const CudaValues& values) {
       cuda::publishSize(values.record, 0, n_bytes, values.capacity_bytes);
     }
     if (!is_right) {
-      cuda::noteError(values.record, DeviceError::kCorrupt, n_bytes);
+      cuda::recordError(values.record, DeviceError::kCorrupt, n_bytes);
     }
   }
   return (n_bytes < values.capacity_bytes ? n_bytes : values.capacity_bytes) / sizeof(U);

@@ -8,7 +8,7 @@
 
 /// Block-local differences on the device; what backends/cpu/delta_cpu.h is on the host. U is one of
 /// the unsigned integers and serves the signed type of its width too; T is float or double. All
-/// functions only enqueue. A wrong size is noted as DeviceError::kCorrupt, with the size as its
+/// functions only enqueue. A wrong size is recorded as DeviceError::kCorrupt, with the size as its
 /// index.
 namespace fz::delta {
 

@@ -33,7 +33,7 @@ struct Losses {
   std::uint64_t first = ~std::uint64_t{0};
 };
 
-__device__ __forceinline__ void noteLosses(StageRecord* record, Losses losses) {
+__device__ __forceinline__ void recordLosses(StageRecord* record, Losses losses) {
   if (!__any_sync(kAllLanes, losses.n_values != 0)) {
     return;
   }
@@ -44,7 +44,7 @@ __device__ __forceinline__ void noteLosses(StageRecord* record, Losses losses) {
   }
   const unsigned n_values = cuda::warpSum(losses.n_values);
   if (laneId() == 0) {
-    cuda::noteError(record, DeviceError::kBound, losses.first, n_values);
+    cuda::recordError(record, DeviceError::kBound, losses.first, n_values);
   }
 }
 
@@ -126,7 +126,7 @@ __global__ __launch_bounds__(kThreads) void encodeKernel(CudaValues values, Star
   }
   P::storeRows(out, begin, n, rows);
   if constexpr (std::is_floating_point_v<U>) {
-    noteLosses(values.record, losses);
+    recordLosses(values.record, losses);
   }
 }
 

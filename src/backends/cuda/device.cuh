@@ -37,10 +37,10 @@ __device__ __forceinline__ void publishSize(StageRecord* record,
 
 /// Notes a failure at `index`. The result (largest code, smallest index, count) does not depend on
 /// the order of the calls.
-__device__ __forceinline__ void noteError(StageRecord* record,
-                                          DeviceError error,
-                                          std::uint64_t index,
-                                          std::uint64_t count = 1) {
+__device__ __forceinline__ void recordError(StageRecord* record,
+                                            DeviceError error,
+                                            std::uint64_t index,
+                                            std::uint64_t count = 1) {
   atomicMax(reinterpret_cast<unsigned long long*>(&record->error),
             static_cast<unsigned long long>(error));
   atomicMin(reinterpret_cast<unsigned long long*>(&record->error_index),

@@ -58,7 +58,7 @@ int currentDevice() {
 void dropStaleError(const char* call) noexcept {
   const cudaError_t status = cudaGetLastError();
   if (status != cudaSuccess) {
-    FZ_LOG(WARN, "CUDA: error %d (%s, %s) came before %s and is none of its own",
+    FZ_LOG(WARN, "CUDA: error %d (%s, %s) was pending before %s, which did not cause it",
            static_cast<int>(status), cudaGetErrorName(status), cudaGetErrorString(status), call);
   }
 }

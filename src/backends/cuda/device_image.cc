@@ -40,7 +40,7 @@ bool DeviceImage::update(ByteView bytes, cudaStream_t stream) {
     device_ = static_cast<std::uint8_t*>(pool_->allocatePersistentDevice(bytes.size(), "header"));
     pinned_ = static_cast<std::uint8_t*>(pool_->allocatePersistentPinned(bytes.size(), "header"));
     FZ_REQUIRE(device_ != nullptr && pinned_ != nullptr, ErrorCode::kOutOfMemory,
-               "Pipeline: {} bytes for the header", bytes.size());
+               "Pipeline: cannot allocate {} bytes for the header", bytes.size());
     capacity_bytes_ = bytes.size();
   }
   std::memcpy(pinned_, bytes.data(), bytes.size());

@@ -68,7 +68,7 @@ __device__ __forceinline__ void placeSegments(const FrameJob& job, const Payload
 }
 
 /// One block: sizes and places of the segments into the state; ends with a barrier.
-__device__ __forceinline__ void noteLayout(const FrameJob& job) {
+__device__ __forceinline__ void recordLayout(const FrameJob& job) {
   FrameState& state = *job.state;
   if (threadIdx.x == 0) {
     std::uint64_t at = 0;
@@ -86,7 +86,7 @@ __device__ __forceinline__ void noteLayout(const FrameJob& job) {
 
 /// One block: template and fields into the frame, the header's checksum into the state, all as if
 /// the payload's checksum were 0.
-__device__ __forceinline__ void writeHeader(const FrameJob& job, const CrcDesk& desk) {
+__device__ __forceinline__ void writeHeader(const FrameJob& job, const CrcAgent& agent) {
   extern __shared__ uint4 header_pieces[];
   auto* header = reinterpret_cast<std::uint8_t*>(header_pieces);
   for (unsigned i = threadIdx.x; i < job.header_bytes / sizeof(uint4); i += kThreads) {
@@ -104,7 +104,7 @@ __device__ __forceinline__ void writeHeader(const FrameJob& job, const CrcDesk& 
   for (unsigned i = threadIdx.x; i < job.header_bytes / sizeof(uint4); i += kThreads) {
     reinterpret_cast<uint4*>(job.frame)[i] = header_pieces[i];
   }
-  const std::uint32_t header_crc = headerCrc(header, job.header_bytes, desk);
+  const std::uint32_t header_crc = headerCrc(header, job.header_bytes, agent);
   if (threadIdx.x == 0) {
     job.state->header_crc = header_crc;
   }
@@ -141,20 +141,20 @@ __device__ __forceinline__ void clearRanges(const FrameJob& job) {
 __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
     finishFrameKernel(const __grid_constant__ FrameJob job) {
   __shared__ std::uint32_t parts[kCrcWarps];
-  const CrcDesk desk(parts);
+  const CrcAgent agent(parts);
   const PayloadPlace payload{job.frame + job.header_bytes,
                              segmentOffset(job.segments, job.segments.n_segments)};
   if (blockIdx.x == 0) {
-    noteLayout(job);
+    recordLayout(job);
     sendRecords(job.readback);
-    writeHeader(job, desk);
+    writeHeader(job, agent);
     __threadfence_system();  // what went to the host is there before the flag
   } else {
     clearRanges(job);
     const PayloadPart part = partOfPayload(payload);
     placeSegments(job, part);
-    // Not through the cache of what nobody writes: this block just did.
-    addPartOfCrc(payload, part, desk, &job.state->crc_remainder,
+    // Not through the read-only cache: this block has just written it.
+    addPartOfCrc(payload, part, agent, &job.state->crc_remainder,
                  [](const uint4* p) { return __ldcg(p); });
   }
   std::uint32_t crc = 0;

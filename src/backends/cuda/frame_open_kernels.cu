@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kThreads) openKernel(const std::uint8_t* frame
                                                        FrameState* state) {
   extern __shared__ uint4 header_pieces[];
   __shared__ std::uint32_t parts[kCrcWarps];
-  const CrcDesk desk(parts);
+  const CrcAgent agent(parts);
   auto* header = reinterpret_cast<std::uint8_t*>(header_pieces);
   bool bad = capacity_bytes < header_bytes;
   for (unsigned i = threadIdx.x; i < header_bytes; i += kThreads) {
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kThreads) openKernel(const std::uint8_t* frame
     header[HeaderOffsets::kHeaderCrc + threadIdx.x] = 0;
   }
   __syncthreads();
-  const std::uint32_t header_crc = headerCrc(header, header_bytes, desk);
+  const std::uint32_t header_crc = headerCrc(header, header_bytes, agent);
   bad = bad || (threadIdx.x < kWarp && header_crc != stored_crc);
   for (unsigned i = threadIdx.x; i < n_fields; i += kThreads) {
     const FieldTarget field = fields[i];
@@ -124,13 +124,13 @@ __device__ __forceinline__ void sendHeader(const std::uint8_t* frame, const Fram
 __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor) frontKernel(
     const std::uint8_t* frame, std::uint64_t n_bytes, FrameState* state, FrameFront front) {
   __shared__ std::uint32_t parts[kCrcWarps];
-  const CrcDesk desk(parts);
+  const CrcAgent agent(parts);
   const PayloadPlace payload = locatePayload(frame, n_bytes);
   if (blockIdx.x == 0) {
     sendHeader(frame, front);
     raiseFlag(front.has_header);
   } else {
-    addPartOfCrc(payload, desk, &state->crc_remainder);
+    addPartOfCrc(payload, agent, &state->crc_remainder);
   }
   std::uint32_t crc;
   if (endPayload(payload, state, &crc)) {
@@ -145,10 +145,10 @@ __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor) frontKernel(
 __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
     payloadCheckKernel(const std::uint8_t* payload, FrameState* state) {
   __shared__ std::uint32_t parts[kCrcWarps];
-  const CrcDesk desk(parts);
+  const CrcAgent agent(parts);
   const PayloadPlace place{payload, state->payload_bytes};
   if (blockIdx.x > 0) {
-    addPartOfCrc(place, desk, &state->crc_remainder);
+    addPartOfCrc(place, agent, &state->crc_remainder);
   }
   std::uint32_t crc;
   if (endPayload(place, state, &crc) && threadIdx.x == 0) {

@@ -93,7 +93,7 @@ const GroupKernel* findGroupKernel(const GroupChain& chain, std::string& why) {
     return &found->second;
   }
   if (!rtc::isEnabled()) {
-    why = "the library has no kernel for this chain, and FZ_NVRTC=off forbids to compile one";
+    why = "the library has no kernel for this chain, and FZ_NVRTC=off forbids compiling one";
     return nullptr;
   }
   // What was made or refused once is not tried again. By device: code is for one architecture.

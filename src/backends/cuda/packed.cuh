@@ -128,7 +128,7 @@ struct Packed {
     }
   }
 
-  /// The counterpart of load. kLast: nobody reads the values soon.
+  /// The counterpart of load. kLast: the values are not read again soon.
   template <bool kWhole, bool kLast = false>
   static __device__ __forceinline__ void store(U* values,
                                                std::uint64_t begin,

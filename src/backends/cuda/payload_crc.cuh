@@ -45,7 +45,7 @@ __device__ __forceinline__ PayloadPart partOfPayload(PayloadPlace payload) {
 template <class Load>
 __device__ __forceinline__ void addPartOfCrc(PayloadPlace payload,
                                              const PayloadPart& part,
-                                             const CrcDesk& desk,
+                                             const CrcAgent& agent,
                                              std::uint32_t* remainder,
                                              Load load) {
   if (part.begin >= part.end) {
@@ -53,7 +53,7 @@ __device__ __forceinline__ void addPartOfCrc(PayloadPlace payload,
   }
   const std::uint64_t n_main = payload.n_bytes / kCrcPieceBytes * kCrcPieceBytes;
   const CrcDistance distance(threadIdx.x < kWarp ? n_main - part.end : 0);
-  const std::uint32_t sum = desk.sum(part.begin, part.end, [&](std::uint64_t at) {
+  const std::uint32_t sum = agent.sum(part.begin, part.end, [&](std::uint64_t at) {
     uint4 v = load(reinterpret_cast<const uint4*>(payload.data + at));
     v.x ^= at == 0 ? ~0u : 0u;
     return v;
@@ -66,11 +66,11 @@ __device__ __forceinline__ void addPartOfCrc(PayloadPlace payload,
   }
 }
 
-/// The same of a payload that nobody writes meanwhile.
+/// The same of a payload that is not written meanwhile.
 __device__ __forceinline__ void addPartOfCrc(PayloadPlace payload,
-                                             const CrcDesk& desk,
+                                             const CrcAgent& agent,
                                              std::uint32_t* remainder) {
-  addPartOfCrc(payload, partOfPayload(payload), desk, remainder,
+  addPartOfCrc(payload, partOfPayload(payload), agent, remainder,
                [](const uint4* p) { return __ldg(p); });
 }
 
@@ -116,8 +116,8 @@ __device__ __forceinline__ bool endPayload(PayloadPlace payload,
 /// a barrier.
 __device__ __forceinline__ std::uint32_t headerCrc(const std::uint8_t* header,
                                                    std::uint32_t n_bytes,
-                                                   const CrcDesk& desk) {
-  return ~desk.sum(0, n_bytes, [&](std::uint64_t at) {
+                                                   const CrcAgent& agent) {
+  return ~agent.sum(0, n_bytes, [&](std::uint64_t at) {
     uint4 v = *reinterpret_cast<const uint4*>(header + at);
     v.x ^= at == 0 ? ~0u : 0u;
     return v;

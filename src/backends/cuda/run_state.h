@@ -68,7 +68,7 @@ class DeviceRunState {
   void enqueueReadback(const Launcher& launcher);
   /// A kernel with a HostReadback, or a graph that ends with one, is enqueued next.
   void recordReadback();
-  /// A run broke off: nobody knows what is on the device, so the next one sets it.
+  /// A run broke off: what is on the device is unknown, so the next one sets it.
   void recordFailure() { contents_ = Contents::kUnknown; }
   /// Waits until the last HostReadback is done, or for the stream when that takes long: a failed
   /// kernel shows there. Only for whoever has waited for all earlier ones.

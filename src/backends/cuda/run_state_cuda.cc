@@ -30,8 +30,8 @@ void DeviceRunState::reserve(std::size_t n_records) {
   pool_->freePersistentPinned(result_);
   n_records_ = n_records;
   const auto take = [&](void* memory) {
-    FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory, "{} bytes for the records of a run",
-               blockBytes());
+    FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory,
+               "cannot allocate {} bytes for the records of a run", blockBytes());
     return static_cast<std::uint8_t*>(memory);
   };
   device_ = initial_ = result_ = nullptr;

@@ -28,7 +28,8 @@ using HostBytes = std::unique_ptr<std::uint8_t, HostFree>;
 HostBytes hostBytes(std::size_t n_bytes) {
   const std::size_t rounded = (n_bytes / kHostAlignment + 1) * kHostAlignment;
   HostBytes memory(static_cast<std::uint8_t*>(std::aligned_alloc(kHostAlignment, rounded)));
-  FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory, "{} bytes of host memory", n_bytes);
+  FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory, "cannot allocate {} bytes of host memory",
+             n_bytes);
   return memory;
 }
 
@@ -75,7 +76,7 @@ void executeAloneCuda(SimpleStage& stage,
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const bool known = StageAccess::isOutputSizeFixed(stage, i);
     FZ_REQUIRE(!known || estimates[i] <= outputs[i].size(), ErrorCode::kBufferTooSmall,
-               "{}: {} bytes needed for output {}, {} came", stage.getName(), estimates[i], i,
+               "{}: {} bytes needed for output {}, which has {}", stage.getName(), estimates[i], i,
                outputs[i].size());
     record.n_bytes[i] = known ? estimates[i] : 0;
     cuda_outputs.push_back({outputs[i].data(), outputs[i].size(), known});

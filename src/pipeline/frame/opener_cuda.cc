@@ -6,9 +6,15 @@
 #include "backends/cuda/host_flag.h"
 #include "core/require.h"
 #include "cuda_check.h"
+#include "format/frame_layout.h"
 #include "pipeline/frame/opener.h"
 
 namespace fz {
+
+// Kernels cannot include the format, so what they repeat of it is compared here.
+static_assert(cuda::HeaderOffsets::kHeaderSize == kHeaderSizeOffset);
+static_assert(cuda::HeaderOffsets::kHeaderCrc == kHeaderChecksumOffset);
+static_assert(cuda::HeaderOffsets::kCoreEnd == kCoreBytes);
 
 struct FrameOpener::Front {
   alignas(16) std::uint8_t header[kMaxHeaderBytes];
@@ -24,8 +30,8 @@ FrameOpener::FrameOpener(MemoryPool& pool, int device, cuda::GraphNodeLauncher& 
       launcher_(launcher),
       state_(pool),
       front_(static_cast<Front*>(pool.allocatePersistentPinned(sizeof(Front), "frame header"))) {
-  FZ_REQUIRE(front_ != nullptr, ErrorCode::kOutOfMemory, "Pipeline: {} bytes pinned",
-             sizeof(Front));
+  FZ_REQUIRE(front_ != nullptr, ErrorCode::kOutOfMemory,
+             "Pipeline: cannot allocate {} bytes of pinned memory", sizeof(Front));
 }
 
 FrameOpener::~FrameOpener() {

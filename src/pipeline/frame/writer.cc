@@ -50,7 +50,8 @@ void FrameWriter::placeSinks(int source_buffer) {
     }
   }
   FZ_REQUIRE(sinks_.size() <= FZM_MAX_BUFFERS, ErrorCode::kGraph,
-             "Pipeline: {} outputs to store, a frame holds {}", sinks_.size(), FZM_MAX_BUFFERS);
+             "Pipeline: {} outputs to store, but a frame holds at most {}", sinks_.size(),
+             FZM_MAX_BUFFERS);
   header_bytes_ = fz::headerBytes(graph.nodes().size(), sinks_.size());
 }
 

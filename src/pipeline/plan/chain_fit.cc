@@ -113,8 +113,7 @@ std::string chooseCpuTile(const Chain& chain, Step& step) {
         return {};
       }
       return fmt::format(
-          "{} works on {} bytes at a time, together with the stages before it that "
-          "is more than the {} of the largest tile",
+          "{} works on {} bytes at a time, which with the stages before it is more than the {} of the largest tile",
           link.name(), unit_bytes, kMaxCpuTileBytes);
     }
   }
@@ -155,7 +154,7 @@ std::string obstacleOfLines(const Chain& chain) {
   if (with_lines == nullptr || without == nullptr) {
     return {};
   }
-  return fmt::format("{} goes along whole lines, warps of {} work alone", with_lines->name(),
+  return fmt::format("{} works along whole lines, but warps of {} work alone", with_lines->name(),
                      without->name());
 }
 
@@ -170,7 +169,7 @@ std::string obstacleOfRuns(const Chain& chain) {
     const Link& next = i + 1 < chain.size() ? chain[i + 1] : chain[i];
     const auto* coder = std::get_if<CoderOp>(&next.op);
     if (coder == nullptr || !coder->gives_runs) {
-      return fmt::format("{} takes values from all over the stream, {} does not give them",
+      return fmt::format("{} takes values from all over the stream, which {} does not provide",
                          chain[i].name(), next.name());
     }
   }
@@ -193,8 +192,8 @@ std::string obstacleOfWarps(const Chain& chain, std::size_t value_bytes) {
                                : rows != nullptr ? rows->warp_values
                                                  : 0;
     if (needed != 0 && (order != nullptr ? n_values != needed : n_values % needed != 0)) {
-      return fmt::format("{} needs {} values in one warp, in this chain a warp has {}", link.name(),
-                         needed, n_values);
+      return fmt::format("{} needs {} values in one warp, but in this chain a warp has {}",
+                         link.name(), needed, n_values);
     }
   }
   return {};
@@ -216,13 +215,13 @@ std::string fusionObstacle(const std::vector<DAGNode*>& nodes,
       // A frame may name stages of other types than those that wrote it.
       const std::size_t taken = fieldValueBytes(*simpleStage(*link.node));
       if (value_bytes != 0 && value_bytes != taken) {
-        return fmt::format("{} works on values of {} bytes, {} come", link.name(), taken,
+        return fmt::format("{} works on values of {} bytes, got {}", link.name(), taken,
                            value_bytes);
       }
       value_bytes = codedValueBytes(*simpleStage(*link.node));
     } else if (const std::size_t needed = neededValueBytes(link.op); needed != 0) {
       if (value_bytes != 0 && value_bytes != needed) {
-        return fmt::format("{} works on values of {} bytes, {} come", link.name(), needed,
+        return fmt::format("{} works on values of {} bytes, got {}", link.name(), needed,
                            value_bytes);
       }
       value_bytes = needed;
@@ -252,7 +251,7 @@ std::string fusionObstacle(const std::vector<DAGNode*>& nodes,
     const std::size_t unit_bytes = unitBytes(link.op, value_bytes);
     if (!std::holds_alternative<CoderOp>(link.op) &&
         (unit_bytes == 0 || tile_bytes % unit_bytes != 0)) {
-      return fmt::format("{} works on {} bytes at a time, a tile of {} has {}", link.name(),
+      return fmt::format("{} works on {} bytes at a time, but a tile of {} has {}", link.name(),
                          unit_bytes, chain.back().name(), tile_bytes);
     }
   }

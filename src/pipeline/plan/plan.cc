@@ -50,7 +50,8 @@ bool Plan::isCurrent(Backend backend, Fusion fusion) const {
                      [&](const DAGNode* node) { return currentOp(*node, backend) == opOf(*node); });
 }
 
-/// The stage next to this one, seen from the field, when nobody else sees what lies between them.
+/// The stage next to this one, seen from the field, when no other stage reads what lies between
+/// them.
 DAGNode* Plan::nextInChain(const DAGNode& node) const {
   const SimpleStage* stage = simpleStage(node);
   if (stage == nullptr) {
@@ -92,7 +93,7 @@ bool Plan::tryFuse(const std::vector<DAGNode*>& chain) {
     step.kernel = findChainKernel(chain, step.value_bytes, obstacle);
   }
   if (!obstacle.empty()) {
-    notes_.push_back(fmt::format("{}: {}", step.name, obstacle));
+    obstacles_.push_back(fmt::format("{}: {}", step.name, obstacle));
     return false;
   }
   // Forward, a chain's inputs are those of its first stage; inverse, other inputs of later stages
@@ -133,12 +134,12 @@ void Plan::splitChain(const std::vector<DAGNode*>& chain) {
     const TileOp& op = opOf(*node);
     const TileRole role = roleOf(op);
     if (role == TileRole::kNone) {
-      notes_.push_back(fmt::format("{}: {}", node->name, std::get<NoOp>(op).reason));
+      obstacles_.push_back(fmt::format("{}: {}", node->name, std::get<NoOp>(op).reason));
       close();
       continue;
     }
     if (!open.empty() && !mayFollow(roleOf(opOf(*open.back())), role, has_order_or_rows)) {
-      notes_.push_back(
+      obstacles_.push_back(
           fmt::format("{}: cannot come after {} in a group", node->name, open.back()->name));
       // Maps next to an order are its own: they would cost a pass of their own elsewhere.
       std::vector<DAGNode*> maps;
@@ -166,7 +167,7 @@ void Plan::build(Backend backend, Fusion fusion, std::function<bool(int)> is_kep
   fusion_ = fusion;
   is_kept_ = std::move(is_kept);
   steps_.clear();
-  notes_.clear();
+  obstacles_.clear();
   constexpr auto kNone = static_cast<std::size_t>(-1);
   step_of_.assign(graph_.nodes().size(), kNone);
   ops_.assign(graph_.nodes().size(), NoOp{});
@@ -210,7 +211,7 @@ void Plan::orderSteps() {
 }
 
 void Plan::dissolve(const Step& step, const std::string& reason) {
-  notes_.push_back(fmt::format("{}: {}", step.name, reason));
+  obstacles_.push_back(fmt::format("{}: {}", step.name, reason));
   const std::vector<DAGNode*> chain = step.chain;
   steps_.erase(steps_.begin() + (&step - steps_.data()));
   for (DAGNode* node : chain) {

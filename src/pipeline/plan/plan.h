@@ -65,7 +65,7 @@ class Plan {
   bool isInside(int edge_id) const;
   const TileOp& opOf(const DAGNode& node) const { return ops_[indexOf(node)]; }
   /// Why neighbouring stages are not fused, for people.
-  const std::vector<std::string>& notes() const { return notes_; }
+  const std::vector<std::string>& obstacles() const { return obstacles_; }
 
   Lifetime lifetimeOf(int edge_id) const;
   /// Edges by color: those of one color are never alive at the same time. Only edges that
@@ -85,7 +85,7 @@ class Plan {
   std::vector<Step> steps_;
   std::vector<std::size_t> step_of_;  // by node
   std::vector<TileOp> ops_;           // by node, as they were when the steps were made
-  std::vector<std::string> notes_;
+  std::vector<std::string> obstacles_;
   bool is_built_ = false;
   Backend backend_ = Backend::CPU;
   Fusion fusion_ = Fusion::Off;

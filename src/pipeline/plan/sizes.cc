@@ -33,7 +33,8 @@ void estimateSizes(const Graph& graph,
     for (const int id : node->output_buffer_ids) {
       const auto port = static_cast<std::size_t>(graph.edge(id).port);
       FZ_REQUIRE(port < outputs.size(), ErrorCode::kInternal,
-                 "{}: estimates {} outputs, port {} is wired", node->name, outputs.size(), port);
+                 "{}: estimates sizes of {} outputs, but port {} is connected", node->name,
+                 outputs.size(), port);
       sizes[static_cast<std::size_t>(id)] =
           proven ? outputs[port] : std::max(outputs[port], buffers.at(id).grown_size);
     }

@@ -125,7 +125,7 @@ Buffers::ScratchScope::~ScratchScope() {
 void* Buffers::allocate(std::size_t n_bytes, const std::string& tag, cudaStream_t stream) {
   requireRoom(n_bytes, tag);
   void* memory = pool_->allocate(n_bytes, stream, tag, true);
-  FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory, "{}: {} bytes could not be had", tag,
+  FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory, "{}: cannot allocate {} bytes", tag,
              n_bytes);
   current_bytes_ += n_bytes;
   peak_bytes_ = std::max(peak_bytes_, current_bytes_);

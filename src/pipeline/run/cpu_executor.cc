@@ -56,7 +56,7 @@ std::shared_ptr<CpuChain> prepareChain(const Plan& plan, const Step& step) {
     const TileOp& op = plan.opOf(*node);
     TileStep tile_step = tileStepOf(*node, op, step.value_bytes);
     CpuTilePart* part = StageAccess::cpuTilePart(stageOf(*node));
-    FZ_REQUIRE(part != nullptr, ErrorCode::kInternal, "{}: names a tile operation and has none",
+    FZ_REQUIRE(part != nullptr, ErrorCode::kInternal, "{}: declares a tile operation but has none",
                node->name);
     if (node == step.chain.front()) {
       chain.field_bytes = tile_step.field_bytes;
@@ -108,7 +108,7 @@ void takeSizes(Engine& engine, const DAGNode& node) {
       n_bytes = by_name.at(names[port]);
     }
     FZ_REQUIRE(n_bytes <= capacities[port], ErrorCode::kInternal,
-               "{}: port {} reports {} bytes, its buffer has {}", node.name, port, n_bytes,
+               "{}: port {} reports {} bytes, but its buffer has {}", node.name, port, n_bytes,
                capacities[port]);
     engine.buffers.at(id).size = n_bytes;
   }
@@ -236,7 +236,7 @@ void runStage(Engine& engine, const DAGNode& node, cudaStream_t stream) {
 
 void runOnCpu(Engine& engine, const Request& request, cudaStream_t stream) {
   FZ_REQUIRE(engine.graph.isFinalized(), ErrorCode::kInvalidState,
-             "CompressionDAG: execute before finalize");
+             "CompressionDAG: execute called before finalize");
   engine.buffers.beginRun();
   engine.replan(*request.context, stream);
   engine.preallocate(stream);

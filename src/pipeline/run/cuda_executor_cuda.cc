@@ -98,7 +98,7 @@ void CudaExecutor::sendStartValues(const Request& request, cudaStream_t stream) 
 
 void CudaExecutor::enqueue(const Request& request, cuda::RunContext& run) {
   FZ_REQUIRE(engine_.graph.isFinalized(), ErrorCode::kInvalidState,
-             "CompressionDAG: execute before finalize");
+             "CompressionDAG: execute called before finalize");
   const cudaStream_t stream = run.stream();
   engine_.buffers.beginRun();
   for (std::size_t i = 0; i < engine_.buffers.count(); ++i) {
@@ -214,7 +214,7 @@ void CudaExecutor::settleInputs(const DAGNode& node, cudaStream_t stream) {
 /// A stage from outside, which knows only the Stage interface: exact sizes, answers on the host.
 void CudaExecutor::runForeign(const DAGNode& node, const Request& request, cudaStream_t stream) {
   FZ_REQUIRE(request.mode != Request::Mode::kCapture, ErrorCode::kUnsupported,
-             "{}: waits for the host and cannot be part of a graph", node.name);
+             "{}: waits for the host, so it cannot be part of a graph", node.name);
   settleInputs(node, stream);
   NodeRun& run = engine_.runOf(node);
   run.capacities = node.stage->estimateOutputSizes(run.sizes);
@@ -243,7 +243,7 @@ void CudaExecutor::enqueueSingle(const DAGNode& node,
     return runForeign(node, request, stream);
   }
   FZ_REQUIRE(StageAccess::hasKernels(*stage) || request.mode != Request::Mode::kCapture,
-             ErrorCode::kUnsupported, "{}: has no kernels and cannot be part of a graph",
+             ErrorCode::kUnsupported, "{}: has no kernels, so it cannot be part of a graph",
              node.name);
   stage->setExecContext(request.context);
   stage->beginRun();
@@ -271,7 +271,7 @@ void CudaExecutor::enqueueSingle(const DAGNode& node,
     }
     // A decoder that finds its size on the way: later ones must know it before they begin.
     FZ_REQUIRE(request.mode != Request::Mode::kCapture, ErrorCode::kUnsupported,
-               "{}: decodes to a size that only the data tell and cannot be part of a graph",
+               "{}: decodes to a size that depends on the data, so it cannot be part of a graph",
                node.name);
     state_.enqueueCopyToHost(stream);
     FZ_CUDA_CHECK(cudaStreamSynchronize(stream));

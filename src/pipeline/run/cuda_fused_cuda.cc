@@ -109,7 +109,7 @@ void CudaExecutor::dissolveUnsettled() {
         buffers.setInside(id, false, nullptr);
       }
     }
-    engine_.plan.dissolve(step, is_open ? "only the data tell how many values there are"
+    engine_.plan.dissolve(step, is_open ? "the number of values depends on the data"
                                         : "the bytes may not be a multiple of the value size");
   }
 }
@@ -130,7 +130,7 @@ void CudaExecutor::enqueueKernel(const Step& step,
     args.add(group::PlainArgs{last.inputs[0].data, last.outputs[0].data, group.n_values});
   }
   FZ_REQUIRE(args.fits() && args.size() == group.shape.args_bytes, ErrorCode::kInternal,
-             "{}: the kernel takes {} bytes of arguments, {} came", step.name,
+             "{}: the kernel takes {} bytes of arguments, got {}", step.name,
              group.shape.args_bytes, args.size());
   const cuda::KernelLaunch::Parameter parameter = {args.data(), args.size()};
   callOf(first, run)

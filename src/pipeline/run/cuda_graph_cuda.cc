@@ -104,7 +104,7 @@ void CudaRunner::capture(const Attempt& attempt, cudaStream_t stream) {
   std::unique_ptr<CUgraph_st, GraphDestroy> graph;
   {
     const cudaStream_t own_stream = captureStream(stream);
-    const cuda::CaptureTurn turn;
+    const cuda::CaptureScope turn;
     Capture recording(own_stream);
     enqueueAttempt(attempt, Request::Mode::kCapture, {own_stream});
     graph.reset(recording.end());

@@ -24,7 +24,7 @@ OwnStream makeStream() {
 
 using CallerMemory = std::unique_ptr<void, void (*)(void*) noexcept>;
 
-/// Not from the pool, which would keep a block that nobody needs again. Null when there is none.
+/// Not from the pool, which would keep a block that is not needed again. Null when there is none.
 CallerMemory makeInput(std::size_t n_bytes, int device) try {
   return {cuda::allocateForCaller(n_bytes, device), &cuda::freeForCaller};
 } catch (const Error&) {
@@ -47,7 +47,7 @@ void CudaRunner::prepare(std::size_t n_bytes) {
   cudaStream_t stream = own_stream.get();
   const CallerMemory zeros = makeInput(n_bytes, core_.device);
   if (zeros == nullptr) {
-    FZ_LOG(INFO, "finalize: no room for an input of %zu bytes; memory is taken by the first call",
+    FZ_LOG(INFO, "finalize: no memory for an input of %zu bytes; the first call will allocate it",
            n_bytes);
     return;
   }
@@ -72,7 +72,7 @@ void CudaRunner::prepare(std::size_t n_bytes) {
       throw;
     }
     // Zeros of this length are not what the stages are set up for; that is for compress() to tell.
-    FZ_LOG(INFO, "finalize: memory is taken by the first call: %s", e.what());
+    FZ_LOG(INFO, "finalize: the first call will allocate memory: %s", e.what());
     return;
   }
   restore();

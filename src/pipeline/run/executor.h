@@ -20,7 +20,7 @@ struct Request {
   /// Who looks at a run on a device, and when.
   enum class Mode : std::uint8_t {
     kWaits,     ///< the caller waits for it, and may run it again with larger buffers
-    kDetached,  ///< nobody soon: the run must stand for itself
+    kDetached,  ///< no one soon: the run must be complete in itself
     kCapture,   ///< it becomes a graph, which is launched later
   };
 
@@ -55,8 +55,9 @@ void repeatUntilDone(const std::string& who, Attempt attempt) {
       return;
     }
   }
-  detail::throwError(ErrorCode::kInternal,
-                     fmt::format("{}: not done after {} attempts", who, kMaxAttempts));
+  detail::throwError(
+      ErrorCode::kInternal,
+      fmt::format("{}: buffers still too small after {} attempts", who, kMaxAttempts));
 }
 
 /// Runs all steps of the engine's plan on the CPU. Throws what a stage throws; the engine can be

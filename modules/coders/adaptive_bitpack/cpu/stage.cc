@@ -75,7 +75,7 @@ void AdaptiveBitpackStage<T>::decodeCpu(const CpuRun& run) {
   const std::size_t encoded_bytes[] = {run.inputs[0].size()};
   const std::size_t n_bytes = decodedBytes(encoded_bytes);
   FZ_REQUIRE(run.outputs[0].size() >= n_bytes, ErrorCode::kBufferTooSmall,
-             "AdaptiveBitpack: decoding needs {} bytes, {} came", n_bytes, run.outputs[0].size());
+             "AdaptiveBitpack: decoding needs {} bytes, got {}", n_bytes, run.outputs[0].size());
   if (n_bytes != 0) {
     adaptive_bitpack::decodeArchive<T>(run, layoutOf(*this), n_bytes / sizeof(T), state_->scratch);
   }

@@ -155,7 +155,7 @@ std::span<const std::uint64_t> checkedOffsets(const CpuRun& run,
         kernels.measure(archive.data() + first * layout.metaBytes(), n_here, layout);
     offsets[tile] = measure.payload_bytes;
     if (measure.n_good < n_here) {
-      bad_block.note(first + measure.n_good);
+      bad_block.record(first + measure.n_good);
     }
   });
   if (bad_block.found()) {
@@ -163,14 +163,12 @@ std::span<const std::uint64_t> checkedOffsets(const CpuRun& run,
     detail::throwError(
         ErrorCode::kCorrupt,
         fmt::format(
-            "AdaptiveBitpack: block {} has rate {} and selection {}, which no block of {}-bit "
-            "values has",
+            "AdaptiveBitpack: block {} has rate {} and selection {}, invalid for {}-bit values",
             bad_block.value(), meta[0], layout.outlier_selection ? meta[1] : 0, kValueBits<T>));
   }
   const std::uint64_t payload_bytes = exclusiveScan(offsets);
   FZ_REQUIRE(payload_bytes == n_payload, ErrorCode::kCorrupt,
-             "AdaptiveBitpack: the blocks need {} payload bytes, {} came", payload_bytes,
-             n_payload);
+             "AdaptiveBitpack: the blocks need {} payload bytes, got {}", payload_bytes, n_payload);
   return offsets;
 }
 

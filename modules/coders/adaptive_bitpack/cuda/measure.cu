@@ -56,7 +56,7 @@ __device__ __forceinline__ void checkStream(const CudaDecode& args, const Decode
   if (!shape.sound) {
     args.record->value[kNeededSlot] = shape.meta_bytes;
     args.record->value[kCameSlot] = shape.stream_bytes;
-    cuda::noteError(args.record, DeviceError::kCorrupt, kCountError);
+    cuda::recordError(args.record, DeviceError::kCorrupt, kCountError);
   } else if (!args.size_known) {
     cuda::publishSize(args.record, 0, shape.n_values * sizeof(T), args.capacity_bytes);
   }
@@ -86,7 +86,7 @@ __device__ __forceinline__ void measureTile(const CudaDecode& args,
     }
   }
   if (bad != ~std::uint64_t{0}) {
-    cuda::noteError(args.record, DeviceError::kCorrupt, bad);
+    cuda::recordError(args.record, DeviceError::kCorrupt, bad);
   }
   std::uint32_t tile_sum;
   const std::uint32_t exclusive = cuda::blockExclusiveSum<kCudaThreads>(sum, warp_sums, &tile_sum);
@@ -102,7 +102,7 @@ __device__ __forceinline__ void measureTile(const CudaDecode& args,
       if ((tile + 1) * kMeasureTileBlocks >= shape.n_blocks && prefix + tile_sum != came) {
         args.record->value[kNeededSlot] = prefix + tile_sum;
         args.record->value[kCameSlot] = came;
-        cuda::noteError(args.record, DeviceError::kCorrupt, kPayloadError);
+        cuda::recordError(args.record, DeviceError::kCorrupt, kPayloadError);
       }
     }
   }

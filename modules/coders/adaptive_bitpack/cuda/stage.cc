@@ -102,7 +102,7 @@ CudaDecode CudaSide<T>::measure(const cuda::Call& call, std::size_t& n_values) {
     const std::size_t encoded_bytes[] = {in.size.n_bytes};
     const std::size_t n_bytes = stage_.decodedBytes(encoded_bytes);
     FZ_REQUIRE(out.capacity_bytes >= n_bytes, ErrorCode::kBufferTooSmall,
-               "AdaptiveBitpack: decoding needs {} bytes, {} came", n_bytes, out.capacity_bytes);
+               "AdaptiveBitpack: decoding needs {} bytes, got {}", n_bytes, out.capacity_bytes);
   }
   // The number of values is read on the device, so that a graph can be replayed with another one.
   const BlockLayout layout = layoutOf(stage_);
@@ -198,12 +198,11 @@ void CudaSide<T>::throwError(const StageRecord& record) const {
              "AdaptiveBitpack: {} values need {} bytes of metadata, the stream has {} bytes",
              record.value[kCountSlot], needed, came);
   FZ_REQUIRE(record.error_index != kPayloadError, ErrorCode::kCorrupt,
-             "AdaptiveBitpack: the blocks need {} payload bytes, {} came", needed, came);
+             "AdaptiveBitpack: the blocks need {} payload bytes, got {}", needed, came);
   detail::throwError(
       ErrorCode::kCorrupt,
       fmt::format(
-          "AdaptiveBitpack: block {} has rate {} and selection {}, which no block of {}-bit "
-          "values has",
+          "AdaptiveBitpack: block {} has rate {} and selection {}, invalid for {}-bit values",
           record.error_index >> 16, record.error_index & 0xFF, record.error_index >> 8 & 0xFF,
           kValueBits<T>));
 }

@@ -65,9 +65,9 @@ TEST(AdaptiveBitpack, InvalidMetadataIsNamedWhereverItStandsOnEveryTarget) {
 TEST(AdaptiveBitpack, PayloadMustBeExactlyAsLongAsTheBlocksNeed) {
   Encoded bad = encodeValues(Int32s(70, 3), {32, false});
   bad.streams[0].push_back(0);
-  expectCorrupt(bad, "need 36 payload bytes, 37 came");
+  expectCorrupt(bad, "need 36 payload bytes, got 37");
   bad.streams[0].resize(bad.streams[0].size() - 2);
-  expectCorrupt(bad, "need 36 payload bytes, 35 came");
+  expectCorrupt(bad, "need 36 payload bytes, got 35");
 }
 
 TEST(AdaptiveBitpack, AShortStreamCannotClaimManyValues) {
@@ -91,7 +91,7 @@ TEST(AdaptiveBitpack, BadConfigsAreRefused) {
   expectCorrupt(with(5, 4), "block size 1056");
   Encoded cut = good;
   cut.config.resize(15);
-  expectCorrupt(cut, "16 needed");
+  expectCorrupt(cut, "expected 16");
   cut.config.clear();
   EXPECT_THROW(decode(kId, cut), Error);
   EXPECT_THROW(decode(kId, with(0, static_cast<std::uint8_t>(DataType::FLOAT32))), Error);

@@ -72,7 +72,7 @@ void BitpackStage<T>::encodeCpu(const CpuRun& run) {
         bitpack::packValues(from, n, {sizeof(T), n_bits}, out.data() + tile * tile_bytes);
     if (!bitpack::fits(any, n_bits)) {
       const T* first = std::find_if(from, from + n, [&](T v) { return !bitpack::fits(v, n_bits); });
-      too_wide.note(static_cast<std::uint64_t>(first - values));
+      too_wide.record(static_cast<std::uint64_t>(first - values));
     }
   });
   FZ_REQUIRE(!too_wide.found(), ErrorCode::kBoundViolation,
@@ -87,7 +87,7 @@ void BitpackStage<T>::decodeCpu(const CpuRun& run) {
   const MutableByteView out = run.outputs[0];
   const auto n_values = static_cast<std::size_t>(valuesIn(in.size()));
   FZ_REQUIRE(out.size() / sizeof(T) >= n_values, ErrorCode::kBufferTooSmall,
-             "{}: room for {} values needed, {} bytes came", getName(), n_values, out.size());
+             "{}: output needs room for {} values, has {} bytes", getName(), n_values, out.size());
   const std::size_t tile_bytes = kTile / 8 * stream_.n_bits;
   parallelFor(run.executor, tileCount(n_values), [&](std::size_t tile) {
     bitpack::unpackValues(in.data() + tile * tile_bytes, tileSize(n_values, tile),

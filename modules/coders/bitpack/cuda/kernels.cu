@@ -144,7 +144,7 @@ __device__ __forceinline__ void recordWide(StageRecord* record,
   if (index >= *static_cast<volatile std::uint64_t*>(&record->error_index)) {
     return;
   }
-  cuda::noteError(record, DeviceError::kDoesNotFit, index, 0);
+  cuda::recordError(record, DeviceError::kDoesNotFit, index, 0);
   if (index >> 32 < kWideSlots) {
     atomicMax(reinterpret_cast<unsigned long long*>(&record->value[kWideSlot + (index >> 32)]),
               static_cast<unsigned long long>(wideEntry(index, value)));
@@ -307,7 +307,7 @@ __global__ void __launch_bounds__(kThreads) packValues(const PackArgs args) {
     args.record->value[kCountSlot] = n_values;
     if (in_bytes % sizeof(T) != 0) {
       args.record->error_value = in_bytes;
-      cuda::noteError(args.record, DeviceError::kCorrupt, in_bytes);
+      cuda::recordError(args.record, DeviceError::kCorrupt, in_bytes);
     }
     if (!args.size_known) {
       cuda::publishSize(args.record, 0, n_bytes, args.capacity_bytes);
@@ -333,7 +333,7 @@ __global__ void __launch_bounds__(kThreads) unpackValues(const PackArgs args) {
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     if (!sound) {
       args.record->error_value = in_bytes;
-      cuda::noteError(args.record, DeviceError::kCorrupt, 0);
+      cuda::recordError(args.record, DeviceError::kCorrupt, 0);
     } else if (!args.size_known) {
       cuda::publishSize(args.record, 0, n_values * sizeof(T), args.capacity_bytes);
     }

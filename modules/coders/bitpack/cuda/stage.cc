@@ -61,7 +61,7 @@ void CudaSide<T>::decode(const cuda::Call& call) {
   if (in.size.isExact()) {
     const std::uint64_t n_values = stage_.valuesIn(in.size.n_bytes);
     FZ_REQUIRE(out.capacity_bytes / sizeof(T) >= n_values, ErrorCode::kBufferTooSmall,
-               "{}: room for {} values needed, {} bytes came", stage_.getName(), n_values,
+               "{}: output needs room for {} values, has {} bytes", stage_.getName(), n_values,
                out.capacity_bytes);
   }
   const PackArgs args = argsOf(call, stage_.stream_.has_count ? 0 : stage_.stream_.n_bits);

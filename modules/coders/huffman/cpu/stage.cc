@@ -181,7 +181,7 @@ void HuffmanStage<T>::decodeCpu(const CpuRun& run) {
   }
   const BlobHeader header = readHeader(blob, sizeof(T));
   FZ_REQUIRE(header.n_values == count_.n_values && header.bklen == bklen_, ErrorCode::kCorrupt,
-             "Huffman: stream of {} values with a book of {}, config says {} and {}",
+             "Huffman: stream of {} values with a book of {}, but the config says {} and {}",
              header.n_values, header.bklen, count_.n_values, bklen_);
   FZ_REQUIRE(run.outputs[0].size() >= n_bytes, ErrorCode::kBufferTooSmall,
              "Huffman: output needs {} bytes, has {}", n_bytes, run.outputs[0].size());
@@ -205,7 +205,7 @@ void HuffmanStage<T>::decodeCpu(const CpuRun& run) {
                       .out = run.outputs[0].data()};
   FirstIndex damaged;
   forTasks(run.executor, header.n_partitions,
-           [&](Range range) { damaged.note(readPartitions(job, range)); });
+           [&](Range range) { damaged.record(readPartitions(job, range)); });
   FZ_REQUIRE(!damaged.found(), ErrorCode::kCorrupt, "Huffman: damaged codes in partition {} of {}",
              damaged.value(), header.n_partitions);
   setActualBytes(0, n_bytes);

@@ -17,7 +17,7 @@ constexpr std::uint32_t kTableSize = 1u << kTableBits;
 constexpr unsigned kPerRefill = 32 / kTableBits;  // table codes that a refilled source surely holds
 
 __device__ void recordDamage(StageRecord* record, Reason reason, std::uint64_t index) {
-  cuda::noteError(record, DeviceError::kCorrupt, index);
+  cuda::recordError(record, DeviceError::kCorrupt, index);
   atomicMax(reinterpret_cast<unsigned long long*>(&record->value[kReasonSlot]),
             static_cast<unsigned long long>(reason));
 }
@@ -179,7 +179,7 @@ struct Decoder {
   const BookTables* book;      ///< shared memory
   const T* keys;
 
-  /// The next symbol, above 8 bits of anything; clears `is_good` at bits that are no code. The
+  /// The next symbol, above 8 bits of anything; clears `is_good` at bits that are not a code. The
   /// source must hold kTableBits bits, and holds 32 after a long code.
   template <class Source>
   __device__ __forceinline__ std::uint32_t next(Source& source, bool& is_good) const {

@@ -126,7 +126,7 @@ __device__ __forceinline__ void appendRun(const std::uint32_t (&packed)[kPerLane
 __device__ void finishBlob(const EncodeArgs& args, std::uint64_t n_words) {
   const std::uint64_t n_bytes = args.layout.words + 4 * n_words;
   if (n_bytes > kMaxBlobBytes) {
-    cuda::noteError(args.record, DeviceError::kDoesNotFit, 0);
+    cuda::recordError(args.record, DeviceError::kDoesNotFit, 0);
     args.record->value[kReasonSlot] = static_cast<std::uint64_t>(Reason::kTooLarge);
     args.record->error_value = n_bytes;
     return;

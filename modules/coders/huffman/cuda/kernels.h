@@ -33,7 +33,7 @@ enum class Reason : std::uint64_t {
 /// Head of the device memory that counting fills; one 64-bit counter per symbol follows.
 struct CountHead {
   std::uint64_t n_bytes;    ///< exact size of the input
-  std::uint64_t first_bad;  ///< index of the first value that is no symbol; all ones: none
+  std::uint64_t first_bad;  ///< index of the first value that is not a symbol; all ones: none
 };
 
 struct CountArgs {

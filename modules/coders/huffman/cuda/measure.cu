@@ -15,7 +15,7 @@ constexpr unsigned kThreads = kCountThreads;
 constexpr unsigned kLoads = kCountLoads;
 constexpr std::uint64_t kNoIndex = ~std::uint64_t{0};
 
-/// One block's histogram, and the first value it met that is no symbol.
+/// One block's histogram, and the first value it met that is not a symbol.
 struct Bins {
   std::uint32_t* counters;  ///< shared memory, at this lane's copy
   std::uint32_t first;
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kThreads, 1) countKernel(CountArgs args, Count
 
 template <class T>
 __global__ void failureKernel(FailureArgs args, StageRecord* record) {
-  cuda::noteError(record, DeviceError::kDoesNotFit, args.index);
+  cuda::recordError(record, DeviceError::kDoesNotFit, args.index);
   record->value[kReasonSlot] = args.reason;
   record->error_value =
       args.symbols == nullptr ? args.value : reinterpret_cast<const T*>(args.symbols)[args.index];

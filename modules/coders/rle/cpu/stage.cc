@@ -73,8 +73,8 @@ std::uint64_t checkStream(const CpuRun& run,
   const ByteView in = run.inputs[0];
   const std::uint64_t n_runs = loadLe<std::uint32_t>(in.data());
   const rle::Layout layout = rle::layoutOf(n_runs, value_bytes);
-  FZ_REQUIRE(in.size() == layout.n_bytes, ErrorCode::kCorrupt,
-             "RLE: {} runs need {} bytes, {} came", n_runs, layout.n_bytes, in.size());
+  FZ_REQUIRE(in.size() == layout.n_bytes, ErrorCode::kCorrupt, "RLE: {} runs need {} bytes, got {}",
+             n_runs, layout.n_bytes, in.size());
   const auto* lengths = reinterpret_cast<const std::uint32_t*>(in.data() + layout.lengths_at);
   const std::size_t n_tiles = bits::ceilDiv(n_runs, std::uint64_t{rle::kTileRuns});
   const auto starts = tile_starts.get<std::uint64_t>(run.pool, n_tiles);
@@ -85,7 +85,7 @@ std::uint64_t checkStream(const CpuRun& run,
   });
   const std::uint64_t n_values = exclusiveScan(starts);
   FZ_REQUIRE(n_values == n_expected, ErrorCode::kCorrupt,
-             "RLE: lengths that add up to {} needed, {} came", n_expected, n_values);
+             "RLE: run lengths must add up to {}, got {}", n_expected, n_values);
   return n_runs;
 }
 

@@ -43,7 +43,7 @@ __device__ __forceinline__ Runs runsOf(const DecodeArgs& args, std::uint64_t val
 __device__ void confirm(const DecodeArgs& args, std::uint64_t sum, std::uint64_t value_bytes) {
   const std::uint64_t n_values = args.record->value[kValuesSlot];
   if (sum != n_values) {
-    cuda::noteError(args.record, DeviceError::kCorrupt, sum);
+    cuda::recordError(args.record, DeviceError::kCorrupt, sum);
     args.record->error_value = kLengthsAreWrong;
     return;
   }
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kThreads) addKernel(DecodeArgs args, std::uint
       if (runs.good) {
         confirm(args, 0, value_bytes);
       } else {
-        cuda::noteError(args.record, DeviceError::kCorrupt, runs.n_runs);
+        cuda::recordError(args.record, DeviceError::kCorrupt, runs.n_runs);
         args.record->error_value = kCountIsWrong;
       }
     }

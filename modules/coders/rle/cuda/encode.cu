@@ -4,7 +4,7 @@
 
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
-#include "backends/cuda/turns.cuh"
+#include "backends/cuda/tile_ticket.cuh"
 #include "backends/cuda/unaligned_copy.cuh"
 #include "coders/rle/cuda/tile.cuh"
 #include "fz/cuda_part.h"
@@ -220,14 +220,14 @@ __global__ void __launch_bounds__(kThreads, kEncodeBlocks) valuesKernel(EncodeAr
     if (blockIdx.x == 0 && threadIdx.x == 0) {
       finishStream<U>(args, {input.n_bytes, 0, 0, true}, 0);
       if (!input.good) {
-        cuda::noteError(args.record, DeviceError::kDoesNotFit, input.n_bytes);
+        cuda::recordError(args.record, DeviceError::kDoesNotFit, input.n_bytes);
       }
     }
     return;
   }
-  const cuda::Turns turns{args.states + args.n_tiles};
+  const cuda::TileTicket tickets{args.states + args.n_tiles};
   if (threadIdx.x == 0) {
-    work.next_index = turns.take();
+    work.next_index = tickets.take();
   }
   bool has_last = false;
   for (unsigned side = 0;; side ^= 1u) {
@@ -236,7 +236,7 @@ __global__ void __launch_bounds__(kThreads, kEncodeBlocks) valuesKernel(EncodeAr
     std::uint32_t next = 0;
     if (tile < input.n_tiles) {
       if (threadIdx.x == 0) {
-        next = turns.take();
+        next = tickets.take();
       }
       encodeTile<U>(args, input, tile, side, work);
     }

@@ -108,10 +108,9 @@ void CudaSide<T>::throwError(const StageRecord& record) const {
     stage_.checkInput(record.error_index);
   }
   if (record.error_value == kLengthsAreWrong) {
-    detail::throwError(
-        ErrorCode::kCorrupt,
-        fmt::format("{}: lengths that add up to {} needed, {} came", stage_.getName(),
-                    record.value[kValuesSlot], record.error_index));
+    detail::throwError(ErrorCode::kCorrupt,
+                       fmt::format("{}: run lengths must add up to {}, got {}", stage_.getName(),
+                                   record.value[kValuesSlot], record.error_index));
   }
   detail::throwError(ErrorCode::kCorrupt,
                      fmt::format("{}: {} runs do not fit the size of the stream", stage_.getName(),

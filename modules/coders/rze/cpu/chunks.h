@@ -38,7 +38,7 @@ void writeChunks(const ChunkFormat& format,
                  std::uint8_t* out);
 
 /// Decodes chunk `chunk` of `out` from an entry and its bytes, which lie in [stored, stream_end).
-/// False when they are no such chunk; its part of `out` is then undefined. Never throws.
+/// False when they are not such a chunk; its part of `out` is then undefined. Never throws.
 bool readChunk(const ChunkFormat& format,
                std::uint32_t entry,
                const std::uint8_t* stored,

@@ -117,8 +117,8 @@ std::span<const std::uint64_t> RZEStage::State::checkedOffsets(const CpuRun& run
   const std::size_t n_named = loadLe<std::uint32_t>(in.data());
   const std::size_t n_chunks_named = loadLe<std::uint32_t>(in.data() + 4);
   FZ_REQUIRE(n_named == n_bytes && n_chunks_named == n_chunks, ErrorCode::kCorrupt,
-             "RZE: config has {} bytes in {} chunks, stream has {} in {}", n_bytes, n_chunks,
-             n_named, n_chunks_named);
+             "RZE: config has {} bytes in {} chunks, but the stream has {} in {}", n_bytes,
+             n_chunks, n_named, n_chunks_named);
   const std::span<std::uint64_t> found = offsets.get<std::uint64_t>(run.pool, n_chunks);
   std::uint64_t end_of_chunks = kHeaderBytes + kEntryBytes * n_chunks;
   for (std::size_t i = 0; i < n_chunks; ++i) {
@@ -146,7 +146,7 @@ void RZEStage::decodeCpu(const CpuRun& run) {
         out.subspan(i * chunk_bytes_, rze::chunkLength(format, n_bytes, i));
     if (!rze::readChunk(format, entryAt(in, i), in.data() + offsets[i], in.data() + in.size(),
                         chunk)) {
-      bad.note(i);
+      bad.record(i);
     }
   });
   FZ_REQUIRE(!bad.found(), ErrorCode::kCorrupt, "RZE: chunk {} is damaged", bad.value());
@@ -205,7 +205,7 @@ void RZEStage::State::decodeTile(const TileRange& range, void* out) {
                         stream_in.data() + chunk_at[first + i], stream_in.data() + stream_in.size(),
                         chunk)) {
       std::memset(chunk.data(), 0, chunk.size());
-      noteFirst(first_bad_chunk, first + i);
+      recordFirst(first_bad_chunk, first + i);
     }
   }
 }

@@ -71,7 +71,7 @@ std::uint64_t* CudaSide::decodeStates(const cuda::Call& call,
 void CudaSide::encode(const cuda::Call& call) {
   const DeviceSize& size = call.inputs[0].size;
   FZ_REQUIRE_SIZE(!size.isExact() || size.n_bytes <= kMaxInputBytes, stage_.getName(),
-                  "input of at most {} bytes needed, {} came", kMaxInputBytes, size.n_bytes);
+                  "input must be at most {} bytes, got {}", kMaxInputBytes, size.n_bytes);
   const std::uint32_t n_chunks = launchChunks(size.n_bytes, stage_.chunk_bytes_);
   launchEncode(makeArgs(call, n_chunks, stage_.levels_, encodeStates(call, n_chunks)),
                static_cast<std::uint32_t>(stage_.chunk_bytes_), call);
@@ -116,7 +116,7 @@ void CudaSide::beginGroup(const cuda::Call& call, const GroupRun& group, GroupAr
     }
   } else {
     FZ_REQUIRE_SIZE(!size.isExact() || size.n_bytes <= kMaxInputBytes, stage_.getName(),
-                    "input of at most {} bytes needed, {} came", kMaxInputBytes, size.n_bytes);
+                    "input must be at most {} bytes, got {}", kMaxInputBytes, size.n_bytes);
   }
   const auto n_chunks = static_cast<std::uint32_t>(group.n_tiles);
   const RzeArgs own = makeArgs(
@@ -136,18 +136,18 @@ void CudaSide::endGroup(const cuda::Call& /*call*/, const GroupRun& /*group*/) {
 }
 
 void CudaSide::throwError(const StageRecord& record) const {
-  FZ_REQUIRE_SIZE(stage_.isInverse(), stage_.getName(), "input of at most {} bytes needed, {} came",
+  FZ_REQUIRE_SIZE(stage_.isInverse(), stage_.getName(), "input must be at most {} bytes, got {}",
                   kMaxInputBytes, record.error_index);
   if (record.error_value == kHeaderIsWrong) {
     detail::throwError(
         ErrorCode::kCorrupt,
-        fmt::format("RZE: config has {} bytes in chunks of {}, the stream contradicts it",
+        fmt::format("RZE: config has {} bytes in chunks of {}, which the stream contradicts",
                     record.value[kBytesSlot], stage_.chunk_bytes_));
   }
   if (record.error_value != kChunkIsDamaged) {
-    detail::throwError(
-        ErrorCode::kCorrupt,
-        fmt::format("RZE: chunks end at byte {}, the stream does not", record.error_value));
+    detail::throwError(ErrorCode::kCorrupt,
+                       fmt::format("RZE: chunks end at byte {}, which is not the end of the stream",
+                                   record.error_value));
   }
   detail::throwError(ErrorCode::kCorrupt,
                      fmt::format("RZE: chunk {} is damaged", record.error_index));

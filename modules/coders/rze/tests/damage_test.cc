@@ -61,7 +61,7 @@ TEST(RzeDamage, BadConfigsAreCorrupt) {
     damaged.config = config;
     return damaged;
   };
-  expectCorrupt(with({0, 0x40, 0, 0, 4, 0, 0, 0}), "config of 9 bytes needed, 8 came");
+  expectCorrupt(with({0, 0x40, 0, 0, 4, 0, 0, 0}), "expected a config of 9 bytes, got 8");
   expectCorrupt(with({0, 0x41, 0, 0, 4, 0xe8, 3, 0, 0}), "chunks of 16640 bytes");
   expectCorrupt(with({0, 0x40, 0, 0, 0, 0xe8, 3, 0, 0}), "0 levels");
   expectCorrupt(with({0, 0x40, 0, 0, 5, 0xe8, 3, 0, 0}), "5 levels");

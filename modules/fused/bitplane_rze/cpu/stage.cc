@@ -155,14 +155,14 @@ void BitplaneRZEStage::State::checkHeader(ByteView found) const {
   ByteReader in(found.first(bp::kHeaderBytes));
   const std::uint64_t n_symbols = in.u64();
   FZ_REQUIRE(n_symbols == stage.n_symbols_, ErrorCode::kCorrupt,
-             "{}: header with {} symbols needed, {} came", stage.getName(), stage.n_symbols_,
+             "{}: expected {} symbols in the header, got {}", stage.getName(), stage.n_symbols_,
              n_symbols);
   const std::uint64_t entries[5] = {0, bp::kHeaderBytes, layout.starts_at, layout.stream_at,
                                     found.size()};
   for (int i = 0; i < 5; ++i) {
     const std::uint32_t entry = in.u32();
     FZ_REQUIRE(entry == entries[i], ErrorCode::kCorrupt,
-               "{}: offset {} in header entry {} needed, {} came", stage.getName(), entries[i], i,
+               "{}: expected offset {} in header entry {}, got {}", stage.getName(), entries[i], i,
                entry);
   }
 }
@@ -171,7 +171,7 @@ void BitplaneRZEStage::decodeCpu(const CpuRun& run) {
   const ByteView in = run.inputs[0];
   const MutableByteView out = run.outputs[0];
   const std::size_t n_decoded = decodedBytes({{in.size()}});
-  FZ_REQUIRE(out.size() >= n_decoded, ErrorCode::kBufferTooSmall, "{}: {} bytes needed, {} came",
+  FZ_REQUIRE(out.size() >= n_decoded, ErrorCode::kBufferTooSmall, "{}: expected {} bytes, got {}",
              getName(), n_decoded, out.size());
   setActualBytes(0, n_decoded);
   if (n_decoded == 0) {
@@ -185,7 +185,7 @@ void BitplaneRZEStage::decodeCpu(const CpuRun& run) {
     const std::size_t begin = chunk * bp::kChunkBytes;
     const std::size_t n_here = std::min<std::size_t>(n_decoded - begin, bp::kChunkBytes);
     if (!decodeChunkAt(in, layout, chunk, out.subspan(begin, n_here))) {
-      bad_chunk.note(chunk);
+      bad_chunk.record(chunk);
     }
   });
   FZ_REQUIRE(!bad_chunk.found(), ErrorCode::kCorrupt,
@@ -257,7 +257,7 @@ void BitplaneRZEStage::State::decodeTile(const TileRange& range, void* out) {
     const std::size_t index = first + begin / bp::kChunkBytes;
     if (!decodeChunkAt(stream, layout, index, chunk)) {
       std::memset(chunk.data(), 0, chunk.size());
-      noteFirst(first_bad_chunk, index);
+      recordFirst(first_bad_chunk, index);
     }
   }
 }

@@ -297,7 +297,7 @@ void LorenzoQuantStage<TInput, TCode>::State::beginDecode(const CpuRun& run) {
   }
   const std::size_t n_bytes = stage.decodedBytes(std::span(sizes).first(n_parts));
   FZ_REQUIRE(run.outputs[0].size() >= n_bytes, ErrorCode::kBufferTooSmall,
-             "{}: output of {} bytes needed, {} came", kName, n_bytes, run.outputs[0].size());
+             "{}: output needs {} bytes, has {}", kName, n_bytes, run.outputs[0].size());
   const lorenzo_quant::Grid grid = lorenzo_quant::gridOfStream(*stage.config_);
   extents = {grid.nx, grid.ny, grid.nz};
   ndim = grid.ndim;

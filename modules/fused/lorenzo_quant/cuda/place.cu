@@ -39,13 +39,13 @@ __device__ __forceinline__ void placeRange(const DecodeRun& run,
   for (std::uint64_t i = all.first; i < plan.n_range; i += all.step) {
     const auto index = cuda::loadUnaligned<std::uint32_t>(run.indices, i);
     if (index >= plan.n_values) {
-      cuda::noteError(run.record, DeviceError::kCorrupt, i);
+      cuda::recordError(run.record, DeviceError::kCorrupt, i);
       continue;
     }
     const MarkPlace place = markPlace<T>(plan.layout, index);
     const std::uint32_t bit = 1u << place.bit;
     if ((atomicOr(run.marks + place.word, bit) & bit) != 0) {
-      cuda::noteError(run.record, DeviceError::kCorrupt, i);
+      cuda::recordError(run.record, DeviceError::kCorrupt, i);
     }
     const T delta = valueAt<T>(run, i);
     static_cast<T*>(run.out)[index] = delta;
@@ -63,7 +63,7 @@ __device__ __forceinline__ void placeExact(const DecodeRun& run, const DecodePla
     const bool ascends =
         i == plan.n_range || cuda::loadUnaligned<std::uint32_t>(run.indices, i - 1) < index;
     if (index >= plan.n_values || !ascends) {
-      cuda::noteError(run.record, DeviceError::kCorrupt, i);
+      cuda::recordError(run.record, DeviceError::kCorrupt, i);
       continue;
     }
     static_cast<T*>(run.out)[index] = valueAt<T>(run, i);

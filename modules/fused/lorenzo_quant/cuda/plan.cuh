@@ -58,7 +58,7 @@ __device__ void planDecode(const DecodeRun& run,
   const bool holds = planOf(run, code_bytes, plan);
   const std::uint64_t n_bytes = plan.n_values * sizeof(T);
   if (records && !holds) {
-    cuda::noteError(run.record, DeviceError::kCorrupt, ~std::uint64_t{0});
+    cuda::recordError(run.record, DeviceError::kCorrupt, ~std::uint64_t{0});
   }
   if (records && run.publishes_out) {
     cuda::publishSize(run.record, 0, n_bytes, run.out_capacity);

@@ -141,7 +141,7 @@ __device__ void planEncode(const EncodeRun& run, unsigned code_bytes) {
   Grid grid;
   const bool holds = resolveDims(run.dims, n, grid);
   if (!holds || n_bytes % sizeof(T) != 0 || n > kMaxValues) {
-    cuda::noteError(run.record, DeviceError::kDoesNotFit, n_bytes);
+    cuda::recordError(run.record, DeviceError::kDoesNotFit, n_bytes);
     return;
   }
   const ResolvedBound resolved = boundOf(run, plan);

@@ -194,10 +194,10 @@ void CudaSide<TInput, TCode>::finishEncode(const StageRecord& record) {
 
 template <class TInput, class TCode>
 auto CudaSide<TInput, TCode>::decoding(const cuda::Call& call, DecodeWay way) -> Decoding {
-  FZ_REQUIRE(call.inputs.size() >= 3, ErrorCode::kCorrupt, "{}: 3 or 4 parts needed, {} came",
+  FZ_REQUIRE(call.inputs.size() >= 3, ErrorCode::kCorrupt, "{}: expected 3 or 4 parts, got {}",
              kName, call.inputs.size());
   FZ_REQUIRE(stage_.config_.has_value(), ErrorCode::kInvalidState,
-             "{}: nothing to decode: no config", kName);
+             "{}: cannot decode without a config", kName);
   std::array<std::size_t, 4> sizes = {};
   const std::size_t n_parts = std::min(call.inputs.size(), sizes.size());
   bool all_exact = true;
@@ -265,7 +265,7 @@ void CudaSide<TInput, TCode>::throwError(const StageRecord& record) const {
   if (!stage_.isInverse()) {
     detail::throwError(
         ErrorCode::kBadSize,
-        fmt::format("{}: the dims do not hold the input of {} bytes", kName, record.error_index));
+        fmt::format("{}: the dims do not match the input of {} bytes", kName, record.error_index));
   }
   const bool has_entry = record.error_index != ~std::uint64_t{0};
   detail::throwError(

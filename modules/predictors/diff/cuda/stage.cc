@@ -102,10 +102,11 @@ void CudaSide<T, TOut>::throwError(const StageRecord& record) const {
              "Difference: input size {} is not a multiple of {} bytes", record.error_index,
              sizeof(T));
   // Which values behind the first would change too is not known: a loss moves all sums after it.
-  detail::throwError(ErrorCode::kBoundViolation,
-                     fmt::format("Difference: sums of {} differences must restore every value, but "
-                                 "some would change, the first at index {}",
-                                 dataTypeToString(kDataTypeOf<T>), record.error_index));
+  detail::throwError(
+      ErrorCode::kBoundViolation,
+      fmt::format(
+          "Difference: sums of {} differences would change some values, the first at index {}",
+          dataTypeToString(kDataTypeOf<T>), record.error_index));
 }
 
 MakeCudaPart cudaPartMaker() {

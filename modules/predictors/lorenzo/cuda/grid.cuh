@@ -68,7 +68,7 @@ __device__ __forceinline__ Grid resolveGrid(const GridArgs& args) {
       cuda::publishSize(args.record, 0, n_bytes, args.capacity_bytes);
     }
     if (!fits) {
-      cuda::noteError(args.record, DeviceError::kCorrupt, n_bytes);
+      cuda::recordError(args.record, DeviceError::kCorrupt, n_bytes);
     } else if (args.extent_from != ExtentFrom::kRecord) {
       args.record->value[kExtentSlot] = nx;
     }

@@ -159,7 +159,7 @@ void CudaSide<T>::throwError(const StageRecord& record) const {
   const Dims& dims = stage_.shape().get();
   detail::throwError(
       stage_.isInverse() ? ErrorCode::kCorrupt : ErrorCode::kBadSize,
-      fmt::format("Lorenzo: dims {} x {} x {} do not hold {} bytes of {}-byte values", dims[0],
+      fmt::format("Lorenzo: dims {} x {} x {} do not match {} bytes of {}-byte values", dims[0],
                   dims[1], dims[2], record.error_index, sizeof(T)));
 }
 

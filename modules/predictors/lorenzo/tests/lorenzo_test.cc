@@ -249,7 +249,7 @@ TEST(Lorenzo, DimsThatDoNotHoldTheInputAreRefusedWithBothCounts) {
     ADD_FAILURE();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::kBadSize);
-    EXPECT_STREQ(e.what(), "Lorenzo: dims 5 x 4 x 3 hold 60 values, the input has 59");
+    EXPECT_STREQ(e.what(), "Lorenzo: dims 5 x 4 x 3 hold 60 values, but the input has 59");
   }
 }
 

@@ -154,7 +154,7 @@ void TiledLorenzoStage<T>::decodeCpu(const CpuRun& run) {
   const std::size_t n_encoded = run.inputs[0].size();
   const std::size_t n_bytes = decodedBytes({&n_encoded, 1});
   FZ_REQUIRE(run.outputs[0].size() >= n_bytes, ErrorCode::kBufferTooSmall,
-             "TiledLorenzo: output of {} bytes needed, {} came", n_bytes, run.outputs[0].size());
+             "TiledLorenzo: output needs {} bytes, has {}", n_bytes, run.outputs[0].size());
   const tiled_lorenzo::Grid grid = tiled_lorenzo::gridOf(coded_dims_, coded_tile_);
   std::uint8_t* out = run.outputs[0].data();
   parallelFor(run.executor, tiled_lorenzo::stripCount(grid), [&](std::size_t index) {

@@ -91,7 +91,7 @@ void CudaSide<T>::decode(const cuda::Call& call) {
     stage_.decodedBytes({&n_encoded, 1});
   }
   FZ_REQUIRE(stage_.has_run_, ErrorCode::kInvalidState,
-             "TiledLorenzo: nothing to decode: no config");
+             "TiledLorenzo: cannot decode without a config");
   decodeTiles<std::make_unsigned_t<T>>(
       cudaTiles(call, stage_.coded_dims_, stage_.coded_tile_, !size.isExact()), call);
 }
@@ -123,7 +123,7 @@ void CudaSide<T>::beginGroup(const cuda::Call& call, const GroupRun& /*group*/, 
   if (stage_.isInverse()) {
     stage_.decodedBytes({&n_bytes, 1});
     FZ_REQUIRE(stage_.has_run_, ErrorCode::kInvalidState,
-               "TiledLorenzo: nothing to decode: no config");
+               "TiledLorenzo: cannot decode without a config");
   } else {
     stage_.coded_dims_ = stage_.encodeDimsFor(n_bytes);
     stage_.coded_tile_ = stage_.checkedTileShape();

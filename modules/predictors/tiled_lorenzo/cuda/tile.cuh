@@ -84,7 +84,7 @@ __device__ __forceinline__ bool resolveGrid(TileArgs& args, unsigned log_strip_t
   fits = fits && n_bytes == (kEncode ? field_bytes : stream_bytes);
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     if (!fits) {
-      cuda::noteError(args.record, DeviceError::kCorrupt, n_bytes);
+      cuda::recordError(args.record, DeviceError::kCorrupt, n_bytes);
     } else if (kEncode) {
       args.record->value[kExtentSlot] = args.grid.nx;
     }

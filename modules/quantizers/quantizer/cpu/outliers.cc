@@ -132,11 +132,11 @@ void QuantizerBase::State::scatterOutliers(const CpuRun& run) const {
   parallelRanges(run.executor, k, [&](std::size_t begin, std::size_t end) {
     for (std::size_t j = begin; j < end; ++j) {
       if (indices[j] >= stage.n_values_) {
-        outside.note(j);
+        outside.record(j);
         return;
       }
       if (j > 0 && indices[j] <= indices[j - 1]) {
-        unordered.note(j);
+        unordered.record(j);
       }
     }
   });

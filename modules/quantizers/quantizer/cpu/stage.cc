@@ -119,7 +119,7 @@ void QuantizerBase::State::wrapRefused(const std::uint64_t* masks,
   }
 }
 
-/// In place: a refused value stands for itself where its bits are no code. Returns how many of
+/// In place: a refused value stands for itself where its bits are not a code. Returns how many of
 /// them cannot; the masks name those alone.
 std::size_t QuantizerBase::State::keepRefused(std::uint64_t* masks,
                                               std::size_t n,
@@ -203,7 +203,7 @@ void QuantizerBase::State::beginDecode(const CpuRun& run) {
   }
   const std::size_t n_bytes = stage.decodedBytes({sizes, n_inputs});
   FZ_REQUIRE(run.outputs[0].size() >= n_bytes, ErrorCode::kBufferTooSmall,
-             "Quantizer: {} bytes needed for the values, {} came", n_bytes, run.outputs[0].size());
+             "Quantizer: the values need {} bytes, got {}", n_bytes, run.outputs[0].size());
 }
 
 void QuantizerBase::State::decodeTile(const TileRange& range, const void* in, void* out) {

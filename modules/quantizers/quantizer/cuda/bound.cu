@@ -104,7 +104,7 @@ __device__ __forceinline__ void checkInput(const EncodeJob& job) {
   const bool whole = n_bytes % sizeof(T) == 0;
   const bool fits = n <= 0xffffffffull;
   if (!whole || !fits) {
-    cuda::noteError(job.record, DeviceError::kDoesNotFit, n_bytes);
+    cuda::recordError(job.record, DeviceError::kDoesNotFit, n_bytes);
     job.record->error_value =
         static_cast<std::uint64_t>(whole ? Failure::kTooManyValues : Failure::kRaggedInput);
   }

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kThreads) decodeKernel(const DecodeJob job) {
                         job.output.capacity_bytes);
     }
     if (!head.ok) {
-      cuda::noteError(job.record, DeviceError::kCorrupt, 0);
+      cuda::recordError(job.record, DeviceError::kCorrupt, 0);
       job.record->error_value = static_cast<std::uint64_t>(head.failure);
     }
   }
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(kScatterThreads)
     const Lists<U> lists{job};
     const std::uint32_t index = lists.index(j);
     if (index >= head.n_values) {
-      cuda::noteError(job.record, DeviceError::kCorrupt, j << 32 | index);
+      cuda::recordError(job.record, DeviceError::kCorrupt, j << 32 | index);
     } else {
       if (j > 0 && index <= lists.index(j - 1)) {
         record.value[kSlotUnordered] = 1;

@@ -58,7 +58,7 @@ void CudaSide::beginFlatDecode(const cuda::Call& call, GroupArgs& args) const {
   const std::size_t coded_bytes = call.inputs[0].size.n_bytes;
   const std::size_t n_bytes = stage_.decodedBytes({&coded_bytes, 1});
   FZ_REQUIRE(call.outputs[0].capacity_bytes >= n_bytes, ErrorCode::kBufferTooSmall,
-             "Quantizer: {} bytes needed for the values, {} came", n_bytes,
+             "Quantizer: the values need {} bytes, got {}", n_bytes,
              call.outputs[0].capacity_bytes);
   FlatArgs<T> flat = {};
   flat.record = call.record;

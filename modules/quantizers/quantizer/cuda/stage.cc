@@ -139,7 +139,7 @@ void CudaSide::encode(const cuda::Call& call) {
 DecodeJob CudaSide::decodeJob(const cuda::Call& call) const {
   const std::size_t n_inputs = std::min(call.inputs.size(), std::size_t{4});
   FZ_REQUIRE(n_inputs >= (stage_.hasOutlierPorts() ? 3u : 1u), ErrorCode::kCorrupt,
-             "Quantizer: {} streams came", n_inputs);
+             "Quantizer: too few input streams ({})", n_inputs);
   bool exact = true;
   std::size_t sizes[4] = {};
   for (std::size_t i = 0; i < n_inputs; ++i) {
@@ -149,7 +149,7 @@ DecodeJob CudaSide::decodeJob(const cuda::Call& call) const {
   if (exact) {
     const std::size_t n_bytes = stage_.decodedBytes({sizes, n_inputs});
     FZ_REQUIRE(call.outputs[0].capacity_bytes >= n_bytes, ErrorCode::kBufferTooSmall,
-               "Quantizer: {} bytes needed for the values, {} came", n_bytes,
+               "Quantizer: the values need {} bytes, got {}", n_bytes,
                call.outputs[0].capacity_bytes);
   }
   const bool rel = stage_.mode_ == ErrorBoundMode::REL;
@@ -231,7 +231,7 @@ void CudaSide::throwError(const StageRecord& record) const {
              "Quantizer: input size {} is not a multiple of {} bytes", record.error_index,
              value_bytes);
   FZ_REQUIRE_SIZE(failure != device::Failure::kTooManyValues, stage_.getName(),
-                  "at most {} values in one call, {} came",
+                  "at most {} values in one call, got {}",
                   std::numeric_limits<std::uint32_t>::max(), record.error_index / value_bytes);
   FZ_REQUIRE(failure != device::Failure::kStreamSizes, ErrorCode::kCorrupt,
              "Quantizer: streams do not have the sizes of {} values and {} outliers",

@@ -36,7 +36,7 @@ DeviceJob CudaSide::checkedJob(const cuda::Call& call) const {
 
 TileOp CudaSide::tileOp() const {
   if (!stage_.hasWholeUnits()) {
-    return NoOp{"its settings exclude each other"};
+    return NoOp{"its settings contradict each other"};
   }
   return PlanesOp{.block_bytes = static_cast<std::uint32_t>(stage_.block_bytes_),
                   .value_bytes = static_cast<std::uint32_t>(stage_.element_bytes_),

@@ -101,13 +101,13 @@ void MaskBase::State::checkPatterns(const CpuRun& run) const {
       for (std::size_t w = begin; w < end; ++w) {
         for (const auto& layer : index_words) {
           if ((layer[w] & ~words[w]) != 0) {
-            wrong.note(w * kWordValues);
+            wrong.record(w * kWordValues);
           }
         }
         for (std::uint64_t left = words[w]; left != 0; left &= left - 1) {
           const std::size_t index = patternIndex(w, bits::firstSet(left));
           if (index >= patterns.size()) {
-            wrong.note(w * kWordValues);
+            wrong.record(w * kWordValues);
           } else {
             n += fp::isFinite(patternValue<T>(index)) ? 1u : 0u;
           }

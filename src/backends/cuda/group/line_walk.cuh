@@ -10,7 +10,7 @@
 //   one(at): a single value once more, by any thread.
 //
 // A front may also have fillLines<N>(first, staging): all 32 * N values at once, in an order of its
-// own, where it returns true. kLineValues, kMostRawBytes and kRollsLines say how much of a walk is
+// own, where it returns true. kLineValues, kMaxRawBytes and kRollsLines say how much of a walk is
 // done at a time.
 //
 // Fronts of pieces need no state. Device code only; must compile with NVRTC.
@@ -61,7 +61,7 @@ __device__ __forceinline__ void prefetch(const Front& front, std::uint64_t at, u
   }
 }
 
-/// A single value of any front, without what its ops would note about it.
+/// A single value of any front, without what its ops would record about it.
 template <class Front>
 __device__ __forceinline__ typename Front::Value oneOf(const Front& front, std::uint64_t at) {
   if constexpr (requires { front.one(at); }) {

@@ -60,22 +60,22 @@ __device__ __forceinline__ LinePart<V, P>* linePart(uint4* staging, unsigned j) 
 
 /// What a lane has under way at a time, unless its front asks for less.
 template <class Front>
-FZ_HD constexpr unsigned mostRawBytes() {
-  if constexpr (requires { Front::kMostRawBytes; }) {
-    return Front::kMostRawBytes;
+FZ_HD constexpr unsigned maxRawBytes() {
+  if constexpr (requires { Front::kMaxRawBytes; }) {
+    return Front::kMaxRawBytes;
   } else {
     return 128;
   }
 }
 
-/// Turns of a loop over lines that are written out: all of them, unless the front has so much code
+/// Steps of a loop over lines that are unrolled: all of them, unless the front has so much code
 /// that it had better be there once.
-template <class Front, unsigned kTurns>
-FZ_HD constexpr unsigned turnsWrittenOut() {
+template <class Front, unsigned kSteps>
+FZ_HD constexpr unsigned unrollFactor() {
   if constexpr (requires { Front::kRollsLines; }) {
-    return Front::kRollsLines ? 1 : kTurns;
+    return Front::kRollsLines ? 1 : kSteps;
   } else {
-    return kTurns;
+    return kSteps;
   }
 }
 
@@ -102,11 +102,11 @@ __device__ __forceinline__ void stageLines(const Front& front,
   if (is_whole && hasWholeLines<kPart>(front)) {
     if constexpr (kCanSplit<Front, kPart>) {
       using Raw = typename Front::template Raw<kPart>;
-      constexpr unsigned kMost = mostRawBytes<Front>() / sizeof(Raw);
-      constexpr unsigned kBatch = kMost < 1 ? 1 : kMost < kLines ? kMost : kLines;
+      constexpr unsigned kMax = maxRawBytes<Front>() / sizeof(Raw);
+      constexpr unsigned kBatch = kMax < 1 ? 1 : kMax < kLines ? kMax : kLines;
       static_assert(kLines % kBatch == 0);
-      constexpr unsigned kWrittenOut = turnsWrittenOut<Front, kLines / kBatch>();
-#pragma unroll kWrittenOut
+      constexpr unsigned kUnroll = unrollFactor<Front, kLines / kBatch>();
+#pragma unroll kUnroll
       for (unsigned batch = 0; batch < kLines; batch += kBatch) {
         Raw raw[kBatch];
 #pragma unroll

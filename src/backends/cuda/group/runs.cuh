@@ -9,7 +9,7 @@
 //   kRunBytes: what a lane reads at a time; the coder's tiles are multiples of it;
 //   read(run, exists, words): the bytes from run * kRunBytes on as little-endian words, zeros where
 //     `exists` is false. All lanes of a warp call it together, each with a run of its own; runs
-//     that neighbour each other are read quickest. What is wrong with the stream there is noted,
+//     that neighbour each other are read fastest. What is wrong with the stream there is recorded,
 //     and the run is zeros.
 //
 // Device code only; must compile with NVRTC.

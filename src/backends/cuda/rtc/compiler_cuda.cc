@@ -121,7 +121,7 @@ std::vector<char> compile(const std::string& source, int architecture, std::stri
   }
   std::vector<char> code = program.cubin();
   if (code.empty()) {
-    why = "the run-time compiler gave no code";
+    why = "the run-time compiler produced no code";
   }
   return code;
 }

@@ -34,7 +34,7 @@ __device__ __forceinline__ void finishEncode(const CudaEncode& args,
   const std::uint64_t in_bytes = cuda::load(args.in_size);
   if (in_bytes % sizeof(T) != 0) {
     args.record->value[kCameSlot] = in_bytes;
-    cuda::noteError(args.record, DeviceError::kCorrupt, in_bytes);
+    cuda::recordError(args.record, DeviceError::kCorrupt, in_bytes);
   }
   args.record->value[kCountSlot] = shape.n_values;
   cuda::publishSize(args.record, 0, shape.meta_bytes + payload_bytes, args.capacity_bytes);

@@ -7,7 +7,7 @@
 // before, so for blocks that run. Device code only; must compile with NVRTC.
 
 #include "backends/cuda/block_barrier.cuh"
-#include "backends/cuda/turns.cuh"
+#include "backends/cuda/tile_ticket.cuh"
 #include "coders/adaptive_bitpack/cuda/op/blocks.cuh"
 
 namespace fz::adaptive_bitpack {
@@ -175,12 +175,12 @@ struct TileQueue {
   }
 
  private:
-  /// A block that is alone has nobody to talk to.
+  /// A block that is alone has no other to wait for.
   __device__ __forceinline__ bool isAlone() const {
     return gridDim.x == 1;
   }
   __device__ __forceinline__ std::uint32_t take() const {
-    return cuda::Turns{&args.control->next_ticket}.take();
+    return cuda::TileTicket{&args.control->next_ticket}.take();
   }
   /// A full warp: the ticket after that of next_tile.
   __device__ __forceinline__ std::uint32_t takeTicket(std::uint32_t next_tile) const {
@@ -191,7 +191,7 @@ struct TileQueue {
     return __shfl_sync(cuda::kAllLanes, ticket, 0);
   }
 
-  /// A full warp: the base of a tile, 0 while nobody knows it. One lane looks, since it is gone
+  /// A full warp: the base of a tile, 0 while it is not known. One lane looks, since it is gone
   /// when it has been seen.
   __device__ __forceinline__ std::uint64_t lookForBase(std::uint32_t tile) const {
     const std::uint64_t found = cuda::laneId() == 0 ? load(args.bases + tile) : 0;
@@ -203,7 +203,7 @@ struct TileQueue {
     const std::uint64_t in_bytes = cuda::load(args.in_size);
     if (in_bytes % sizeof(S) != 0) {
       args.record->value[kCameSlot] = in_bytes;
-      cuda::noteError(args.record, DeviceError::kCorrupt, in_bytes);
+      cuda::recordError(args.record, DeviceError::kCorrupt, in_bytes);
     }
     args.record->value[kCountSlot] = shape.n_values;
     cuda::publishSize(args.record, 0, shape.meta_bytes + payload_bytes, args.capacity_bytes);

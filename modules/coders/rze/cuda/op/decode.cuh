@@ -61,7 +61,7 @@ __device__ __forceinline__ bool openStream(const RzeArgs& args,
   const bool speaks = blockIdx.x == 0 && threadIdx.x == 0;
   const bool good = readStream<kValueBytes>(args, chunk_bytes, stream);
   if (!good && speaks) {
-    cuda::noteError(args.record, DeviceError::kCorrupt, 0);
+    cuda::recordError(args.record, DeviceError::kCorrupt, 0);
     args.record->error_value = kHeaderIsWrong;
   }
   if (good && speaks && !args.out.size_known) {
@@ -190,8 +190,8 @@ struct ChunkSource {
   std::uint64_t before;  ///< bytes of the stored chunks before it
 };
 
-/// This thread's pieces of a chunk. False, in the whole block, when it is damaged, which is noted.
-/// Has barriers inside; work.expanding and work.repeating must be there.
+/// This thread's pieces of a chunk. False, in the whole block, when it is damaged, which is
+/// recorded. Has barriers inside; work.expanding and work.repeating must be there.
 template <std::uint32_t kChunkBytes>
 __device__ __forceinline__ bool unpackChunk(const RzeArgs& args,
                                             const Stream& stream,
@@ -206,7 +206,7 @@ __device__ __forceinline__ bool unpackChunk(const RzeArgs& args,
   const std::uint64_t end = at + n_stored;
   if (chunk == stream.n_chunks - 1 && threadIdx.x == 0 &&
       bits::roundUp(end, std::uint64_t{kStreamAlign}) != stream.n_stream) {
-    cuda::noteError(args.record, DeviceError::kCorrupt, 0);
+    cuda::recordError(args.record, DeviceError::kCorrupt, 0);
     args.record->error_value = end;
   }
   if (end > stream.n_stream) {
@@ -241,7 +241,7 @@ __device__ __forceinline__ bool unpackChunk(const RzeArgs& args,
   }
   if (!good) {
     if (threadIdx.x == 0) {
-      cuda::noteError(args.record, DeviceError::kCorrupt, chunk);
+      cuda::recordError(args.record, DeviceError::kCorrupt, chunk);
     }
     return false;
   }

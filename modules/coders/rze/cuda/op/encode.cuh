@@ -5,7 +5,7 @@
 
 #include "backends/cuda/group/lines.cuh"
 #include "backends/cuda/last_block.cuh"
-#include "backends/cuda/turns.cuh"
+#include "backends/cuda/tile_ticket.cuh"
 #include "backends/cuda/unaligned_copy.cuh"
 #include "coders/rze/cuda/kernels.h"
 #include "coders/rze/cuda/op/pack.cuh"
@@ -93,7 +93,7 @@ __device__ __forceinline__ void finishWithoutChunks(const RzeArgs& args, std::ui
     cuda::publishSize(args.record, 0, 0, args.out.capacity_bytes);
     args.record->value[kBytesSlot] = 0;
     if (n_bytes != 0) {
-      cuda::noteError(args.record, DeviceError::kDoesNotFit, n_bytes);
+      cuda::recordError(args.record, DeviceError::kDoesNotFit, n_bytes);
     }
   }
 }
@@ -177,9 +177,9 @@ __device__ __forceinline__ void encodeChunks(const RzeArgs& args, const Front& f
     return;
   }
   const std::uint32_t n_chunks = chunkCount<kChunkBytes>(n_bytes);
-  const cuda::Turns turns{args.states + args.n_chunks};
+  const cuda::TileTicket tickets{args.states + args.n_chunks};
   if (threadIdx.x == 0) {
-    work.next_index = turns.take();
+    work.next_index = tickets.take();
   }
   work.compressing.setCompressing();
   __syncthreads();
@@ -196,7 +196,7 @@ __device__ __forceinline__ void encodeChunks(const RzeArgs& args, const Front& f
     readPieces<kChunkBytes>(front, begin, n_here, work.stored[side], pieces);
     const auto look_ahead_and_back = [&] {  // by two warps, which both wait for memory
       if (Rows<kChunkBytes>::does(1, index)) {
-        const std::uint32_t next = __shfl_sync(kAllLanes, laneId() == 0 ? turns.take() : 0u, 0);
+        const std::uint32_t next = __shfl_sync(kAllLanes, laneId() == 0 ? tickets.take() : 0u, 0);
         if (laneId() == 0) {
           work.next_index = next;
         }

@@ -30,10 +30,10 @@ struct DecodeWork {
   static constexpr unsigned kThreads = kChunkBytes / (16 * kRowsPerWarp);
   static constexpr unsigned kBlocksPerSm = 2048 / kThreads;
   static constexpr unsigned kWarps = kThreads / kWarp;
-  static constexpr unsigned kMostBytes =
+  static constexpr unsigned kMaxBytes =
       kChunkBytes + kChunkBytes / 8 + kChunkBytes / 64 + kChunkBytes / 512 + 4 + kTagBytes;
   // A piece is made of five words, of which a last one may need none.
-  static constexpr unsigned kStoredBytes = cuda::stagingBytes(kMostBytes) + 16;
+  static constexpr unsigned kStoredBytes = cuda::stagingBytes(kMaxBytes) + 16;
   static constexpr unsigned kWordsBefore = 4;  // that may be read, but do not count
 
   alignas(16) std::uint32_t words[kWordsBefore + kStoredBytes / 4];
@@ -48,7 +48,8 @@ struct DecodeWork {
   std::uint32_t entry;
   Stream stream;
   std::uint64_t before;
-  std::uint64_t parts_before[kWarps];  ///< sums of the chunks before, where nobody has placed them
+  std::uint64_t
+      parts_before[kWarps];  ///< sums of the chunks before, where they have not been placed
 
   __device__ __forceinline__ std::uint32_t* stored() { return words + kWordsBefore; }
 };
@@ -96,9 +97,9 @@ __device__ __forceinline__ uint2 repeat8(const cuda::ByteSelectors& repeating,
 }
 
 /// Bytes of a bitmap that exist among the eight from 8 i on.
-template <std::uint32_t kMost>
+template <std::uint32_t kMax>
 __device__ __forceinline__ std::uint32_t wanted8(unsigned i, std::uint32_t n) {
-  if (n == kMost) {
+  if (n == kMax) {
     return 8;
   }
   return __popc(cuda::marksBelow<8>(8 * i, n));
@@ -174,7 +175,7 @@ __device__ __forceinline__ std::uint32_t unpackSecondLevel(const ChunkShape& sha
 }
 
 /// The marks of all pieces of a stored chunk that is neither raw nor all zeros, and where the kept
-/// bytes of each begin. False, in the whole block, when it is no such chunk.
+/// bytes of each begin. False, in the whole block, when it is not such a chunk.
 template <std::uint32_t kChunkBytes>
 __device__ __forceinline__ bool unpackBitmaps(const ChunkShape& shape,
                                               const StoredChunk& stored,

@@ -64,7 +64,7 @@ __device__ __forceinline__ void encodeChunks(const BitplaneArgs& args, const Fro
     if (is_first) {
       finishArchive(args, 0, 0);
       if (n_symbols != 0 || hasOddBytes(args)) {
-        cuda::noteError(args.record, DeviceError::kDoesNotFit, cuda::load(args.in.size));
+        cuda::recordError(args.record, DeviceError::kDoesNotFit, cuda::load(args.in.size));
       }
     }
     return;
@@ -159,7 +159,7 @@ __device__ __forceinline__ bool openArchive(const BitplaneArgs& args,
     }
   }
   if (!good && reports) {
-    cuda::noteError(args.record, DeviceError::kCorrupt, 0);
+    cuda::recordError(args.record, DeviceError::kCorrupt, 0);
     args.record->error_value = kHeaderIsWrong;
   }
   if (good && reports && !args.out.size_known) {

@@ -40,7 +40,7 @@ struct RunReader {
       }
     }
     if (std::uint64_t{start} + storedWords(flags) > n_stream_words) {
-      cuda::noteError(record, DeviceError::kCorrupt, chunk);
+      cuda::recordError(record, DeviceError::kCorrupt, chunk);
 #pragma unroll
       for (std::uint32_t& word : flags) {
         word = 0;

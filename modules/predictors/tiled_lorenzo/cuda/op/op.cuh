@@ -211,7 +211,7 @@ struct TilesOp {
       const bool ok = n == count();
       if (blockIdx.x == 0 && threadIdx.x == 0) {
         if (!ok) {
-          cuda::noteError(args.record, DeviceError::kCorrupt, n * sizeof(S));
+          cuda::recordError(args.record, DeviceError::kCorrupt, n * sizeof(S));
         }
         if (args.publishes) {
           cuda::publishSize(args.record, 0, ok ? field_values * sizeof(S) : 0, args.capacity_bytes);

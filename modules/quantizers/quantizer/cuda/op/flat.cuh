@@ -189,7 +189,7 @@ struct FlatOp {
           cuda::publishSize(args.record, 0, ok ? n * sizeof(T) : 0, args.capacity_bytes);
         }
         if (!ok) {
-          cuda::noteError(args.record, DeviceError::kCorrupt, 0);
+          cuda::recordError(args.record, DeviceError::kCorrupt, 0);
           args.record->error_value = static_cast<std::uint64_t>(
               sizes_match ? device::Failure::kBound : device::Failure::kStreamSizes);
         }

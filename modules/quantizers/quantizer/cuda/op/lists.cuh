@@ -88,7 +88,7 @@ struct ListOp {
     static constexpr bool kCanFetch = true;
     static constexpr bool kNeedsRoots =
         Coding::kDecode == device::DecodeForm::kRel && sizeof(T) == 4;
-    static constexpr unsigned kMostRawBytes = 64;  // coders with planes have few registers
+    static constexpr unsigned kMaxRawBytes = 64;  // coders with planes have few registers
     static constexpr unsigned kTileValues = static_cast<unsigned>(device::kTileBytes / sizeof(T));
 
     const ListArgs& args;
@@ -111,7 +111,7 @@ struct ListOp {
     __device__ __forceinline__ bool begin(std::uint64_t n) const {
       const device::Head head = device::readHead(args.decode);
       if (blockIdx.x == 0 && threadIdx.x == 0 && !head.ok) {
-        cuda::noteError(args.decode.record, DeviceError::kCorrupt, 0);
+        cuda::recordError(args.decode.record, DeviceError::kCorrupt, 0);
         args.decode.record->error_value = static_cast<std::uint64_t>(head.failure);
       }
       if constexpr (kNeedsRoots) {

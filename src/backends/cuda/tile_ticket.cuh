@@ -8,10 +8,10 @@
 namespace fz::cuda {
 
 /// A counter, zero before the kernel starts.
-struct Turns {
+struct TileTicket {
   std::uint64_t* next;
 
-  /// One thread: the lowest tile that nobody has taken yet.
+  /// One thread: the lowest tile not taken yet.
   __device__ __forceinline__ std::uint32_t take() const {
     auto* counter = reinterpret_cast<unsigned long long*>(next);
     const auto tile = atomicAdd(counter, 1ull);  // order-free: bytes and places go by the tile
