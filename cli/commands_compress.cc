@@ -29,8 +29,9 @@ constexpr const char* kFooter =
     "  abs:E    |x - x'| <= E, in the unit of the data\n"
     "  rel:E    |x - x'| <= E * |x|, so small values keep their digits\n"
     "  range:E  |x - x'| <= E * (max - min) of the field; of a constant field: E itself\n"
-    "NaN and infinities come back bit for bit and have no part in the range. Where a fill value\n"
-    "sets the range, range:E is refused: use abs:E.\n"
+    "Missing values come back bit for bit and have no part in the bound or the range: NaN,\n"
+    "infinities, and fill values, which --fill or the attributes of an HDF5 or netCDF file name.\n"
+    "Where a value that nobody named looks like one, range:E is refused.\n"
     "\n"
     "Pipelines: a preset (-p), a file (-c), or one line (--stages): stages joined by '->', settings\n"
     "in brackets as key=value, switches and choices by their word: quantizer(rel), huffman(fine).\n"
@@ -40,6 +41,7 @@ constexpr const char* kFooter =
     "  fz compress -b range:1e-4 -d 3600x1800 temperature.f32    writes temperature.f32.fzm\n"
     "  fz compress -p cusz -b abs:0.01 --verify wind.npy\n"
     "  fz compress -b range:1e-3 climate.nc:/temperature\n"
+    "  fz compress -b abs:0.01 --fill -9999 sea.f32\n"
     "  fz compress --stages 'quantizer(linear)->lorenzo(block_size=32)->adaptive_bitpack' a.f32\n"
     "  generate | fz compress -t f64 -b rel:1e-3 - > field.fzm";
 
@@ -84,6 +86,9 @@ void report(const CompressJob& job,
     say("  stored without loss: with this bound '{}' would have made more bytes\n",
         job.pipeline.name);
   }
+  if (info.missing && info.missing->n_missing > 0) {
+    say("  {}\n", missingText(info));
+  }
   if (!job.common.verbose) {
     return;
   }
@@ -127,11 +132,12 @@ void compressFile(const CompressJob& job, const std::string& input) {
   progress.pause();
   sayField(job, field);
   CompressOptions options = optionsFor(job, field);
-  checkMemoryFor(job, field, options);
   options.progress = progress.pipeline();
+  HostCompression compression(field.type, field.bytes, options);
+  checkMemoryFor(job, field, compression);
   progress.beginRun("compressing", field.bytes.size());
   const auto start = std::chrono::steady_clock::now();
-  const Frame frame = compress(field.type, field.bytes, options);
+  const Frame frame = compression.run();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const FrameInfo info = inspect(frame);
@@ -188,6 +194,7 @@ Command addCompress(CLI::App& root) {
       ->type_name("TYPE");
   app->add_option("-d,--dims", arguments->dims, "extents, the fastest (x) first: 3600x1800")
       ->type_name("XxYxZ");
+  addFill(*app, arguments->fill);
   app->add_flag("--verify", arguments->verify,
                 "decode and check every value before the file gets its name");
   addReport(*app, arguments->report);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 
+#include "api/host_run.h"
 #include "commands.h"
 #include "field_io.h"
 #include "fz/host_api.h"
@@ -156,13 +157,16 @@ void encodeAgain(const ConvertArguments& arguments,
   options.threads = arguments.common.threads;
   options.dims = field.dims;
   options.max_memory_bytes = arguments.common.limits.max_memory_bytes;
-  const std::uint64_t n_bytes =
-      estimateMemory(field.type, field.bytes.size(), options) + field.bytes.size();
+  if (old_info.missing) {
+    options.fill = old_info.missing->fill;
+  }
+  options.progress = progress.pipeline();
+  HostCompression compression(field.type, field.bytes, options);
+  const std::uint64_t n_bytes = compression.estimateMemory() + field.bytes.size();
   checkMemory({n_bytes, fmt::format("compressing {} bytes again", field.bytes.size())},
               arguments.common.limits.max_memory_bytes);
-  options.progress = progress.pipeline();
   progress.beginRun("compressing", field.bytes.size());
-  const Frame frame = compress(field.type, field.bytes, options);
+  const Frame frame = compression.run();
   const FrameInfo info = inspect(frame);
   checkBoundKind(choice, info);
   progress.beginBytes("writing", frame.size());

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <memory>
 
+#include "api/host_run.h"
 #include "commands.h"
 #include "field_io.h"
 #include "fz/host_api.h"
@@ -71,7 +72,8 @@ void decompressFile(const CommonOptions& options, const std::string& input) {
   checkOutput(output, input, options.force);
   Progress progress(progressMode(options), inputName(input));
   const InputBytes frame = readBytes(input, &progress);
-  const FrameInfo info = inspect(frame);
+  HostDecompression decompression(frame);
+  const FrameInfo& info = decompression.info();
   const std::string header =
       isNpyName(output) ? makeNpyHeader(info.type, info.dims, info.ndim) : std::string();
   Result result(output, existingWith(options.force), header);
@@ -80,8 +82,8 @@ void decompressFile(const CommonOptions& options, const std::string& input) {
   if (result.staysInMemory(info.original_bytes)) {
     how.limits = limitsBesideResult(options.limits, info.original_bytes);
   }
-  const std::size_t n_bytes = decompressInto(
-      frame, [&](std::size_t n) { return result.provide(n); }, how);
+  const std::size_t n_bytes =
+      decompression.into([&](std::size_t n) { return result.provide(n); }, how);
   progress.beginBytes("writing", result.isMapped() ? 0 : n_bytes);
   result.finish(&progress);
   progress.end();
@@ -99,11 +101,13 @@ void decompressFile(const CommonOptions& options, const std::string& input) {
 void testFile(const CommonOptions& options, const std::string& input) {
   Progress progress(progressMode(options), inputName(input));
   const InputBytes frame = readBytes(input, &progress);
-  const FrameInfo info = inspect(frame);
+  HostDecompression decompression(frame);
+  const FrameInfo& info = decompression.info();
   progress.beginRun("testing", info.original_bytes);
   DecompressOptions how = decodeOptions(options, &progress);
   how.limits = limitsBesideResult(options.limits, info.original_bytes);
-  const Array array = decompress(ByteView(frame), how);
+  Pipeline pipeline;
+  const Array array = decompression.on(pipeline, how);
   progress.end();
   if (array.bytes().size() != info.original_bytes) {
     throw Failure(ExitCode::kCorrupt,

@@ -73,6 +73,9 @@ void printInfo(const std::string& name, const FrameInfo& info) {
   if (info.isFallback()) {
     line("stored:", "without loss, as with this bound it would have been larger");
   }
+  if (info.missing) {
+    line("missing:", missingText(info));
+  }
   line("checksums:", info.has_checksums ? fmt::format("header {:08x}, payload {:08x}",
                                                       info.header_checksum, info.payload_checksum)
                                         : "none");

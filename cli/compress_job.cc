@@ -1,8 +1,10 @@
 #include "compress_job.h"
 
+#include <charconv>
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "failure.h"
 #include "hdf5_io.h"
 #include "memory_check.h"
 #include "output_io.h"
@@ -27,6 +29,35 @@ std::string ownName(const std::string& input) {
   return (dataset ? flatName(*dataset) : input) + std::string(kArchiveSuffix);
 }
 
+FillChoice parseFill(const std::vector<std::string>& words) {
+  FillChoice choice;
+  for (const std::string& word : words) {
+    if (word == "none") {
+      choice.is_none = true;
+      continue;
+    }
+    double value = 0.0;
+    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc() || stop != word.data() + word.size()) {
+      throw Failure(ExitCode::kUsage,
+                    fmt::format("--fill takes a number or 'none', not '{}'", word));
+    }
+    choice.values.push_back(value);
+  }
+  if (choice.is_none && !choice.values.empty()) {
+    throw Failure(ExitCode::kUsage, "--fill none says that there are none; leave the others out");
+  }
+  return choice;
+}
+
+void applyFill(const FillChoice& choice,
+               const std::vector<double>& in_file,
+               CompressOptions& options) {
+  options.suspect_fill = !choice.is_none;
+  options.fill = choice.is_none ? std::vector<double>{} : in_file;
+  options.fill.insert(options.fill.end(), choice.values.begin(), choice.values.end());
+}
+
 CompressJob makeJob(const CompressArguments& arguments) {
   CompressJob job;
   job.common = arguments.common;
@@ -39,6 +70,7 @@ CompressJob makeJob(const CompressArguments& arguments) {
   if (!arguments.dims.empty()) {
     job.request.dims = parseDims(arguments.dims);
   }
+  job.fill = parseFill(arguments.fill);
   checkCommon(arguments.common);
   checkOutputCount(job.common);
   job.report = arguments.report;
@@ -53,15 +85,17 @@ CompressOptions optionsFor(const CompressJob& job, const Field& field) {
   options.threads = job.common.threads;
   options.max_memory_bytes = job.common.limits.max_memory_bytes;
   options.dims = field.dims;
-  options.fill = field.fill;
+  applyFill(job.fill, field.fill, options);
   if (!field.has_shape && job.pipeline.has_config) {
     options.dims = {0, 0, 0};  // as the configuration says
   }
   return options;
 }
 
-void checkMemoryFor(const CompressJob& job, const Field& field, const CompressOptions& options) {
-  std::uint64_t n_bytes = fz::estimateMemory(field.type, field.bytes.size(), options);
+void checkMemoryFor(const CompressJob& job,
+                    const Field& field,
+                    const HostCompression& compression) {
+  std::uint64_t n_bytes = compression.estimateMemory();
   n_bytes += field.bytes.isMapped() ? 0 : field.bytes.size();
   // A report needs the decoded values too, and about as much again for its figures.
   const unsigned n_fields = !job.report.path.empty() ? 2 : job.verify ? 1 : 0;

@@ -2,7 +2,9 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "api/host_run.h"
 #include "field_io.h"
 #include "fz/host_api.h"
 #include "options.h"
@@ -13,12 +15,26 @@ namespace fz::cli {
 
 inline constexpr std::string_view kArchiveSuffix = ".fzm";
 
+/// What --fill says.
+struct FillChoice {
+  std::vector<double> values;  ///< that mean "missing", besides those that a file names
+  bool is_none = false;        ///< there are none, whatever files or data look like
+};
+
+/// Throws Failure(kUsage) for what is neither numbers nor "none" alone.
+FillChoice parseFill(const std::vector<std::string>& words);
+/// Applies it to what a file says.
+void applyFill(const FillChoice& choice,
+               const std::vector<double>& in_file,
+               CompressOptions& options);
+
 /// The arguments of `fz compress` as they were given.
 struct CompressArguments {
   CommonOptions common;
   PipelineArguments pipeline;
   std::string type;
   std::string dims;
+  std::vector<std::string> fill;
   ReportOptions report;
   bool verify = false;
 };
@@ -28,6 +44,7 @@ struct CompressJob {
   CommonOptions common;
   PipelineChoice pipeline;
   FieldRequest request;
+  FillChoice fill;
   ReportOptions report;
   bool verify = false;
 };
@@ -38,7 +55,7 @@ CompressJob makeJob(const CompressArguments& arguments);
 std::string ownName(const std::string& input);
 CompressOptions optionsFor(const CompressJob& job, const Field& field);
 /// An archive is one frame, so the whole field passes the pipeline at once; what that takes is
-/// known before any of it is read. Throws Failure(kMemory).
-void checkMemoryFor(const CompressJob& job, const Field& field, const CompressOptions& options);
+/// known before it does. Throws Failure(kMemory).
+void checkMemoryFor(const CompressJob& job, const Field& field, const HostCompression& compression);
 
 }  // namespace fz::cli

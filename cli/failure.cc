@@ -132,8 +132,12 @@ Failure fromSizeLimit(const SizeLimitError& error) {
 }
 
 Failure fromFillValue(const FillValueError& error) {
-  return {ExitCode::kBound, fmt::format("{}; use an absolute bound, such as -b abs:{:.2g}",
-                                        error.cause(), error.finding().bound_without)};
+  const FillValueFinding& found = error.finding();
+  return {
+      ExitCode::kBound,
+      fmt::format("{}; --fill {} if it means missing, --fill none if it is data; or an absolute "
+                  "bound, such as -b abs:{:.2g}",
+                  error.cause(), found.value, found.bound_without)};
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <memory>
 #include <unistd.h>
 
@@ -91,10 +92,10 @@ void readHdf5Field(Field& field,
   field.how = fmt::format("HDF5{}{}", dataset.is_swapped ? ", stored big-endian" : "",
                           dataset.shape.size() > 3 ? ", slow axes folded into z" : "");
   field.bytes = InputBytes(std::move(dataset.bytes));
-  if (dataset.fill_value) {
-    field.fill = {*dataset.fill_value};
-    field.note = fmt::format("fill value {} ({}) in {} of {} values", *dataset.fill_value,
-                             dataset.fill_source, dataset.n_fill, field.valueCount());
+  field.fill = dataset.fill;
+  if (!field.fill.empty()) {
+    field.note =
+        fmt::format("fill value {} ({})", fmt::join(field.fill, ", "), dataset.fill_source);
   }
 }
 
@@ -240,6 +241,20 @@ std::string describeField(const Field& field, const std::string& config) {
 
 std::string inputName(const std::string& path) {
   return isStandard(path) ? "standard input" : path;
+}
+
+std::string missingText(const FrameInfo& info) {
+  const MissingInfo& missing = *info.missing;
+  const std::uint64_t n_values = info.original_bytes / getDataTypeSize(info.type);
+  std::string text = fmt::format("{} of {} values missing ({:.1f} %)", missing.n_missing, n_values,
+                                 n_values == 0 ? 0.0
+                                               : 100.0 * static_cast<double>(missing.n_missing) /
+                                                     static_cast<double>(n_values));
+  if (!missing.fill.empty()) {
+    text += fmt::format(", {} of them the fill value {}", missing.n_filled,
+                        fmt::join(missing.fill, " or "));
+  }
+  return text;
 }
 
 }  // namespace fz::cli

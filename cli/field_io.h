@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fz/data_type.h"
+#include "fz/host_api.h"
 #include "fz/span.h"
 #include "input_bytes.h"
 #include "options.h"
@@ -56,6 +57,9 @@ Field readField(const std::string& path, const FieldRequest& request, Progress* 
 std::string describeField(const Field& field, const std::string& config);
 /// "3600 x 1800", the axes that the array has.
 std::string dimsText(const std::array<std::size_t, 3>& dims);
+
+/// "120 of 1000 values (12.0 %), 100 of them by declaration (-9999)". The frame must have such.
+std::string missingText(const FrameInfo& info);
 
 /// Name for messages: "standard input" for "-".
 std::string inputName(const std::string& path);

@@ -92,39 +92,47 @@ void readValues(const Hdf5Name& name,
   }
 }
 
-/// netCDF has an attribute for it, HDF5 a property of the dataset.
+/// The numbers of an attribute; nothing for one that is not there or holds none.
+std::vector<double> numbersOf(hid_t dataset, const char* attribute) {
+  if (H5Aexists(dataset, attribute) <= 0) {
+    return {};
+  }
+  const Id id(H5Aopen(dataset, attribute, H5P_DEFAULT), &H5Aclose);
+  const Id space(H5Aget_space(id.get()), &H5Sclose);
+  const hssize_t n_values = H5Sget_simple_extent_npoints(space.get());
+  constexpr hssize_t kMost = 64;  // more are no fill values
+  if (n_values < 1 || n_values > kMost) {
+    return {};
+  }
+  std::vector<double> values(static_cast<std::size_t>(n_values));
+  return H5Aread(id.get(), H5T_NATIVE_DOUBLE, values.data()) >= 0 ? values : std::vector<double>{};
+}
+
+/// netCDF has attributes for it, HDF5 a property of the dataset.
 void readFill(const OpenDataset& open, Hdf5Dataset& into) {
-  double value = 0.0;
+  const auto add = [&](const std::vector<double>& values, const char* source) {
+    for (const double value : values) {
+      const bool is_new = std::find(into.fill.begin(), into.fill.end(), value) == into.fill.end();
+      if (std::isfinite(value) && is_new) {
+        into.fill.push_back(value);
+        into.fill_source = source;
+      }
+    }
+  };
   for (const char* attribute : {"_FillValue", "missing_value"}) {
-    if (H5Aexists(open.dataset.get(), attribute) <= 0) {
-      continue;
-    }
-    const Id id(H5Aopen(open.dataset.get(), attribute, H5P_DEFAULT), &H5Aclose);
-    const Id space(H5Aget_space(id.get()), &H5Sclose);
-    if (H5Sget_simple_extent_npoints(space.get()) == 1 &&
-        H5Aread(id.get(), H5T_NATIVE_DOUBLE, &value) >= 0) {
-      into.fill_value = value;
-      into.fill_source = attribute;
-      return;
-    }
+    add(numbersOf(open.dataset.get(), attribute), attribute);
+  }
+  if (!into.fill.empty()) {
+    return;
   }
   const Id properties(H5Dget_create_plist(open.dataset.get()), &H5Pclose);
   H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
+  double value = 0.0;
   if (H5Pfill_value_defined(properties.get(), &defined) >= 0 &&
       defined == H5D_FILL_VALUE_USER_DEFINED &&
       H5Pget_fill_value(properties.get(), H5T_NATIVE_DOUBLE, &value) >= 0) {
-    into.fill_value = value;
-    into.fill_source = "fill value of the dataset";
+    add({value}, "fill value of the dataset");
   }
-}
-
-template <class T>
-std::size_t countEqual(ByteView bytes, double value) {
-  const T* values = reinterpret_cast<const T*>(bytes.data());
-  const T wanted = static_cast<T>(value);
-  return static_cast<std::size_t>(
-      std::count_if(values, values + bytes.size() / sizeof(T),
-                    [&](T x) { return x == wanted || (std::isnan(x) && std::isnan(wanted)); }));
 }
 
 template <class Require>
@@ -168,11 +176,6 @@ Hdf5Dataset readHdf5(const Hdf5Name& name, Progress* progress) {
   result.bytes.resize(bytesOf(name, result.type, result.shape));
   readValues(name, open, result, progress);
   readFill(open, result);
-  if (result.fill_value) {
-    result.n_fill = result.type == DataType::FLOAT32
-                        ? countEqual<float>(result.bytes, *result.fill_value)
-                        : countEqual<double>(result.bytes, *result.fill_value);
-  }
   return result;
 }
 

@@ -39,9 +39,8 @@ struct Hdf5Dataset {
   DataType type = DataType::UNKNOWN;
   std::vector<std::size_t> shape;  ///< the last axis is the fastest
   bool is_swapped = false;         ///< big-endian in the file
-  std::optional<double> fill_value;
-  std::string fill_source;  ///< where the fill value stands
-  std::size_t n_fill = 0;   ///< values equal to it
+  std::vector<double> fill;        ///< values that mean "missing"
+  std::string fill_source;         ///< where they stand
   std::vector<std::uint8_t> bytes;
 };
 

@@ -46,6 +46,13 @@ Json boundJson(const std::optional<BoundInfo>& bound) {
           {"absolute", absolute ? Json(*absolute) : Json(nullptr)}};
 }
 
+Json missingJson(const std::optional<MissingInfo>& missing) {
+  if (!missing) {
+    return nullptr;
+  }
+  return {{"count", missing->n_missing}, {"filled", missing->n_filled}, {"fill", missing->fill}};
+}
+
 Json frameJson(const std::string& file, const FrameInfo& info) {
   Json json = {{"file", file},
                {"format", fmt::format("{}.{}", info.version_major, info.version_minor)},
@@ -60,6 +67,7 @@ Json frameJson(const std::string& file, const FrameInfo& info) {
                {"bound", boundJson(info.bound)},
                {"lossless", info.lossless},
                {"fallback", info.isFallback()},
+               {"missing", missingJson(info.missing)},
                {"checksums", nullptr},
                {"stages", Json::array()},
                {"segments", Json::array()}};

@@ -244,4 +244,12 @@ std::pair<std::string, std::string> parseSetting(std::string_view text) {
   return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
 }
 
+void addFill(CLI::App& app, std::vector<std::string>& words) {
+  app.add_option("--fill", words,
+                 "a value that means missing, kept bit for bit and out of the bound; again for "
+                 "more; none: there are none")
+      ->type_name("V")
+      ->allow_extra_args(false);
+}
+
 }  // namespace fz::cli

@@ -69,4 +69,7 @@ std::pair<std::string, std::string> parseSetting(std::string_view text);
 /// x * y * z, or nothing when that overflows.
 std::optional<std::size_t> countOf(const std::array<std::size_t, 3>& dims);
 
+/// --fill, any number of times.
+void addFill(CLI::App& app, std::vector<std::string>& words);
+
 }  // namespace fz::cli

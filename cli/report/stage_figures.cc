@@ -144,12 +144,9 @@ void nameByType(Pipeline& pipeline, PipelinePerfResult& perf) {
   }
 }
 
-/// Sets a pipeline up to be measured and runs it, twice where that is cheap.
+/// Runs a pipeline to be measured, twice where that is cheap.
 template <class F>
-void runMeasured(Pipeline& pipeline, const Input& input, bool staged, const F& run) {
-  if (staged) {
-    pipeline.setFusion(Fusion::Off);
-  }
+void runMeasured(Pipeline& pipeline, const Input& input, const F& run) {
   pipeline.enableProfiling(true);
   const int n_runs = input.original.bytes.size() <= kRunTwiceBytes ? 2 : 1;
   for (int i = 0; i < n_runs; ++i) {
@@ -158,10 +155,11 @@ void runMeasured(Pipeline& pipeline, const Input& input, bool staged, const F& r
 }
 
 PipelinePerfResult runForwards(const Input& input, bool staged, StageFigures& figures) {
-  Pipeline pipeline;
-  runMeasured(pipeline, input, staged, [&] {
-    compressOn(pipeline, input.original.type, input.original.bytes, *input.options);
-  });
+  HostCompression compression(input.original.type, input.original.bytes, *input.options,
+                              staged ? Fusion::Off : Fusion::Auto);
+  compression.keepPipeline();
+  Pipeline& pipeline = compression.pipeline();
+  runMeasured(pipeline, input, [&] { compression.run(); });
   if (!staged) {
     for (const FusedGroup& group : pipeline.getFusedGroups()) {
       std::vector<std::size_t> stages;
@@ -181,7 +179,10 @@ PipelinePerfResult runForwards(const Input& input, bool staged, StageFigures& fi
 
 PipelinePerfResult runBackwards(const Input& input, bool staged, StageFigures& figures) {
   Pipeline pipeline;
-  runMeasured(pipeline, input, staged, [&] { decompressOn(pipeline, input.frame, input.decode); });
+  if (staged) {
+    pipeline.setFusion(Fusion::Off);
+  }
+  runMeasured(pipeline, input, [&] { HostDecompression(input.frame).on(pipeline, input.decode); });
   figures.backend = backendName(pipeline.getBackend());
   const std::size_t n_threads = pipeline.getThreads();
   figures.threads = fmt::format(

@@ -40,10 +40,9 @@ class Error : public std::runtime_error {
   ErrorCode code_;
 };
 
-/// A value that means "missing" or looks like it, and what it does to the range of a field.
+/// A value that looks as if it meant "missing", and what it does to the range of a field.
 struct FillValueFinding {
   double value = 0.0;
-  bool is_declared = false;  ///< the caller or the file named it; else it was noticed
   std::size_t n_found = 0;   ///< values equal to it
   std::size_t n_values = 0;  ///< of the whole field
   double range = 0.0;        ///< max - min of the finite values
@@ -52,8 +51,8 @@ struct FillValueFinding {
   double bound_without = 0.0;
 };
 
-/// A bound relative to the range was refused, because a fill value sets the range: the other values
-/// would be kept to a bound that means nothing to them. Its code is kFillValue.
+/// A bound relative to the range was refused, because what looks like a fill value sets the range:
+/// the other values would be kept to a bound that means nothing to them. Its code is kFillValue.
 class FillValueError : public Error {
  public:
   /// `cause` is what was found; the message adds what to do about it.

@@ -15,6 +15,7 @@
 #include "fz/bound.h"
 #include "fz/data_type.h"
 #include "fz/limits.h"
+#include "fz/missing.h"
 #include "fz/params.h"
 #include "fz/span.h"
 
@@ -45,10 +46,12 @@ struct CompressOptions {
   /// As Pipeline::setLosslessFallback: the smaller of a lossy and a lossless frame is kept, and
   /// none is larger than compressBound() says.
   bool lossless_fallback = true;
-  /// Values that stand for "missing", such as a _FillValue, as far as they are known. compress()
-  /// refuses a bound relative to the range where one of them sets it, see
-  /// Pipeline::requireRangeWithoutFill.
+  /// Values that mean "missing" besides NaN and infinities, such as a _FillValue. All of them come
+  /// back bit for bit, and have no part in what the bound means; see docs/missing_values.md.
   std::vector<double> fill = {};
+  /// Whether a bound relative to the range is refused (FillValueError) where a value that nobody
+  /// declared looks like a fill value and sets the range.
+  bool suspect_fill = true;
 };
 
 struct DecompressOptions {
@@ -144,6 +147,8 @@ struct FrameInfo {
   bool lossless = false;  ///< no stage changes values
   /// Lossless instead of a frame with this bound, which would have been larger.
   bool isFallback() const { return lossless && bound.has_value(); }
+  /// Where missing values were taken out before the other stages.
+  std::optional<MissingInfo> missing;
   bool has_checksums = false;
   std::uint32_t payload_checksum = 0;
   std::uint32_t header_checksum = 0;

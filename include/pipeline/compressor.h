@@ -196,12 +196,12 @@ class Pipeline {
                 cudaStream_t stream = nullptr);
 
   /// For front ends, after compress(), which takes the range of its input as it is. Throws
-  /// FillValueError where the bound was relative to that range and a fill value sets it: one of
-  /// `fill` that lies outside all other values, or, named by nobody, a value at an end that occurs
-  /// more than once and makes the range more than ten times wider than that of the others (for
-  /// others that are all one x: than |x|). `values` is that input in host memory, on either
-  /// backend. Looks at a few values where those show that no fill value can be at work, as in most
-  /// fields, and otherwise at all of them.
+  /// FillValueError where the bound was relative to that range and a value that looks like a fill
+  /// value sets it: one at an end that occurs more than once in a thousand values and makes the
+  /// range more than ten times wider than that of the others (for others that are all one x: than
+  /// |x|). Values equal to one of `fill` are left out, since a Mask has taken them out. `values` is
+  /// that input in host memory, on either backend. Looks at a few values where those show that no
+  /// fill value can be at work, as in most fields, and otherwise at all of them.
   void requireRangeWithoutFill(ByteView values,
                                std::span<const double> fill = {},
                                cudaStream_t stream = nullptr) const;
@@ -331,6 +331,7 @@ class Pipeline {
 
  private:
   friend class CudaRunner;
+  friend struct PipelineAccess;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -10,6 +10,7 @@
 
 #include "fz/bound.h"
 #include "fz/data_type.h"
+#include "fz/missing.h"
 #include "fz/params.h"
 #include "fz/stream.h"
 
@@ -122,6 +123,8 @@ class Stage {
   virtual void setStageVersion(std::uint16_t /*version*/) {}
   /// The error bound of the last run, for stages that have one.
   virtual std::optional<BoundInfo> boundInfo() const { return std::nullopt; }
+  /// What the last run or the config says of missing values, for stages that take them out.
+  virtual std::optional<MissingInfo> missingInfo() const { return std::nullopt; }
   virtual const ParamTable& paramTable() const;
   /// Element types that select the instantiation, in the order of the descriptor's type keys.
   virtual std::vector<DataType> elementTypes() const { return {}; }

@@ -9,8 +9,8 @@ namespace fz {
 // and never gets here.
 
 /// As Pipeline::compress(), by a copy of the input on the device. Throws FillValueError as
-/// Pipeline::requireRangeWithoutFill() does.
-Frame compressByDevice(Pipeline& pipeline, ByteView bytes, std::span<const double> fill);
+/// requireSoundRange() does.
+Frame compressByDevice(Pipeline& pipeline, ByteView bytes, const CompressOptions& options);
 /// What a caller owns on the device, brought to the host and freed there.
 std::vector<std::uint8_t> takeFromDevice(void* memory, std::size_t n_bytes);
 

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include "api/device_copy.h"
+#include "api/host_run.h"
 #include "backends/cuda/cuda_memory.h"
 #include "core/require.h"
 #include "cuda_check.h"
@@ -38,10 +39,10 @@ std::vector<std::uint8_t> toHost(const void* memory, std::size_t n_bytes) {
 
 }  // namespace
 
-Frame compressByDevice(Pipeline& pipeline, ByteView bytes, std::span<const double> fill) {
+Frame compressByDevice(Pipeline& pipeline, ByteView bytes, const CompressOptions& options) {
   const DeviceCopy input(pipeline.getMemoryPool(), bytes);
   const CompressedView on_device = pipeline.compress(input.data(), bytes.size());
-  pipeline.requireRangeWithoutFill(bytes, fill);
+  requireSoundRange(pipeline, bytes, options);
   return Frame(toHost(on_device.data, on_device.n_bytes));
 }
 

@@ -8,46 +8,14 @@
 #include "core/require.h"
 #include "format/file_io.h"
 #include "format/frame_header.h"
-#include "fz/presets.h"
 #include "fz/stage_descriptor.h"
 #include "pipeline/compressor.h"
+#include "pipeline/pipeline_access.h"
 #include "stage/stage_factory.h"
 
 namespace fz {
 
 namespace {
-
-ConfigOverrides overridesFor(DataType type, const CompressOptions& options) {
-  ConfigOverrides overrides;
-  overrides.input_type = type;
-  overrides.dims = options.dims;
-  if (options.error_bound) {
-    overrides.params.emplace_back("error_bound", fmt::format("{}", *options.error_bound));
-  }
-  if (options.mode) {
-    overrides.params.emplace_back("error_bound_mode", errorBoundModeName(*options.mode));
-  }
-  overrides.params.insert(overrides.params.end(), options.params.begin(), options.params.end());
-  return overrides;
-}
-
-void loadPipeline(Pipeline& pipeline, DataType type, const CompressOptions& options) {
-  const ConfigOverrides overrides = overridesFor(type, options);
-  if (!options.config_toml.empty()) {
-    pipeline.loadConfigText(options.config_toml, options.preset, overrides);
-    return;
-  }
-  const Preset* preset = findPreset(options.preset);
-  if (preset == nullptr) {
-    std::string names;
-    for (const Preset& known : allPresets()) {
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
-    }
-    detail::throwInvalidArgument(
-        fmt::format("no preset '{}'; the presets are {}", options.preset, names));
-  }
-  pipeline.loadConfigText(std::string(preset->toml), options.preset, overrides);
-}
 
 void setUp(Pipeline& pipeline, const FrameInfo& info, const DecompressOptions& options) {
   FZ_REQUIRE(options.limits.max_output_bytes == 0 ||
@@ -99,73 +67,6 @@ double FrameInfo::ratio() const {
   return static_cast<double>(original_bytes) / static_cast<double>(frameBytes());
 }
 
-void configure(Pipeline& pipeline, DataType type, const CompressOptions& options) try {
-  pipeline.setBackend(options.backend);
-  pipeline.setThreads(options.threads);
-  pipeline.setMemoryLimit(options.max_memory_bytes);
-  pipeline.setProgress(options.progress);
-  pipeline.setLosslessFallback(options.lossless_fallback);
-  loadPipeline(pipeline, type, options);
-} catch (const std::bad_alloc&) {
-  detail::throwOutOfMemory();
-}
-
-Frame compress(DataType type, ByteView bytes, const CompressOptions& options) try {
-  const auto owner = std::make_shared<Pipeline>();
-  Pipeline& pipeline = *owner;
-  configure(pipeline, type, options);
-  if (pipeline.getBackend() == Backend::CUDA) {
-    return compressByDevice(pipeline, bytes, options.fill);
-  }
-  const CompressedView view = pipeline.compress(bytes.data(), bytes.size());
-  pipeline.requireRangeWithoutFill(bytes, options.fill);
-  pipeline.setProgress(nullptr);
-  if (pipeline.isLastFrameFallback()) {  // in memory that was made for a larger one
-    const auto* data = static_cast<const std::uint8_t*>(view.data);
-    return Frame(std::vector<std::uint8_t>(data, data + view.n_bytes));
-  }
-  // The frame stays where it is, and the pipeline with it, less the memory of its other buffers.
-  pipeline.reset();
-  pipeline.getMemoryPool().trim();
-  return Frame(owner, {static_cast<const std::uint8_t*>(view.data), view.n_bytes});
-} catch (const std::bad_alloc&) {
-  detail::throwOutOfMemory();
-}
-
-Frame compressOn(Pipeline& pipeline,
-                 DataType type,
-                 ByteView bytes,
-                 const CompressOptions& options) try {
-  if (!pipeline.isFinalized()) {
-    configure(pipeline, type, options);
-  }
-  if (pipeline.getBackend() == Backend::CUDA) {
-    return compressByDevice(pipeline, bytes, options.fill);
-  }
-  const CompressedView view = pipeline.compress(bytes.data(), bytes.size());
-  pipeline.requireRangeWithoutFill(bytes, options.fill);
-  const auto* data = static_cast<const std::uint8_t*>(view.data);
-  return Frame(std::vector<std::uint8_t>(data, data + view.n_bytes));
-} catch (const std::bad_alloc&) {
-  detail::throwOutOfMemory();
-}
-
-std::size_t estimateMemory(DataType type, std::size_t n_bytes, const CompressOptions& options) try {
-  Pipeline pipeline;
-  configure(pipeline, type, options);
-  return pipeline.estimateMemory(n_bytes);
-} catch (const std::bad_alloc&) {
-  detail::throwOutOfMemory();
-}
-
-std::size_t compressBound(DataType type, std::size_t n_bytes, const CompressOptions& options) try {
-  Pipeline pipeline;
-  configure(pipeline, type, options);
-  return pipeline.getMaxCompressedSize(n_bytes);
-} catch (const std::bad_alloc&) {
-  detail::throwOutOfMemory();
-}
-
 Frame compress(std::span<const float> values, const CompressOptions& options) {
   return compress(DataType::FLOAT32,
                   {reinterpret_cast<const std::uint8_t*>(values.data()), values.size_bytes()},
@@ -180,36 +81,15 @@ Frame compress(std::span<const double> values, const CompressOptions& options) {
 
 Array decompress(ByteView frame, const DecompressOptions& options) try {
   Pipeline pipeline;
-  return decompressOn(pipeline, frame, options);
-} catch (const std::bad_alloc&) {
-  detail::throwOutOfMemory();
-}
-
-Array decompressOn(Pipeline& pipeline, ByteView frame, const DecompressOptions& options) try {
-  const FrameInfo info = inspect(frame);
-  setUp(pipeline, info, options);
-  pipeline.setPoolManagedDecompOutput(false);
-  void* data = nullptr;
-  std::size_t n_bytes = 0;
-  pipeline.decompressFrame(frame, &data, &n_bytes);
-  if (pipeline.getBackend() == Backend::CUDA) {
-    return Array(info.type, info.dims, takeFromDevice(data, n_bytes));
-  }
-  const std::shared_ptr<const void> owner(data, &std::free);
-  return Array(info.type, info.dims, owner, {static_cast<const std::uint8_t*>(data), n_bytes});
+  return HostDecompression(frame).on(pipeline, options);
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }
 
 std::size_t decompressInto(ByteView frame,
                            const std::function<void*(std::size_t)>& provide,
-                           const DecompressOptions& options) try {
-  const FrameInfo info = inspect(frame);
-  Pipeline pipeline;
-  setUp(pipeline, info, options);
-  return pipeline.decompressFrame(frame, provide);
-} catch (const std::bad_alloc&) {
-  detail::throwOutOfMemory();
+                           const DecompressOptions& options) {
+  return HostDecompression(frame).into(provide, options);
 }
 
 namespace {
@@ -247,6 +127,7 @@ FrameInfo describe(const FrameHeader& header) {
     }
     restoreBound(header.description, row);
     info.lossless = info.lossless && !stage->boundInfo().has_value();
+    info.missing = info.missing ? info.missing : stage->missingInfo();
     if (info.stages.empty()) {
       // Older frames name neither type nor shape; the first stage knows the type.
       info.type = static_cast<DataType>(stage->getInputDataType(0));
@@ -272,6 +153,39 @@ FrameInfo describe(const FrameHeader& header) {
 }
 
 }  // namespace
+
+HostDecompression::HostDecompression(ByteView frame) try
+    : frame_(frame),
+      header_(std::make_unique<FrameHeader>(readHeader(frame, frame.size()))),
+      info_(describe(*header_)) {
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+HostDecompression::~HostDecompression() = default;
+
+Array HostDecompression::on(Pipeline& pipeline, const DecompressOptions& options) try {
+  setUp(pipeline, info_, options);
+  pipeline.setPoolManagedDecompOutput(false);
+  void* data = nullptr;
+  std::size_t n_bytes = 0;
+  PipelineAccess::decompressFrame(pipeline, {frame_, header_.get()}, &data, &n_bytes);
+  if (pipeline.getBackend() == Backend::CUDA) {
+    return Array(info_.type, info_.dims, takeFromDevice(data, n_bytes));
+  }
+  const std::shared_ptr<const void> owner(data, &std::free);
+  return Array(info_.type, info_.dims, owner, {static_cast<const std::uint8_t*>(data), n_bytes});
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+std::size_t HostDecompression::into(const std::function<void*(std::size_t)>& provide,
+                                    const DecompressOptions& options) try {
+  Pipeline pipeline;
+  setUp(pipeline, info_, options);
+  return PipelineAccess::decompressFrame(pipeline, {frame_, header_.get()}, provide);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
 
 FrameInfo inspect(ByteView frame) try {
   return describe(readHeader(frame, frame.size()));

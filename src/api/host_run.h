@@ -1,14 +1,75 @@
 #pragma once
 
+#include <functional>
+#include <memory>
+
+#include "fz/fusion.h"
 #include "fz/host_api.h"
 #include "pipeline/compressor.h"
 
 namespace fz {
 
-/// As compress(), on a pipeline of the caller, who reads its insight afterwards (profile, memory).
-/// The first call loads the pipeline; later ones must have the same type and options.
-Frame compressOn(Pipeline& pipeline, DataType type, ByteView bytes, const CompressOptions& options);
-/// As decompress(), on a pipeline of the caller.
-Array decompressOn(Pipeline& pipeline, ByteView frame, const DecompressOptions& options);
+struct FrameHeader;
+
+/// One compression of an array in host memory: looked at and planned when it is made, then run.
+/// The values must outlive it.
+class HostCompression {
+ public:
+  /// Throws as compress() does for wrong options.
+  HostCompression(DataType type,
+                  ByteView values,
+                  const CompressOptions& options,
+                  Fusion fusion = Fusion::Auto);
+
+  /// As the function of that name, for these values.
+  std::size_t estimateMemory() const;
+  /// As compress().
+  Frame run();
+
+  /// What runs; its insight (profile, memory) is there after run() when it is kept.
+  Pipeline& pipeline() { return *pipeline_; }
+  /// run() may be called again, and leaves the pipeline as it is.
+  void keepPipeline() { keeps_pipeline_ = true; }
+  /// Whether a Mask takes out missing values.
+  bool isMasked() const { return is_masked_; }
+
+ private:
+  void build(bool masked);
+  Frame runOnce();
+
+  DataType type_;
+  ByteView values_;
+  CompressOptions options_;
+  Fusion fusion_;
+  std::shared_ptr<Pipeline> pipeline_;
+  bool can_be_masked_ = false;
+  bool is_masked_ = false;
+  bool keeps_pipeline_ = false;
+};
+
+/// Throws FillValueError, as Pipeline::requireRangeWithoutFill() does, unless the options say that
+/// no value is to be suspected.
+void requireSoundRange(Pipeline& pipeline, ByteView values, const CompressOptions& options);
+
+/// One decompression: the header is read when it is made, and not again on the CPU. The frame must
+/// outlive it.
+class HostDecompression {
+ public:
+  /// Throws as inspect() does.
+  explicit HostDecompression(ByteView frame);
+  ~HostDecompression();
+
+  const FrameInfo& info() const { return info_; }
+  /// As decompressInto(), once.
+  std::size_t into(const std::function<void*(std::size_t n_bytes)>& provide,
+                   const DecompressOptions& options);
+  /// As decompress(), once; on a pipeline of the caller.
+  Array on(Pipeline& pipeline, const DecompressOptions& options);
+
+ private:
+  ByteView frame_;
+  std::unique_ptr<FrameHeader> header_;
+  FrameInfo info_;
+};
 
 }  // namespace fz

@@ -5,7 +5,7 @@ namespace fz {
 
 Frame compressByDevice(Pipeline& /*pipeline*/,
                        ByteView /*bytes*/,
-                       std::span<const double> /*fill*/) {
+                       const CompressOptions& /*options*/) {
   detail::throwError(ErrorCode::kNoDevice, "this build has no CUDA");
 }
 

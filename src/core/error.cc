@@ -46,8 +46,10 @@ const char* errorCodeName(ErrorCode code) noexcept {
 
 FillValueError::FillValueError(const FillValueFinding& finding, const std::string& cause)
     : Error(ErrorCode::kFillValue,
-            fmt::format(
-                "{}; use an absolute bound, such as abs:{:.2g}", cause, finding.bound_without)),
+            fmt::format("{}; declare it as a fill value, say that there are none, or use an "
+                        "absolute bound such as abs:{:.2g}",
+                        cause,
+                        finding.bound_without)),
       finding_(finding),
       cause_(cause) {
 }

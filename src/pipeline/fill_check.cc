@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 #include <limits>
 #include <optional>
+#include <vector>
 
+#include "backends/cpu/missing.h"
 #include "backends/cpu/value_ends.h"
 #include "fz/error.h"
 
@@ -19,6 +21,8 @@ namespace {
 
 /// A range that is more than so many times that of the other values is not theirs any more.
 constexpr double kWidening = 10.0;
+/// What occurs no more often than once in so many values is no mask, but an extreme.
+constexpr std::size_t kRareShare = 1000;
 constexpr std::size_t kParts = 64;  // a fixed number, so nothing is allocated
 constexpr std::size_t kBlockValues = std::size_t{1} << 13;
 // A sample: short runs of values, one in each of at most so many equal shares of the field.
@@ -35,7 +39,12 @@ long double width(T low, T high) {
 template <class T>
 class Values {
  public:
-  explicit Values(ByteView bytes) : bytes_(bytes) {}
+  Values(ByteView bytes, std::span<const double> fill) : bytes_(bytes) {
+    for (const double value : fill) {
+      addFill(value, fill_);
+    }
+  }
+  bool isDeclared(T x) const { return std::find(fill_.begin(), fill_.end(), x) != fill_.end(); }
   std::size_t size() const { return bytes_.size() / sizeof(T); }
   T operator[](std::size_t index) const {
     T value;
@@ -51,8 +60,10 @@ class Values {
 
  private:
   ByteView bytes_;
+  std::vector<T> fill_;
 };
 
+/// The values that were not declared to be missing.
 template <class T>
 void addBlock(ValueEnds<T>& ends, const Values<T>& values, std::size_t begin, std::size_t end) {
   constexpr std::size_t kGroup = 64;  // at least one step of countWithoutNews()
@@ -60,7 +71,9 @@ void addBlock(ValueEnds<T>& ends, const Values<T>& values, std::size_t begin, st
     const T* const aligned = values.from(i);
     i += aligned != nullptr ? countWithoutNews(aligned, end - i, ends) : 0;
     for (const std::size_t stop = std::min(end, i + kGroup); i < stop; ++i) {
-      ends.add(values[i]);
+      if (!values.isDeclared(values[i])) {
+        ends.add(values[i]);
+      }
     }
   }
 }
@@ -123,7 +136,9 @@ ValueEnds<T> endsOfSample(const Values<T>& values, const IsSound& is_sound) {
     const std::size_t run = i * kStride % n_runs;
     const std::size_t begin = run * share + run * kScatter % (share - kRunValues + 1);
     for (std::size_t k = 0; k < kRunValues; ++k) {
-      ends.add(values[begin + k]);
+      if (!values.isDeclared(values[begin + k])) {
+        ends.add(values[begin + k]);
+      }
     }
     if (std::has_single_bit(i + 1) && is_sound(ends)) {
       break;
@@ -152,39 +167,6 @@ std::size_t countOf(const Values<T>& values, T wanted, const CpuExecutor& execut
   return n_found;
 }
 
-/// A declared value as the field has it; nothing where a T cannot be it.
-template <class T>
-std::optional<T> inField(double fill) {
-  const bool fits = std::fabs(fill) <= static_cast<double>(std::numeric_limits<T>::max());
-  return fits ? std::optional(static_cast<T>(fill)) : std::nullopt;
-}
-
-template <class T>
-bool isDeclared(std::span<const double> fill, T x) {
-  return std::any_of(fill.begin(), fill.end(),
-                     [&](double value) { return inField<T>(value) == x; });
-}
-
-template <class T>
-ValueEnds<T> endsWithout(const Values<T>& values,
-                         std::span<const double> fill,
-                         const CpuExecutor& executor) {
-  ValueEnds<T> all;
-  forParts(
-      executor, values.size(),
-      [&](std::size_t begin, std::size_t end) {
-        ValueEnds<T> part;
-        for (std::size_t i = begin; i < end; ++i) {
-          if (!isDeclared(fill, values[i])) {
-            part.add(values[i]);
-          }
-        }
-        return part;
-      },
-      [&](const ValueEnds<T>& part) { all.add(part); });
-  return all;
-}
-
 /// What a range is measured by: that of these values, and of a single one its size.
 template <class T>
 long double scaleOf(T low, T high) {
@@ -192,20 +174,15 @@ long double scaleOf(T low, T high) {
 }
 
 /// Whether part of the values shows already that nothing is wrong: whichever value is taken from an
-/// end of the field, at least the part without its own end remains, and a declared value inside of
-/// the part is at no end.
+/// end of the field, at least the part without its own end remains.
 template <class T>
-bool isSound(const ValueEnds<T>& sample, long double range, std::span<const double> fill) {
+bool isSound(const ValueEnds<T>& sample, long double range) {
   if (!sample.hasRange()) {
     return false;
   }
-  const bool has_fill_outside = std::any_of(fill.begin(), fill.end(), [&](double value) {
-    const std::optional<T> x = inField<T>(value);
-    return x && !(*x > sample.low && *x < sample.high);
-  });
   const long double rest =
       std::min(width(sample.next_low, sample.high), width(sample.low, sample.next_high));
-  return !has_fill_outside && range <= static_cast<long double>(kWidening) * rest;
+  return range <= static_cast<long double>(kWidening) * rest;
 }
 
 template <class T>
@@ -245,11 +222,10 @@ template <class T>
       has_rest ? requested * static_cast<double>(scaleOf(suspect.rest.low, suspect.rest.high))
                : requested;
   throw FillValueError(
-      finding, fmt::format("the bound relative to the range is refused: {}{} occurs {} times in {} "
-                           "values and makes the range {:.6g} instead of {:.6g}{}",
-                           finding.is_declared ? "the fill value " : "", suspect.value,
-                           finding.n_found, finding.n_values, finding.range, finding.range_without,
-                           finding.is_declared ? "" : ", as fill values do"));
+      finding, fmt::format("the bound relative to the range is refused: {} occurs {} times in {} "
+                           "values and makes the range {:.6g} instead of {:.6g}, as fill values do",
+                           suspect.value, finding.n_found, finding.n_values, finding.range,
+                           finding.range_without));
 }
 
 /// Stages round a bound in their own ways, some to f32; a range that was given is another one.
@@ -261,16 +237,11 @@ bool isOfRange(const BoundInfo& bound, long double range) {
 }
 
 template <class T>
-void check(const BoundInfo& bound,
-           const Values<T>& values,
-           std::span<const double> fill,
-           const CpuExecutor& executor) {
+void check(const BoundInfo& bound, const Values<T>& values, const CpuExecutor& executor) {
   constexpr long double kRounding = 1.001L;
   const long double stated =
       static_cast<long double>(bound.absolute) / static_cast<long double>(bound.requested);
-  const auto is_sound = [&](const ValueEnds<T>& ends) {
-    return isSound(ends, stated * kRounding, fill);
-  };
+  const auto is_sound = [&](const ValueEnds<T>& ends) { return isSound(ends, stated * kRounding); };
   const ValueEnds<T> sample = endsOfSample(values, is_sound);
   if (is_sound(sample)) {
     return;
@@ -282,16 +253,9 @@ void check(const BoundInfo& bound,
   const ValueEnds<T>& all = *scanned;
   FillValueFinding finding;
   finding.n_values = values.size();
-  const bool is_low = isDeclared(fill, all.low);
-  if (is_low || isDeclared(fill, all.high)) {
-    const T value = is_low ? all.low : all.high;
-    finding.is_declared = true;
-    finding.n_found = countOf(values, value, executor);
-    refuse<T>({value, endsWithout(values, fill, executor)}, finding, all, bound.requested);
-  }
   if (const std::optional<Suspect<T>> suspect = suspectOf(all)) {
     finding.n_found = countOf(values, suspect->value, executor);
-    if (finding.n_found > 1) {
+    if (finding.n_found > 1 && finding.n_found > finding.n_values / kRareShare) {
       refuse<T>(*suspect, finding, all, bound.requested);
     }
   }
@@ -308,9 +272,9 @@ void checkRangeBound(const BoundInfo& bound,
     return;
   }
   if (type == DataType::FLOAT32) {
-    check(bound, Values<float>(values), fill, executor);
+    check(bound, Values<float>(values, fill), executor);
   } else if (type == DataType::FLOAT64) {
-    check(bound, Values<double>(values), fill, executor);
+    check(bound, Values<double>(values, fill), executor);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "core/require.h"
 #include "format/file_io.h"
 #include "pipeline/compressor.h"
+#include "pipeline/pipeline_access.h"
 #include "pipeline/pipeline_impl.h"
 
 namespace fz {
@@ -76,12 +77,16 @@ ByteView Pipeline::Impl::frameOrLast(const void* data, std::size_t n_bytes) cons
   return {frame.data(), frame_bytes};
 }
 
-/// The header goes to read_header.
-void Pipeline::Impl::openFrame(ByteView& bytes, cudaStream_t stream) {
+/// The header goes to read_header, from `known` where somebody has read it on the host.
+void Pipeline::Impl::openFrame(ByteView& bytes, cudaStream_t stream, const FrameHeader* known) {
   resolveBackend("Pipeline::decompress");
   call_start = std::chrono::steady_clock::now();
   if (on_device != nullptr) {
     on_device->openFrame(bytes, read_header, stream);
+    return;
+  }
+  if (known != nullptr) {
+    read_header = *known;
     return;
   }
   requireHostPointer(bytes.data(), "frame");
@@ -129,32 +134,47 @@ void Pipeline::decompress(const void* d_in,
   detail::throwOutOfMemory();
 }
 
-void Pipeline::decompressFrame(ByteView bytes, void** d_out, std::size_t* out_bytes) try {
-  impl_->decompressTo(bytes, d_out, out_bytes, nullptr);
+void Pipeline::decompressFrame(ByteView bytes, void** d_out, std::size_t* out_bytes) {
+  PipelineAccess::decompressFrame(*this, {bytes}, d_out, out_bytes);
+}
+
+std::size_t Pipeline::decompressFrame(ByteView bytes,
+                                      const std::function<void*(std::size_t)>& provide) {
+  return PipelineAccess::decompressFrame(*this, {bytes}, provide);
+}
+
+void PipelineAccess::decompressFrame(Pipeline& pipeline,
+                                     const ReadFrame& frame,
+                                     void** d_out,
+                                     std::size_t* out_bytes) try {
+  pipeline.impl_->decompressTo(frame.bytes, d_out, out_bytes, nullptr, frame.header);
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }
 
-std::size_t Pipeline::decompressFrame(ByteView bytes,
-                                      const std::function<void*(std::size_t)>& provide) try {
-  impl_->openFrame(bytes, nullptr);
-  const OpenFrame open_frame(impl_->on_device.get());
-  const FrameHeader& header = impl_->read_header;
+std::size_t PipelineAccess::decompressFrame(Pipeline& pipeline,
+                                            const ReadFrame& frame,
+                                            const std::function<void*(std::size_t)>& provide) try {
+  Pipeline::Impl* const impl = pipeline.impl_.get();
+  ByteView bytes = frame.bytes;
+  impl->openFrame(bytes, nullptr, frame.header);
+  const OpenFrame open_frame(impl->on_device.get());
+  const FrameHeader& header = impl->read_header;
   // A padded frame decodes to more than its data, and a device to memory of its own.
-  const bool direct = impl_->on_device == nullptr &&
+  const bool direct = impl->on_device == nullptr &&
                       header.core.uncompressed_size == header.description.original_bytes;
-  const std::size_t n_bytes = impl_->runDecompress(
+  const std::size_t n_bytes = impl->runDecompress(
       bytes,
       [&](std::size_t n) -> void* {
         if (direct) {
           return provide(n);
         }
-        impl_->decoded.reserve(n, 0, "decoded output");
-        return impl_->decoded.data();
+        impl->decoded.reserve(n, 0, "decoded output");
+        return impl->decoded.data();
       },
       nullptr);
   if (!direct && n_bytes > 0) {
-    impl_->copyAndWait(provide(n_bytes), impl_->decoded.data(), n_bytes, nullptr);
+    impl->copyAndWait(provide(n_bytes), impl->decoded.data(), n_bytes, nullptr);
   }
   return n_bytes;
 } catch (const std::bad_alloc&) {
@@ -164,10 +184,11 @@ std::size_t Pipeline::decompressFrame(ByteView bytes,
 void Pipeline::Impl::decompressTo(ByteView bytes,
                                   void** d_out,
                                   std::size_t* out_bytes,
-                                  cudaStream_t stream) {
+                                  cudaStream_t stream,
+                                  const FrameHeader* known) {
   FZ_REQUIRE(d_out != nullptr && out_bytes != nullptr, ErrorCode::kInvalidArgument,
              "Pipeline::decompress: the result pointers are null");
-  openFrame(bytes, stream);
+  openFrame(bytes, stream, known);
   const OpenFrame open_frame(on_device.get());
   if (pool_managed_output) {
     *out_bytes = runDecompress(

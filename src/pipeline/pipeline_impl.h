@@ -87,10 +87,14 @@ struct Pipeline::Impl : PipelineCore {
 
   /// Reads and checks a frame's header, into read_header; `frame` becomes memory of the backend,
   /// aligned.
-  void openFrame(ByteView& frame, cudaStream_t stream);
+  void openFrame(ByteView& frame, cudaStream_t stream, const FrameHeader* known = nullptr);
   /// Decodes the opened frame; returns its original length.
   std::size_t runDecompress(ByteView frame, OutputProvider provide, cudaStream_t stream);
-  void decompressTo(ByteView bytes, void** d_out, std::size_t* out_bytes, cudaStream_t stream);
+  void decompressTo(ByteView bytes,
+                    void** d_out,
+                    std::size_t* out_bytes,
+                    cudaStream_t stream,
+                    const FrameHeader* known = nullptr);
   ByteView frameOrLast(const void* data, std::size_t n_bytes) const;
   std::vector<Stage*> stagesInOrder() const;
 

@@ -54,6 +54,9 @@ class MaskBase : public SimpleStage {
   std::uint64_t getMissingCount() const { return n_missing_; }
   std::uint64_t getFilledCount() const { return n_filled_; }
 
+  std::optional<MissingInfo> missingInfo() const override {
+    return MissingInfo{n_missing_, n_filled_, fill_};
+  }
   const StageDescriptor& descriptor() const override { return mask::descriptor(); }
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override { return {type_}; }

@@ -1,25 +1,11 @@
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "backends/cpu/parallel_for.h"
 #include "shared/fp.h"
-#include "transforms/mask/cpu/find.h"
+#include "backends/cpu/missing.h"
 #include "transforms/mask/cpu/state.h"
 
 namespace fz::mask {
-
-namespace {
-
-/// A declared value as the field has it; nothing where a T cannot be it.
-template <class T>
-void addFill(double value, std::vector<T>& fill) {
-  if (std::fabs(value) <= static_cast<double>(std::numeric_limits<T>::max())) {
-    fill.push_back(static_cast<T>(value));
-  }
-}
-
-}  // namespace
 
 void MaskBase::State::beginEncode(const CpuRun& run) {
   const auto dims = stage.dimsFor(run.inputs[0].size(), ErrorCode::kBadSize);

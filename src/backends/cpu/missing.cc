@@ -1,11 +1,13 @@
-#include "transforms/mask/cpu/find.h"
+#include "backends/cpu/missing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 // Compiled once per vector target.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "transforms/mask/cpu/find.cc"  // NOLINT
+#define HWY_TARGET_INCLUDE "backends/cpu/missing.cc"  // NOLINT
 #include "backends/cpu/simd_targets.h"
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>
@@ -13,7 +15,7 @@
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
-namespace fz::mask::HWY_NAMESPACE {  // NOLINT
+namespace fz::HWY_NAMESPACE {  // NOLINT
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -63,6 +65,53 @@ bool findLoop(const T* values,
   return any != 0;
 }
 
+/// Minima and maxima of eight sequences, which the compiler turns into vectors.
+template <class T>
+ValidRange rangeLoop(const T* values, std::size_t n_values, const T* fill, std::size_t n_fill) {
+  constexpr std::size_t kLanes = 16;
+  T low[kLanes];
+  T high[kLanes];
+  std::fill_n(low, kLanes, std::numeric_limits<T>::infinity());
+  std::fill_n(high, kLanes, -std::numeric_limits<T>::infinity());
+  for (std::size_t at = 0; at < n_values; at += 64) {
+    std::uint64_t missing = 0;
+    const std::size_t n = std::min<std::size_t>(64, n_values - at);
+    if (findLoop(values + at, n, fill, n_fill, &missing) || n < 64) {
+      for (std::size_t i = 0; i < n; ++i) {
+        if ((missing >> i & 1) == 0) {
+          low[0] = values[at + i] < low[0] ? values[at + i] : low[0];
+          high[0] = values[at + i] > high[0] ? values[at + i] : high[0];
+        }
+      }
+      continue;
+    }
+    for (std::size_t i = 0; i < 64; i += kLanes) {
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        const T x = values[at + i + lane];
+        low[lane] = x < low[lane] ? x : low[lane];
+        high[lane] = x > high[lane] ? x : high[lane];
+      }
+    }
+  }
+  const T lowest = *std::min_element(low, low + kLanes);
+  const T highest = *std::max_element(high, high + kLanes);
+  return lowest <= highest ? ValidRange{static_cast<double>(lowest), static_cast<double>(highest)}
+                           : ValidRange{};
+}
+
+ValidRange rangeOfFloats(const float* values,
+                         std::size_t n_values,
+                         const float* fill,
+                         std::size_t n_fill) {
+  return rangeLoop(values, n_values, fill, n_fill);
+}
+ValidRange rangeOfDoubles(const double* values,
+                          std::size_t n_values,
+                          const double* fill,
+                          std::size_t n_fill) {
+  return rangeLoop(values, n_values, fill, n_fill);
+}
+
 bool findFloats(const float* values,
                 std::size_t n_values,
                 const float* fill,
@@ -78,14 +127,43 @@ bool findDoubles(const double* values,
   return findLoop(values, n_values, fill, n_fill, words);
 }
 
-}  // namespace fz::mask::HWY_NAMESPACE
+}  // namespace fz::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace fz::mask {
+namespace fz {
 
 HWY_EXPORT(findFloats);
 HWY_EXPORT(findDoubles);
+HWY_EXPORT(rangeOfFloats);
+HWY_EXPORT(rangeOfDoubles);
+
+namespace {
+
+template <class T>
+void addFillAs(double value, std::vector<T>& fill) {
+  if (std::fabs(value) <= static_cast<double>(std::numeric_limits<T>::max())) {
+    fill.push_back(static_cast<T>(value));
+  }
+}
+
+}  // namespace
+
+void addFill(double value, std::vector<float>& fill) {
+  addFillAs(value, fill);
+}
+void addFill(double value, std::vector<double>& fill) {
+  addFillAs(value, fill);
+}
+
+ValidRange rangeOfValid(std::span<const float> values, std::span<const float> fill) {
+  return HWY_DYNAMIC_DISPATCH(rangeOfFloats)(values.data(), values.size(), fill.data(),
+                                             fill.size());
+}
+ValidRange rangeOfValid(std::span<const double> values, std::span<const double> fill) {
+  return HWY_DYNAMIC_DISPATCH(rangeOfDoubles)(values.data(), values.size(), fill.data(),
+                                              fill.size());
+}
 
 bool findMissing(const float* values,
                  std::size_t n_values,
@@ -100,5 +178,5 @@ bool findMissing(const double* values,
   return HWY_DYNAMIC_DISPATCH(findDoubles)(values, n_values, fill.data(), fill.size(), words);
 }
 
-}  // namespace fz::mask
+}  // namespace fz
 #endif

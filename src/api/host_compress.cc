@@ -1,0 +1,165 @@
+// Arrays in host memory to frames.
+#include <new>
+
+#include "api/device_copy.h"
+#include "api/host_run.h"
+#include "api/missing_values.h"
+#include "core/require.h"
+#include "fz/presets.h"
+
+namespace fz {
+
+namespace {
+
+ConfigOverrides overridesFor(DataType type, const CompressOptions& options) {
+  ConfigOverrides overrides;
+  overrides.input_type = type;
+  overrides.dims = options.dims;
+  if (options.error_bound) {
+    overrides.params.emplace_back("error_bound", fmt::format("{}", *options.error_bound));
+  }
+  if (options.mode) {
+    overrides.params.emplace_back("error_bound_mode", errorBoundModeName(*options.mode));
+  }
+  overrides.params.insert(overrides.params.end(), options.params.begin(), options.params.end());
+  return overrides;
+}
+
+/// Not finalized.
+void loadPipeline(Pipeline& pipeline, DataType type, const CompressOptions& options) {
+  const ConfigOverrides overrides = overridesFor(type, options);
+  if (!options.config_toml.empty()) {
+    pipeline.loadConfigText(options.config_toml, options.preset, overrides, false);
+    return;
+  }
+  const Preset* preset = findPreset(options.preset);
+  if (preset == nullptr) {
+    std::string names;
+    for (const Preset& known : allPresets()) {
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+    }
+    detail::throwInvalidArgument(
+        fmt::format("no preset '{}'; the presets are {}", options.preset, names));
+  }
+  pipeline.loadConfigText(std::string(preset->toml), options.preset, overrides, false);
+}
+
+void loadWithSettings(Pipeline& pipeline, DataType type, const CompressOptions& options) {
+  pipeline.setBackend(options.backend);
+  pipeline.setThreads(options.threads);
+  pipeline.setMemoryLimit(options.max_memory_bytes);
+  pipeline.setProgress(options.progress);
+  pipeline.setLosslessFallback(options.lossless_fallback);
+  loadPipeline(pipeline, type, options);
+}
+
+/// What a run on the CPU made, in memory of its own.
+Frame copyOf(const CompressedView& view) {
+  const auto* data = static_cast<const std::uint8_t*>(view.data);
+  return Frame(std::vector<std::uint8_t>(data, data + view.n_bytes));
+}
+
+}  // namespace
+
+void configure(Pipeline& pipeline, DataType type, const CompressOptions& options) try {
+  loadWithSettings(pipeline, type, options);
+  pipeline.finalize();
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+HostCompression::HostCompression(DataType type,
+                                 ByteView values,
+                                 const CompressOptions& options,
+                                 Fusion fusion) try
+    : type_(type), values_(values), options_(options), fusion_(fusion) {
+  build(hasMissing(type, values, options.fill));
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+void HostCompression::build(bool masked) {
+  pipeline_ = std::make_shared<Pipeline>();
+  if (fusion_ == Fusion::Off) {
+    pipeline_->setFusion(Fusion::Off);
+  }
+  loadWithSettings(*pipeline_, type_, options_);
+  can_be_masked_ = canBeMasked(*pipeline_, type_);
+  is_masked_ = masked && can_be_masked_;
+  if (is_masked_) {
+    addMask(*pipeline_, type_, values_, options_.fill);
+  }
+  pipeline_->finalize();
+}
+
+std::size_t HostCompression::estimateMemory() const try {
+  return pipeline_->estimateMemory(values_.size());
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+Frame HostCompression::runOnce() {
+  Pipeline& pipeline = *pipeline_;
+  if (pipeline.getBackend() == Backend::CUDA) {
+    return compressByDevice(pipeline, values_, options_);
+  }
+  const CompressedView view = pipeline.compress(values_.data(), values_.size());
+  requireSoundRange(pipeline, values_, options_);
+  pipeline.setProgress(nullptr);
+  if (keeps_pipeline_ || pipeline.isLastFrameFallback()) {
+    return copyOf(view);  // a fallback stands in memory that was made for a larger one
+  }
+  // The frame stays where it is, and the pipeline with it, less the memory of its other buffers.
+  pipeline.reset();
+  pipeline.getMemoryPool().trim();
+  return Frame(pipeline_, {static_cast<const std::uint8_t*>(view.data), view.n_bytes});
+}
+
+Frame HostCompression::run() try {
+  try {
+    return runOnce();
+  } catch (const Error& error) {
+    // Few missing values hide from the sample, but not from stages that cannot store them.
+    const bool is_refused = error.code() == ErrorCode::kBoundViolation;
+    if (!is_refused || is_masked_ || !can_be_masked_ ||
+        !hasAnyMissing(type_, values_, options_.fill)) {
+      throw;
+    }
+  }
+  build(true);
+  return runOnce();
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+void requireSoundRange(Pipeline& pipeline, ByteView values, const CompressOptions& options) {
+  if (options.suspect_fill) {
+    pipeline.requireRangeWithoutFill(values, options.fill);
+  }
+}
+
+Frame compress(DataType type, ByteView bytes, const CompressOptions& options) {
+  return HostCompression(type, bytes, options).run();
+}
+
+std::size_t estimateMemory(DataType type, std::size_t n_bytes, const CompressOptions& options) try {
+  Pipeline pipeline;
+  configure(pipeline, type, options);
+  return pipeline.estimateMemory(n_bytes);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+std::size_t compressBound(DataType type, std::size_t n_bytes, const CompressOptions& options) try {
+  Pipeline pipeline;
+  loadWithSettings(pipeline, type, options);
+  if (canBeMasked(pipeline, type)) {
+    addMask(pipeline, type, {}, options.fill);  // with a mask there is more to store
+  }
+  pipeline.finalize();
+  return pipeline.getMaxCompressedSize(n_bytes);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+}  // namespace fz

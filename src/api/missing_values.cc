@@ -1,0 +1,172 @@
+#include "api/missing_values.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/missing.h"
+#include "core/require.h"
+#include "fz/params.h"
+#include "fz/stage_descriptor.h"
+#include "shared/fp.h"
+
+namespace fz {
+
+namespace {
+
+constexpr std::string_view kMask = "Mask";
+constexpr std::size_t kWordValues = 64;
+// A sample is a few words of values, spread over the field.
+constexpr std::size_t kSampleWords = 64;
+
+/// Values of a caller, who need not have aligned them.
+template <class T>
+class Words {
+ public:
+  Words(ByteView values, std::span<const double> fill) : values_(values) {
+    for (const double value : fill) {
+      addFill(value, fill_);
+    }
+  }
+  std::size_t count() const { return (size() + kWordValues - 1) / kWordValues; }
+  bool hasMissing(std::size_t word) const {
+    T copied[kWordValues];
+    const std::size_t n = std::min(kWordValues, size() - word * kWordValues);
+    std::memcpy(copied, values_.data() + word * kWordValues * sizeof(T), n * sizeof(T));
+    std::uint64_t missing = 0;
+    return findMissing(copied, n, fill_, &missing);
+  }
+  ValidRange range() const {
+    if (reinterpret_cast<std::uintptr_t>(values_.data()) % alignof(T) == 0) {
+      return rangeOfValid({reinterpret_cast<const T*>(values_.data()), size()}, fill_);
+    }
+    std::vector<T> copied(size());
+    std::memcpy(copied.data(), values_.data(), size() * sizeof(T));
+    return rangeOfValid(copied, fill_);
+  }
+
+ private:
+  std::size_t size() const { return values_.size() / sizeof(T); }
+
+  ByteView values_;
+  std::vector<T> fill_;
+};
+
+/// f(words) for the values of a field; nothing for other types than float and double.
+template <class F>
+void withWords(DataType type, ByteView values, std::span<const double> fill, F f) {
+  if (type == DataType::FLOAT32) {
+    f(Words<float>(values, fill));
+  } else if (type == DataType::FLOAT64) {
+    f(Words<double>(values, fill));
+  }
+}
+
+bool hasMissingIn(DataType type, ByteView values, std::span<const double> fill, bool all) {
+  bool found = false;
+  withWords(type, values, fill, [&](const auto& words) {
+    const std::size_t n = all ? words.count() : std::min(words.count(), kSampleWords);
+    for (std::size_t i = 0; i < n && !found; ++i) {
+      // Odd places of equal shares, so that no period of the field hides from all of them.
+      constexpr std::size_t kScatter = 2654435761;
+      const std::size_t share = words.count() / n;
+      found = words.hasMissing(all ? i : i * share + i * kScatter % share);
+    }
+  });
+  return found;
+}
+
+const DAGNode* onlySource(Pipeline& pipeline) {
+  const DAGNode* source = nullptr;
+  for (const auto& node : pipeline.getDAG()->getNodes()) {
+    if (node->dependencies.empty()) {
+      if (source != nullptr) {
+        return nullptr;
+      }
+      source = node.get();
+    }
+  }
+  return source;
+}
+
+std::optional<std::int64_t> intSetting(const Stage& stage, std::string_view key) {
+  const Param* param = stage.paramTable().find(key);
+  if (param == nullptr || param->kind != ParamKind::kInt) {
+    return std::nullopt;
+  }
+  return std::get<std::int64_t>(param->get(stage));
+}
+
+/// Values that a pipeline codes together in the field's order, so that those without a valid one
+/// should be 0; 0: it looks further than that.
+std::size_t unitOf(const Pipeline& pipeline) {
+  std::size_t unit = 0;
+  for (const Stage* stage : pipeline.getStages()) {
+    const std::string name = stage->getName();
+    if (name == "AdaptiveBitpack") {
+      unit = static_cast<std::size_t>(intSetting(*stage, "block_size").value_or(0));
+    } else if (name != "Quantizer" && name != "Zigzag" && name != "Negabinary" &&
+               !(name == "Lorenzo" && intSetting(*stage, "block_size").value_or(0) > 0)) {
+      return 0;
+    }
+  }
+  return unit;
+}
+
+}  // namespace
+
+bool hasMissing(DataType type, ByteView values, std::span<const double> fill) {
+  return hasMissingIn(type, values, fill, !fill.empty());
+}
+
+bool hasAnyMissing(DataType type, ByteView values, std::span<const double> fill) {
+  return hasMissingIn(type, values, fill, true);
+}
+
+bool canBeMasked(Pipeline& pipeline, DataType type) {
+  const DAGNode* const source = onlySource(pipeline);
+  const auto stages = pipeline.getStages();
+  return source != nullptr && source->stage->getName() != kMask &&
+         static_cast<DataType>(source->stage->getInputDataType(0)) == type &&
+         std::any_of(stages.begin(), stages.end(), [](const Stage* stage) {
+           return stage->paramTable().find("error_bound") != nullptr;
+         });
+}
+
+void addMask(Pipeline& pipeline, DataType type, ByteView values, std::span<const double> fill) {
+  Stage* const first = onlySource(pipeline)->stage;
+  const StageDescriptor* const descriptor = findStage(kMask);
+  FZ_ASSERT(descriptor != nullptr);
+  std::string text;
+  for (const double value : fill) {
+    text += fmt::format("{}{}", text.empty() ? "" : " ", value);
+  }
+  std::size_t unit = unitOf(pipeline);
+  const Param* const base = first->paramTable().find("value_base");
+  const Param* const mode = first->paramTable().find("error_bound_mode");
+  const bool is_relative =
+      mode != nullptr && std::get<std::string>(mode->get(*first)) ==
+                             std::string(errorBoundModeName(ErrorBoundMode::NOA));
+  if (unit > 0 && is_relative) {
+    // Zeros must not be part of the range, so the stage is told it.
+    ValidRange range;
+    withWords(type, values, fill, [&](const auto& words) { range = words.range(); });
+    const bool is_open = base != nullptr && std::get<double>(base->get(*first)) == 0.0;
+    if (is_open && range.low < range.high) {
+      setParam(*first, *base,
+               std::min(fp::sub(range.high, range.low), std::numeric_limits<double>::max()));
+    } else if (is_open) {
+      unit = 0;
+    }
+  }
+  Stage* const mask = pipeline.addStage(descriptor->make(std::vector<DataType>{type}), "mask");
+  setParam(*mask, "fill", text);
+  setParam(*mask, "hold_values", static_cast<std::int64_t>(unit));
+  pipeline.connect(first, mask, "output");
+}
+
+}  // namespace fz
