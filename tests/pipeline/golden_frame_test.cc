@@ -33,7 +33,7 @@ Field goldenField(DataType type) {
 
 TEST(GoldenFrames, PresetsWriteAndReadTheCommittedBytes) {
   const bool update = std::getenv("FZ_UPDATE_GOLDEN") != nullptr;
-  const std::filesystem::path folder = std::string(FZ_SOURCE_DIR) + "/tests/golden";
+  const std::filesystem::path folder = std::filesystem::path(FZ_SOURCE_DIR) / "tests/golden";
   for (const Preset& preset : allPresets()) {
     for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
       const std::string name = std::string(preset.name) + "_" + std::string(dataTypeToString(type));
