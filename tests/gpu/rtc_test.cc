@@ -23,8 +23,8 @@ cuda::GroupChain chainOf(const Stages& stages, DataType field_type, bool is_inve
   chain.field_type = field_type;
   for (const auto& stage : stages) {
     stage->setInverse(is_inverse);
-    chain.ops.push_back({StageAccess::cudaPart(*stage)->tileOpType(),
-                         StageAccess::cudaPart(*stage)->tileOpHeader()});
+    const CudaPart& part = *StageAccess::cudaPart(*stage);
+    chain.ops.push_back({part.tileOpType(), part.tileOpHeader(), part.tileOpSource()});
     chain.has_coder = std::holds_alternative<CoderOp>(stage->tileOp(Backend::CUDA));
   }
   return chain;

@@ -78,7 +78,11 @@ std::string GroupChain::opTypes() const {
 }
 
 std::string GroupChain::key() const {
-  return keyOf(is_inverse, "fz::group::Field<" + fieldTypeName() + ">" + opTypes());
+  std::string key = keyOf(is_inverse, "fz::group::Field<" + fieldTypeName() + ">" + opTypes());
+  for (const Op& op : ops) {
+    key += op.source;
+  }
+  return key;
 }
 
 const GroupKernel* findGroupKernel(const GroupChain& chain, std::string& why) {
