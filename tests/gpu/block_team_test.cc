@@ -15,7 +15,7 @@ TEST_F(DeviceBlockTeam, DoesWhatOneThreadDoes) {
   for (const std::size_t n : {0u, 1u, 31u, 256u, 1000u, 5000u}) {
     std::vector<std::uint32_t> values(n);
     for (std::uint32_t& value : values) {
-      value = rng() >> (rng() % 32);
+      value = static_cast<std::uint32_t>(rng() >> (rng() % 32));
     }
     for (const unsigned n_threads : {1u, 32u, 96u, 100u, 256u, 1024u}) {
       SCOPED_TRACE(std::to_string(n) + " values, " + std::to_string(n_threads) + " threads");
