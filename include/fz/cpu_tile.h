@@ -78,7 +78,7 @@ class CpuTileOp : public CpuTilePart {
   virtual void encodeTile(const TileRange& range, const void* in, void* out) = 0;
   virtual void decodeTile(const TileRange& range, const void* in, void* out) = 0;
   /// The first values of a unit that is encoded as a whole elsewhere: as encodeTile, but leaves no
-  /// findings. Only asked for where tileOp() says has_bands.
+  /// findings. Only asked for where tileOp() says RowsReach::kBands.
   virtual void encodeAhead(const TileRange& /*range*/, const void* /*in*/, void* /*out*/) {}
 };
 

@@ -172,6 +172,9 @@ class CudaPart {
   /// them. Asked for when tileOp() is not a NoOp.
   virtual std::string tileOpType() const { return {}; }
   virtual std::string tileOpHeader() const { return {}; }
+  /// Device code that comes behind the header, for a stage outside the library: the header is then
+  /// one of the library's, such as backends/cuda/group/value_map.cuh.
+  virtual std::string tileOpSource() const { return {}; }
   /// How often the group's kernel may have to run.
   virtual unsigned groupPasses() const { return 1; }
   /// Adds the op's arguments; enqueues what must be done before the group's kernel. Inputs and

@@ -53,6 +53,37 @@ struct WarpTeam {
     return __reduce_max_sync(0xffffffffu, m);
   }
 };
+
+/// A whole thread block of one dimension and any size. All of its threads call the codec's text
+/// together and take the same way through it, since sync() and max() are barriers.
+struct BlockTeam {
+  template <class F>
+  __device__ __forceinline__ void each(std::uint32_t n, F f) const {
+    for (std::uint32_t i = threadIdx.x; i < n; i += blockDim.x) {
+      f(i);
+    }
+  }
+  __device__ __forceinline__ void sync() const { __syncthreads(); }
+  template <class F>
+  __device__ __forceinline__ std::uint32_t max(std::uint32_t n, F f) const {
+    __shared__ std::uint32_t largest;
+    __syncthreads();  // the call before may still be reading its result
+    if (threadIdx.x == 0) {
+      largest = 0;
+    }
+    __syncthreads();
+    std::uint32_t m = 0;
+    each(n, [&](std::uint32_t i) {
+      const std::uint32_t v = f(i);
+      m = v > m ? v : m;
+    });
+    if (m != 0) {
+      atomicMax(&largest, m);
+    }
+    __syncthreads();
+    return largest;
+  }
+};
 #endif
 
 }  // namespace fz

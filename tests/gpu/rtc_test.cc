@@ -11,52 +11,10 @@
 #include "core/stage_access.h"
 #include "fzgpumodules.h"
 #include "gpu/device_pipeline.h"
+#include "gpu/rtc_chains.h"
 
 namespace fz::test {
 namespace {
-
-using Stages = std::vector<std::unique_ptr<SimpleStage>>;
-
-cuda::GroupChain chainOf(const Stages& stages, DataType field_type, bool is_inverse) {
-  cuda::GroupChain chain;
-  chain.is_inverse = is_inverse;
-  chain.field_type = field_type;
-  for (const auto& stage : stages) {
-    stage->setInverse(is_inverse);
-    chain.ops.push_back({StageAccess::cudaPart(*stage)->tileOpType(),
-                         StageAccess::cudaPart(*stage)->tileOpHeader()});
-    chain.has_coder = std::holds_alternative<CoderOp>(stage->tileOp(Backend::CUDA));
-  }
-  return chain;
-}
-
-template <class StageT>
-std::unique_ptr<StageT> make() {
-  return std::make_unique<StageT>();
-}
-
-void expectCompiles(const Stages& stages, DataType field_type, bool both_ways = true) {
-  for (const bool is_inverse : {false, true}) {
-    if (is_inverse && !both_ways) {
-      continue;
-    }
-    const cuda::GroupChain chain = chainOf(stages, field_type, is_inverse);
-    SCOPED_TRACE(chain.key());
-    std::string why;
-    EXPECT_FALSE(cuda::rtc::compile(cuda::rtc::sourceOf(chain), 90, why).empty()) << why;
-  }
-}
-
-class RunTimeCompiler : public testing::Test {
- protected:
-  void SetUp() override {
-    Logger::enableStderr(LogLevel::WARN);
-    if (cuda::rtc::compilerVersion().empty()) {
-      GTEST_SKIP() << "no run-time compiler";
-    }
-  }
-  void TearDown() override { Logger::setCallback(nullptr); }
-};
 
 TEST_F(RunTimeCompiler, TakesMapsOrdersAndAdaptiveBitpack) {
   Stages stages;

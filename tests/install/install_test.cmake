@@ -46,6 +46,12 @@ foreach(module fz fzgpumodules)
   run(${CXX} -std=c++20 ${CONSUMER_DIR}/consumer.cc -o ${program} ${flags}
       -Wl,-rpath,${prefix}/${LIBDIR})
   run(${program})
+  # A stage of one's own needs nothing but installed headers; this is its half on the CPU.
+  set(program ${WORK_DIR}/custom_stage_${module})
+  set(stage_dir ${EXAMPLES_DIR}/custom_gpu_stage)
+  run(${CXX} -std=c++20 ${stage_dir}/main.cc ${stage_dir}/offset_stage.cc
+      ${stage_dir}/offset_no_cuda.cc -o ${program} ${flags} -Wl,-rpath,${prefix}/${LIBDIR})
+  run(${program} cpu)
 endforeach()
 
 if(NOT C_API OR NOT CC)

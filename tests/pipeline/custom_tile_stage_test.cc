@@ -17,8 +17,7 @@
 #include "pipeline/compressor.h"
 #include "quantizers/quantizer/quantizer.h"
 
-/// A stage from outside the library that takes part in groups. The class is the example of
-/// docs/fusion.md, with the rest that it leaves out; public headers are all it needs.
+/// A stage from outside the library that takes part in groups; public headers are all it needs.
 namespace fz::test {
 namespace {
 

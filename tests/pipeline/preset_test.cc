@@ -127,15 +127,6 @@ TEST(Presets, EveryRealFieldStaysWithinBoundOrIsRefusedForItsNansOrFillValues) {
         options.dims = field.dims;
         options.error_bound = bound;
         options.mode = ErrorBoundMode::NOA;
-        if (needsFiniteData(preset.name) && !isFiniteField(field)) {
-          try {
-            compress(field.type, field.bytes, options);
-            ADD_FAILURE() << "a NaN was accepted by a pipeline without outliers";
-          } catch (const Error& e) {
-            EXPECT_EQ(e.code(), ErrorCode::kBoundViolation) << e.what();
-          }
-          continue;
-        }
         if (field.name.find("fill") != std::string::npos) {
           EXPECT_THROW(compress(field.type, field.bytes, options), FillValueError);
           continue;

@@ -1,20 +1,49 @@
 cmake_minimum_required(VERSION 3.24)
 
 file(REMOVE_RECURSE ${WORK_DIR})
-execute_process(
-  COMMAND ${PYTHON} ${SOURCE_DIR}/tools/new_stage.py coders/my_coder --id 16500
-          --types int16,int32 --root ${WORK_DIR}
-  COMMAND_ERROR_IS_FATAL ANY)
+set(options_my_coder "")
+set(options_my_gpu_coder --cuda)
+set(options_my_map --fused)
+set(options_my_gpu_map --cuda --fused)
+set(id 16500)
+foreach(stage my_coder my_gpu_coder my_map my_gpu_map)
+  execute_process(
+    COMMAND ${PYTHON} ${SOURCE_DIR}/tools/new_stage.py coders/${stage} --id ${id}
+            --types int16,float32 --root ${WORK_DIR} ${options_${stage}}
+    COMMAND_ERROR_IS_FATAL ANY)
+  math(EXPR id "${id} + 1")
+endforeach()
 
-file(GLOB sources ${WORK_DIR}/modules/coders/my_coder/*.cc)
+set(includes -I ${WORK_DIR}/modules -I ${SOURCE_DIR}/include -I ${SOURCE_DIR}/modules
+             -I ${SOURCE_DIR}/src -I ${SOURCE_DIR}/tests)
+file(GLOB_RECURSE sources ${WORK_DIR}/modules/*.cc)
 list(LENGTH sources n_sources)
-if(n_sources EQUAL 0)
-  message(FATAL_ERROR "new_stage.py wrote no sources")
+if(NOT n_sources EQUAL 18)  # four of each stage, and the two that have a device side
+  message(FATAL_ERROR "new_stage.py wrote ${n_sources} sources")
 endif()
 foreach(source IN LISTS sources)
   execute_process(
     COMMAND ${CXX} -std=c++20 -Wall -Wextra -Wconversion -Wshadow -Werror -fsyntax-only
-            -I ${WORK_DIR}/modules -I ${SOURCE_DIR}/include -I ${SOURCE_DIR}/modules
-            -I ${SOURCE_DIR}/src -I ${SOURCE_DIR}/tests ${source}
+            ${includes} ${source}
+    COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+
+if(NOT NVCC)
+  return()
+endif()
+file(WRITE ${WORK_DIR}/op.cu "
+#include \"backends/cuda/group/kernel.cuh\"
+#include \"backends/cuda/group/plain_op.cuh\"
+#include \"coders/my_gpu_map/cuda/op/op.cuh\"
+using C = fz::group::AnyChain<float, fz::my_gpu_map::Op<float>, fz::group::PlainOp>;
+template __global__ void fz::group::encodeGroup<C>(const __grid_constant__ typename C::Args);
+template __global__ void fz::group::decodeGroup<C>(const __grid_constant__ typename C::Args);
+")
+list(GET ARCHITECTURES 0 architecture)
+file(GLOB_RECURSE kernels ${WORK_DIR}/modules/*.cu)
+foreach(source IN LISTS kernels ITEMS ${WORK_DIR}/op.cu)
+  execute_process(
+    COMMAND ${NVCC} -std=c++20 -arch=sm_${architecture} --Werror=all-warnings -cubin
+            -o ${WORK_DIR}/kernel.cubin ${includes} ${source}
     COMMAND_ERROR_IS_FATAL ANY)
 endforeach()

@@ -13,8 +13,9 @@ namespace fz::cuda {
 /// A chain of tile operations, from the field on.
 struct GroupChain {
   struct Op {
-    std::string type;    ///< full name of the device type
-    std::string header;  ///< as device code includes it
+    std::string type;         ///< full name of the device type
+    std::string header;       ///< as device code includes it
+    std::string source = {};  ///< text that comes behind the headers
   };
 
   bool is_inverse = false;
@@ -26,7 +27,8 @@ struct GroupChain {
   std::string fieldTypeName() const;
   /// Ops and coder as a list of C++ types, a comma before each.
   std::string opTypes() const;
-  /// Text that is the same for chains with the same kernel: direction and types, without blanks.
+  /// Text that is the same for chains with the same kernel: direction, types without blanks, and
+  /// the code that stages outside the library bring.
   std::string key() const;
 };
 

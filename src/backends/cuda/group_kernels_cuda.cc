@@ -11,6 +11,7 @@
 #include "backends/cuda/group_kernels.h"
 #include "backends/cuda/rtc/compiler.h"
 #include "backends/cuda/rtc/loaded_kernel.h"
+#include "backends/cuda/type_name.h"
 #include "builtin_groups.h"
 #include "cuda_check.h"
 
@@ -23,16 +24,6 @@ std::string withoutBlanks(std::string_view text) {
   std::copy_if(text.begin(), text.end(), std::back_inserter(kept),
                [](char c) { return c != ' ' && c != '\n' && c != '\t'; });
   return kept;
-}
-
-std::string cppTypeName(DataType type) {
-  if (type == DataType::FLOAT32) {
-    return "float";
-  }
-  if (type == DataType::FLOAT64) {
-    return "double";
-  }
-  return fmt::format("std::{}_t", dataTypeToString(type));
 }
 
 std::string keyOf(bool is_inverse, std::string_view types) {
@@ -62,6 +53,16 @@ bool allowSharedMemory(const GroupKernel& kernel) {
 
 }  // namespace
 
+std::string cppTypeName(DataType type) {
+  if (type == DataType::FLOAT32) {
+    return "float";
+  }
+  if (type == DataType::FLOAT64) {
+    return "double";
+  }
+  return fmt::format("std::{}_t", dataTypeToString(type));
+}
+
 std::string GroupChain::fieldTypeName() const {
   return cppTypeName(field_type);
 }
@@ -78,7 +79,11 @@ std::string GroupChain::opTypes() const {
 }
 
 std::string GroupChain::key() const {
-  return keyOf(is_inverse, "fz::group::Field<" + fieldTypeName() + ">" + opTypes());
+  std::string key = keyOf(is_inverse, "fz::group::Field<" + fieldTypeName() + ">" + opTypes());
+  for (const Op& op : ops) {
+    key += op.source;
+  }
+  return key;
 }
 
 const GroupKernel* findGroupKernel(const GroupChain& chain, std::string& why) {

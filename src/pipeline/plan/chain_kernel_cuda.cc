@@ -37,7 +37,7 @@ cuda::GroupChain describeChain(const std::vector<DAGNode*>& chain, std::size_t v
   }
   for (const DAGNode* node : chain) {
     const CudaPart& part = *StageAccess::cudaPart(*simpleStage(*node));
-    description.ops.push_back({part.tileOpType(), part.tileOpHeader()});
+    description.ops.push_back({part.tileOpType(), part.tileOpHeader(), part.tileOpSource()});
   }
   description.has_coder = std::holds_alternative<CoderOp>(tileOp(*chain.back()));
   return description;

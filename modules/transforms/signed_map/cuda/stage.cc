@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "backends/cuda/group/no_args.h"
+#include "transforms/signed_map/codec.h"
 #include "transforms/signed_map/cuda/kernels.h"
 #include "transforms/signed_map/signed_map_stage.h"
 
@@ -29,7 +29,7 @@ class CudaSide final : public CudaPart {
   std::string tileOpHeader() const override { return "transforms/signed_map/cuda/op/op.cuh"; }
   void beginGroup(const cuda::Call& call, const GroupRun& /*group*/, GroupArgs& args) override {
     stage_.requireWholeValues(call.inputs[0].size.n_bytes);
-    args.add(group::NoArgs{});
+    stage_.kind_ == Kind::kZigzag ? args.add(ZigzagMap{}) : args.add(NegabinaryMap{});
   }
 
  private:

@@ -78,15 +78,20 @@ class Program {
 
 std::string sourceOf(const GroupChain& chain) {
   std::set<std::string> headers = {"backends/cuda/group/kernel.cuh"};
+  std::set<std::string> sources;  // two stages of a kind bring the same one
   if (!chain.has_coder) {
     headers.insert("backends/cuda/group/plain_op.cuh");
   }
   for (const GroupChain::Op& op : chain.ops) {
     headers.insert(op.header);
+    sources.insert(op.source);
   }
   std::string text;
   for (const std::string& header : headers) {
     text += fmt::format("#include \"{}\"\n", header);
+  }
+  for (const std::string& source : sources) {
+    text += source + "\n";
   }
   const char* way = chain.is_inverse ? "Decoding" : "Encoding";
   const char* step = chain.is_inverse ? "decode" : "encode";
