@@ -117,7 +117,7 @@ TYPED_TEST(MissingValues, SurviveEveryPresetBitForBitAndNeverTouchTheBound) {
   for (const Preset& preset : allPresets()) {
     for (const MaskKind& kind : maskKinds()) {
       for (const bool is_mixed : {false, true}) {
-        SCOPED_TRACE(fmt::format("{} {} {}", preset.name, kind.name, is_mixed));
+        SCOPED_TRACE(std::string(preset.name) + " " + kind.name + (is_mixed ? " mixed" : ""));
         const std::vector<T> values = masked<T>(kind, is_mixed);
         CompressOptions options = optionsOf(preset, ErrorBoundMode::ABS, 0.01);
         expectKept(values, compress(std::span<const T>(values), options), 0.01);
@@ -186,8 +186,9 @@ TYPED_TEST(MissingValues, CostLittleBesideTheFieldWithItsGapsFilled) {
     const std::vector<T> filled = smooth<T>();
     const std::size_t n_masked = compress(std::span<const T>(values), options).size();
     const std::size_t n_filled = compress(std::span<const T>(filled), options).size();
-    // Two more records in the header, and the mask.
-    EXPECT_LE(n_masked, n_filled + 2 * kRecordBytes + 2000) << preset.name;
+    // Two more records in the header, the mask, and where tiles in two and three dimensions meet
+    // the coast up to a third of the codes.
+    EXPECT_LE(n_masked, n_filled + n_filled / 3 + 2 * kRecordBytes + 2000) << preset.name;
   }
 }
 
