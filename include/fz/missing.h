@@ -1,7 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
+
+#include "fz/data_type.h"
+#include "fz/span.h"
 
 namespace fz {
 
@@ -11,5 +15,9 @@ struct MissingInfo {
   std::uint64_t n_filled = 0;  ///< those of them that are finite, and so missing by declaration
   std::vector<double> fill;    ///< declared
 };
+
+/// Whether a field has missing values. Where nothing was declared, only a sample is looked at,
+/// which costs next to nothing: compress() puts a Mask before its stages where this says so.
+bool hasMissing(DataType type, ByteView values, std::span<const double> fill = {});
 
 }  // namespace fz

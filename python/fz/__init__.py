@@ -12,6 +12,7 @@ The frame is what the C++ library and the command line tool `fz` write and read.
 from ._api import (
     FrameBound,
     FrameInfo,
+    Missing,
     VerifyReport,
     compress,
     decompress,
@@ -51,7 +52,7 @@ __all__ = [
     "BadSizeError", "Bound", "BoundViolationError", "BufferTooSmallError", "ConfigError",
     "CorruptError", "CudaError", "DeviceArray", "DeviceFrame", "Error", "FillValueError",
     "FrameBound", "FrameInfo", "GraphError", "InternalError", "InvalidArgumentError",
-    "InvalidStateError", "IoError", "LimitError", "NoDeviceError", "OutOfMemoryError", "Pipeline",
-    "Stage", "TypeMismatchError", "UnsupportedError", "VerifyReport", "__version__", "compress",
+    "InvalidStateError", "IoError", "LimitError", "Missing", "NoDeviceError", "OutOfMemoryError",
+    "Pipeline", "Stage", "TypeMismatchError", "UnsupportedError", "VerifyReport", "__version__", "compress",
     "decompress", "free_device_memory", "has_backend", "inspect", "presets", "stages", "verify",
 ]  # fmt: skip

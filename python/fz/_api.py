@@ -29,6 +29,7 @@ def compress(
     backend: str = "auto",
     threads: int = 0,
     fallback: bool = True,
+    fill: float | Sequence[float] | str | None = None,
     out: Any = None,
     stream: Any = None,
 ) -> Any:
@@ -53,12 +54,12 @@ def compress(
         with ``__cuda_array_interface__`` or ``__dlpack__``) must be contiguous.
     bound
         ``"abs:E"``, ``"rel:E"`` (of each value) or ``"range:E"`` (of max - min; a constant
-        field has none, and E is an absolute bound then; where a fill value sets the range of an
-        array in host memory, `FillValueError`). Required with a preset, whose own would be a
+        field has none, and E is an absolute bound then; where what looks like a fill value sets
+        the range of an array in host memory, `FillValueError`). NaN, infinities and `fill` have no
+        part in it and come back bit for bit. Required with a preset, whose own would be a
         guess; with `pipeline` or `toml` it replaces theirs.
     preset
-        Default ``"pfpl"``, which takes any data; `presets` lists them. Some take only finite
-        values and raise `BoundViolationError` for others.
+        Default ``"pfpl"``; `presets` lists them.
     pipeline, toml
         Instead of a preset: a `Pipeline`, or the text of a configuration file.
     params
@@ -71,6 +72,9 @@ def compress(
         Where a frame saves less than half, one without loss is made too, and the smaller is
         kept; so no frame exceeds ``array.nbytes + 592``. False keeps what the stages make. A
         `pipeline` brings its own.
+    fill
+        A value that means missing, such as -9999, or several; at most 8. ``"none"``: there are
+        none, whatever the array looks like.
     out
         Writable buffer for the frame; the result is then its length.
     stream
@@ -83,7 +87,7 @@ def compress(
         The frame. For GPU arrays a `DeviceFrame`, which stays on the GPU.
     """
     if pipeline is not None:
-        if preset is not None or toml is not None or bound is not None or params is not None:
+        if any(given is not None for given in (preset, toml, bound, params, fill)):
             raise TypeError("compress: a pipeline brings its own bound and settings")
         return pipeline.compress(array, out=out, stream=stream)
     if toml is None:
@@ -101,6 +105,7 @@ def compress(
         backend=backend,
         threads=threads,
         fallback=fallback,
+        fill=fill,
     )
     return made.compress(array, out=out, stream=stream)
 
@@ -240,6 +245,15 @@ class FrameBound:
 
 
 @dataclass(frozen=True)
+class Missing:
+    """Missing values of an array: NaN, infinities and declared fill values."""
+
+    count: int
+    filled: int  #: those that are finite, and so missing by declaration
+    fill: tuple[float, ...]  #: what was declared
+
+
+@dataclass(frozen=True)
 class FrameInfo:
     """What a frame says about itself."""
 
@@ -253,6 +267,7 @@ class FrameInfo:
     ratio: float
     bound: FrameBound | None
     lossless: bool
+    missing: Missing | None  #: None where no missing values were taken out
     stages: list[dict[str, Any]]
     segments: list[dict[str, Any]]
 
@@ -278,8 +293,10 @@ def inspect(frame: Any) -> FrameInfo:
     bound = row.pop("bound")
     dtype = _dtype(row)
     del row["type"]
+    missing = row.pop("missing")
     made = None if bound is None else FrameBound(**bound)
-    return FrameInfo(dtype=dtype, shape=shape, bound=made, **row)
+    lost = None if missing is None else Missing(**missing)
+    return FrameInfo(dtype=dtype, shape=shape, bound=made, missing=lost, **row)
 
 
 def _host_frame(frame: Any) -> Any:

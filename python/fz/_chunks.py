@@ -1,8 +1,9 @@
 """What the Zarr codecs have in common: one chunk in, one frame out, and back.
 
-Fill values such as -9999 mean something only bit for bit, and a bound does not promise that. A
-chunk whose fill values would move is stored with markers in their place: NaN with a payload that
-says which of the codec's `exact` values it stands for. NaN are always kept bit for bit.
+Fill values such as -9999 mean something only bit for bit, and a bound does not promise that. The
+library takes them out of a chunk by itself; on a GPU, and for more of them than it takes, a chunk
+whose fill values would move is stored with markers in their place: NaN with a payload that says
+which of the codec's `exact` values it stands for. NaN are always kept bit for bit.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from .errors import BoundViolationError, FillValueError
 
 _MARKERS = {"float32": ("uint32", 0x7FC0F500), "float64": ("uint64", 0x7FF800000000F500)}
 _MOST_EXACT = 256  # what fits into the last byte of a marker
+_MOST_FILL = 8  # what the library takes
 _LOSSLESS = """
 [[stage]]
 name = "planes"
@@ -36,9 +38,16 @@ SETTINGS = ("bound", "preset", "toml", "fallback", "exact", "threads", "zero_pad
 
 @lru_cache(maxsize=32)
 def _pipeline(
-    preset: str | None, toml: str | None, bound: str | None, backend: str, threads: int
+    preset: str | None,
+    toml: str | None,
+    bound: str | None,
+    backend: str,
+    threads: int,
+    fill: tuple[float, ...] = (),
 ) -> Pipeline:
-    return Pipeline(preset=preset, toml=toml, bound=bound, backend=backend, threads=threads)
+    return Pipeline(
+        preset=preset, toml=toml, bound=bound, backend=backend, threads=threads, fill=fill
+    )
 
 
 def check_options(bound: str | None, preset: str | None, toml: str | None) -> None:
@@ -74,8 +83,10 @@ def _finite(array: Any) -> Any:
     return array[abs(array) < math.inf]
 
 
-def _is_constant(array: Any) -> bool:
+def _is_constant(array: Any, fill: tuple[float, ...]) -> bool:
     finite = _finite(array)
+    for value in fill:
+        finite = finite[finite != array.dtype.type(value)]
     return finite.size == 0 or bool(finite.min() == finite.max())
 
 
@@ -99,18 +110,20 @@ def _is_range(options: dict[str, Any]) -> bool:
     return str(options["bound"]).startswith("range")
 
 
-def _compress(array: Any, options: dict[str, Any], backend: str) -> Any:
-    """A chunk that the pipeline refuses, because of NaN say, goes to the fallback."""
+def _compress(
+    array: Any, options: dict[str, Any], backend: str, fill: tuple[float, ...] = ()
+) -> Any:
+    """A chunk that the pipeline refuses goes to the fallback."""
     if _is_range(options):
         # Without a range the bound says nothing, and as an absolute one it might be more than the
         # whole array spans: such a chunk is kept bit for bit.
-        if _is_constant(array):
+        if _is_constant(array, fill):
             return _lossless(array, options, backend)
         # The library looks for fill values in host memory only; the bytes are the same.
         if backend == "cuda" and _may_have_fill(array):
             array, backend = array.get(), "cpu"
     try:
-        return _compress_lossy(array, options, backend)
+        return _compress_lossy(array, options, backend, fill)
     except FillValueError:
         # Chunks at the edge of an array are padded, most often with zeros: nobody's mistake.
         if not (options["zero_padded"] and _has_zero_at_an_end(array)):
@@ -123,9 +136,11 @@ def _lossless(array: Any, options: dict[str, Any], backend: str) -> Any:
     return _pipeline(None, toml, None, backend, options["threads"]).compress(array)
 
 
-def _compress_lossy(array: Any, options: dict[str, Any], backend: str) -> Any:
+def _compress_lossy(
+    array: Any, options: dict[str, Any], backend: str, fill: tuple[float, ...]
+) -> Any:
     name = options["preset"] or ("pfpl" if options["toml"] is None else None)
-    rest = (options["bound"], backend, options["threads"])
+    rest = (options["bound"], backend, options["threads"], fill)
     try:
         return _pipeline(name, options["toml"], *rest).compress(array)
     except BoundViolationError:
@@ -143,6 +158,8 @@ def encode(array: Any, options: dict[str, Any], backend: str) -> Any:
     bits = array.view(bits_type)
     if bool(((bits >= marker) & (bits < marker + len(exact))).any()):
         raise ValueError("fz: the chunk has NaN with the payload that stands for exact values")
+    if backend == "cpu" and len(exact) <= _MOST_FILL:
+        return _compress(array, options, backend, exact)
     masks = [array == array.dtype.type(value) for value in exact]
     present = [bool(mask.any()) for mask in masks]
     if not any(present):

@@ -18,6 +18,7 @@ class PipelineSettings:
         backend: str,
         threads: int,
         lossless_fallback: bool,
+        fill: Sequence[float] | None,
         /,
     ) -> None: ...
 

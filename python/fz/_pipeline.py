@@ -98,7 +98,7 @@ class Pipeline:
         ``"auto"``: where the array is; ``"cpu"`` or ``"cuda"``.
     threads
         Threads on the CPU; 0 means all.
-    fallback
+    fallback, fill
         As in `compress`.
     """
 
@@ -113,6 +113,7 @@ class Pipeline:
         backend: str = "auto",
         threads: int = 0,
         fallback: bool = True,
+        fill: float | Sequence[float] | str | None = None,
     ) -> None:
         if sum(source is not None for source in (stages, preset, toml)) != 1:
             raise TypeError("Pipeline: give exactly one of stages, preset and toml")
@@ -128,6 +129,7 @@ class Pipeline:
         self.backend = backend
         self.threads = check_count(threads, "threads")
         self.fallback = fallback
+        self._fill = _fill_values(fill)
         self._make_idle()
 
     @classmethod
@@ -170,6 +172,11 @@ class Pipeline:
         if is_device_array(array) and self.backend != "cpu":
             if out is not None:
                 raise TypeError("compress: out is for arrays in host memory")
+            if self._fill:
+                raise UnsupportedError(
+                    "compress: fill values are looked for in host memory only; copy the array "
+                    "there, or leave fill out"
+                )
             return self._compress_device(array, stream)
         values = host_array(array)
         name, dims = check_type(values.dtype), dims_of(values.shape)
@@ -234,7 +241,7 @@ class Pipeline:
 
     def _settings(self, name: str, dims: tuple[int, int, int], backend: str) -> Any:
         return _fz.PipelineSettings(
-            name, dims, self._params, backend, self.threads, self.fallback
+            name, dims, self._params, backend, self.threads, self.fallback, self._fill
         )
 
     def _native(self, key: tuple[Any, ...]) -> Any:
@@ -260,6 +267,18 @@ class Pipeline:
         if self._rows is not None:
             return f"<fz.Pipeline {' -> '.join(row[0] for row in self._rows)}{bound}>"
         return f"<fz.Pipeline {self._source}{bound}>"
+
+
+def _fill_values(fill: Any) -> list[float] | None:
+    """The values that mean missing; None where nothing may even look like one."""
+    if fill is None:
+        return []
+    if isinstance(fill, str):
+        if fill != "none":
+            raise InvalidArgumentError(f"fill is a number, several, or 'none', not '{fill}'")
+        return None
+    values = [fill] if np.ndim(fill) == 0 else list(fill)
+    return [float(value) for value in values]
 
 
 def _preset_toml(name: str) -> str:

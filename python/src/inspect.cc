@@ -48,6 +48,21 @@ nb::dict describe(const SegmentInfo& segment) {
   return row;
 }
 
+nb::object describe(const std::optional<MissingInfo>& missing) {
+  if (!missing) {
+    return nb::none();
+  }
+  nb::dict row;
+  row["count"] = missing->n_missing;
+  row["filled"] = missing->n_filled;
+  nb::list fill;
+  for (const double value : missing->fill) {
+    fill.append(value);
+  }
+  row["fill"] = nb::tuple(fill);
+  return row;
+}
+
 nb::dict describe(const FrameInfo& info) {
   nb::dict row;
   row["format"] =
@@ -62,6 +77,7 @@ nb::dict describe(const FrameInfo& info) {
   row["ratio"] = info.ratio();
   row["bound"] = describe(info.bound);
   row["lossless"] = info.lossless;
+  row["missing"] = describe(info.missing);
   nb::list stages;
   for (const FrameStageInfo& stage : info.stages) {
     stages.append(describe(stage));

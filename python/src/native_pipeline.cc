@@ -47,18 +47,60 @@ nb::bytes toBytes(ByteView view) {
   return bytes;
 }
 
-/// On the CPU the frame stays in the pipeline while it is copied, so the lock stays too.
+CompressOptions optionsOf(const std::string& toml,
+                          const std::string& source_name,
+                          const PipelineSettings& settings) {
+  CompressOptions options;
+  options.preset = source_name;
+  options.config_toml = toml;
+  options.dims = settings.dims;
+  options.params = settings.params;
+  options.backend = settings.backend;
+  options.threads = settings.threads;
+  options.lossless_fallback = settings.lossless_fallback;
+  options.fill = settings.fill;
+  options.suspect_fill = settings.suspect_fill;
+  return options;
+}
+
+/// A frame, and what keeps its bytes where they are.
+struct MadeFrame {
+  ByteView bytes;
+  Frame owned;
+};
+
+/// By the kept pipeline, whose lock is held, or where values are missing by one of its own.
+MadeFrame makeFrame(const NativePipeline& self, ByteView values) {
+  const CompressOptions& options = self.options();
+  if (!hasMissing(self.type(), values, options.fill)) {
+    try {
+      const CompressedView view = self.pipeline().compress(values.data(), values.size());
+      if (options.suspect_fill) {
+        self.pipeline().requireRangeWithoutFill(values, options.fill);
+      }
+      return {{static_cast<const std::uint8_t*>(view.data), view.n_bytes}, {}};
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kBoundViolation) {
+        throw;
+      }
+    }
+  }
+  Frame frame = fz::compress(self.type(), values, options);
+  const ByteView bytes = frame.bytes();
+  return {bytes, std::move(frame)};
+}
+
+/// The frame may stay in the pipeline while it is copied, so the lock stays too.
 nb::bytes compress(const NativePipeline& self, nb::handle values) {
   const HostBuffer input(values, HostBuffer::Access::kRead);
   std::unique_lock<std::mutex> lock(self.session()->mutex, std::defer_lock);
-  CompressedView frame;
+  MadeFrame frame;
   {
     const nb::gil_scoped_release release;
     lock.lock();
-    frame = self.pipeline().compress(input.bytes().data(), input.size());
-    self.pipeline().requireRangeWithoutFill(input.bytes());
+    frame = makeFrame(self, input.bytes());
   }
-  return toBytes({static_cast<const std::uint8_t*>(frame.data), frame.n_bytes});
+  return toBytes(frame.bytes);
 }
 
 std::size_t compressInto(const NativePipeline& self, nb::handle values, nb::handle out) {
@@ -66,14 +108,13 @@ std::size_t compressInto(const NativePipeline& self, nb::handle values, nb::hand
   const HostBuffer output(out, HostBuffer::Access::kWrite);
   const nb::gil_scoped_release release;
   const std::lock_guard<std::mutex> lock(self.session()->mutex);
-  const CompressedView frame = self.pipeline().compress(input.bytes().data(), input.size());
-  self.pipeline().requireRangeWithoutFill(input.bytes());
-  if (frame.n_bytes > output.size()) {
+  const MadeFrame frame = makeFrame(self, input.bytes());
+  if (frame.bytes.size() > output.size()) {
     throw Error(ErrorCode::kBufferTooSmall, fmt::format("compress: the frame has {} bytes, out {}",
-                                                        frame.n_bytes, output.size()));
+                                                        frame.bytes.size(), output.size()));
   }
-  std::memcpy(output.writable().data(), frame.data, frame.n_bytes);
-  return frame.n_bytes;
+  std::memcpy(output.writable().data(), frame.bytes.data(), frame.bytes.size());
+  return frame.bytes.size();
 }
 
 /// Host arrays on another backend: the library makes the copies.
@@ -85,15 +126,8 @@ nb::bytes compressHost(const std::string& toml,
   Frame frame;
   {
     const nb::gil_scoped_release release;
-    CompressOptions options;
-    options.preset = source_name;
-    options.config_toml = toml;
-    options.dims = settings.dims;
-    options.params = settings.params;
-    options.backend = settings.backend;
-    options.threads = settings.threads;
-    options.lossless_fallback = settings.lossless_fallback;
-    frame = fz::compress(settings.input_type, input.bytes(), options);
+    frame =
+        fz::compress(settings.input_type, input.bytes(), optionsOf(toml, source_name, settings));
   }
   return toBytes(frame.bytes());
 }
@@ -165,9 +199,16 @@ PipelineSettings settingsOf(const std::string& input_type,
                             std::vector<std::pair<std::string, std::string>> params,
                             const std::string& backend,
                             std::size_t threads,
-                            bool lossless_fallback) {
-  return {typeFromText(input_type), dims,    std::move(params),
-          backendFromText(backend), threads, lossless_fallback};
+                            bool lossless_fallback,
+                            const std::optional<std::vector<double>>& fill) {
+  return {typeFromText(input_type),
+          dims,
+          std::move(params),
+          backendFromText(backend),
+          threads,
+          lossless_fallback,
+          fill.value_or(std::vector<double>{}),
+          fill.has_value()};
 }
 
 StageRequest requestOf(nb::handle row) {
@@ -187,7 +228,9 @@ StageRequest requestOf(nb::handle row) {
 NativePipeline::NativePipeline(const std::string& toml,
                                const std::string& source_name,
                                const PipelineSettings& settings)
-    : session_(std::make_shared<Session>()) {
+    : options_(optionsOf(toml, source_name, settings)),
+      type_(settings.input_type),
+      session_(std::make_shared<Session>()) {
   pipeline().setBackend(settings.backend);
   pipeline().setThreads(settings.threads);
   pipeline().setLosslessFallback(settings.lossless_fallback);
@@ -216,9 +259,10 @@ void bindPipeline(nb::module_& module) {
       .def("__init__", [](PipelineSettings* self, const std::string& input_type,
                           const std::array<std::size_t, 3>& dims,
                           std::vector<std::pair<std::string, std::string>> params,
-                          const std::string& backend, std::size_t threads, bool lossless_fallback) {
-        new (self) PipelineSettings(
-            settingsOf(input_type, dims, std::move(params), backend, threads, lossless_fallback));
+                          const std::string& backend, std::size_t threads, bool lossless_fallback,
+                          const std::optional<std::vector<double>>& fill) {
+        new (self) PipelineSettings(settingsOf(input_type, dims, std::move(params), backend,
+                                               threads, lossless_fallback, fill));
       });
   nb::class_<DecodeSettings>(module, "DecodeSettings")
       .def("__init__", [](DecodeSettings* self, std::uint64_t max_output_bytes,
@@ -234,7 +278,8 @@ void bindPipeline(nb::module_& module) {
       .def("compress_into", &compressInto)
       .def("max_compressed_bytes",
            [](const NativePipeline& self, std::size_t n_bytes) {
-             return self.pipeline().getMaxCompressedSize(n_bytes);
+             return std::max(self.pipeline().getMaxCompressedSize(n_bytes),
+                             compressBound(self.type(), n_bytes, self.options()));
            })
       .def("explain", [](const NativePipeline& self) { return self.pipeline().explain(); })
       .def("toml", [](const NativePipeline& self) { return self.pipeline().saveConfigText(); });

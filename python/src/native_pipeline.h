@@ -10,6 +10,7 @@
 
 #include "fz/backend.h"
 #include "fz/data_type.h"
+#include "fz/host_api.h"
 #include "fz/limits.h"
 #include "pipeline/compressor.h"
 
@@ -30,6 +31,8 @@ struct PipelineSettings {
   Backend backend = Backend::CPU;
   std::size_t threads = 0;
   bool lossless_fallback = true;
+  std::vector<double> fill;
+  bool suspect_fill = true;
 };
 
 /// A finalized pipeline for one element type and shape.
@@ -42,7 +45,13 @@ class NativePipeline {
   const std::shared_ptr<Session>& session() const { return session_; }
   Pipeline& pipeline() const { return session_->pipeline; }
 
+  /// What fz::compress() needs to do the same.
+  const CompressOptions& options() const { return options_; }
+  DataType type() const { return type_; }
+
  private:
+  CompressOptions options_;
+  DataType type_;
   std::shared_ptr<Session> session_;
 };
 

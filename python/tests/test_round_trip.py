@@ -199,12 +199,11 @@ def test_what_would_grow_is_stored_without_loss():
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_the_smaller_of_a_lossy_and_a_lossless_frame_is_kept(dtype):
     field = np.round(20 * np.sin(np.arange(60_000) / 40)).astype(dtype).reshape(200, 300)
-    field.reshape(-1)[np.arange(60_000) // 100 % 20 < 7] = np.nan
-    lossy = fz.compress(field, "range:1e-4", fallback=False)
-    assert field.nbytes / 2 < len(lossy) < field.nbytes
-    room = bytearray(field.nbytes)
-    pipeline = fz.Pipeline(preset="pfpl", bound="range:1e-4")
-    frame = fz.compress(field, "range:1e-4")
+    field += np.random.default_rng(4).integers(0, 2**20, field.shape) * field.dtype.type(2.0**-20)
+    lossy = fz.compress(field, "abs:1e-9", fallback=False)
+    room = bytearray(field.nbytes + 592)
+    pipeline = fz.Pipeline(preset="pfpl", bound="abs:1e-9")
+    frame = fz.compress(field, "abs:1e-9")
     assert frame == pipeline.compress(field) == room[: pipeline.compress(field, out=room)]
     assert len(frame) < len(lossy) and fz.inspect(frame).is_fallback
     assert same_bits(fz.decompress(frame), field) and fz.verify(frame, field)
@@ -235,6 +234,39 @@ def test_a_fill_value_that_sets_the_range_is_refused(dtype, fill, preset):
     assert fz.verify(fz.compress(field, "abs:0.034"), field)
     field[field == field.dtype.type(fill)] = 290
     assert fz.verify(pipeline.compress(field), field)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("preset", [row["name"] for row in fz.presets()])
+def test_missing_values_come_back_and_have_no_part_in_the_bound(dtype, preset):
+    field = sea(dtype, 290)
+    payload = np.array([0x7FC00123], "u4").view("f4")[0]
+    field[3:20, 10:30] = -9999
+    field[:, 70:] = np.nan
+    field[30, :5] = [np.inf, -np.inf, 1e20, payload, -0.0]
+    missing = ~np.isfinite(field) | (field == field.dtype.type(-9999)) | (field > 1e19)
+    frame = fz.compress(field, "range:1e-3", preset, fill=[-9999, 1e20])
+    back = fz.decompress(frame)
+    assert same_bits(back[missing], field[missing])
+    span = float(field[~missing].max()) - float(field[~missing].min())
+    assert np.abs(back[~missing] - field[~missing].astype("f8")).max() <= 1e-3 * span
+    found = fz.inspect(frame).missing
+    assert found.count == missing.sum() and found.fill == (-9999.0, 1e20)
+    pipeline = fz.Pipeline(preset=preset, bound="range:1e-3", fill=(-9999, 1e20))
+    assert pipeline.compress(field) == frame
+
+
+def test_fill_is_a_number_several_or_none():
+    field = sea()
+    assert fz.inspect(fz.compress(field, "range:1e-3", fill=-9999)).missing.count == 2000
+    trusted = fz.compress(field, "range:1e-3", fill="none")
+    assert fz.inspect(trusted).missing is None and fz.verify(trusted, field)
+    with pytest.raises(fz.InvalidArgumentError, match="'none', not 'land'"):
+        fz.compress(field, "range:1e-3", fill="land")
+    with pytest.raises(fz.InvalidArgumentError, match="at most 8"):
+        fz.compress(field, "range:1e-3", fill=range(9))
+    with pytest.raises(TypeError):
+        fz.compress(field, pipeline=fz.Pipeline(preset="pfpl"), fill=1)
 
 
 def test_ranges_that_are_the_fields_own_are_taken():

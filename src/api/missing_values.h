@@ -3,15 +3,13 @@
 #include <span>
 
 #include "fz/data_type.h"
+#include "fz/missing.h"
 #include "fz/span.h"
 #include "pipeline/compressor.h"
 
 namespace fz {
 
-/// Whether a field has missing values: NaN, infinities, or values equal to one of `fill`. Where
-/// nothing was declared, only a sample is looked at, which costs next to nothing.
-bool hasMissing(DataType type, ByteView values, std::span<const double> fill);
-/// The same, but all values are looked at whatever was declared.
+/// As hasMissing(), but all values are looked at whatever was declared.
 bool hasAnyMissing(DataType type, ByteView values, std::span<const double> fill);
 
 /// Whether a pipeline, loaded but not finalized, can have a Mask before its first stage: that takes
