@@ -79,6 +79,7 @@ void printReport(const CheckReport& report) {
   printKept("NaN:", report.nan);
   printKept("Inf:", report.infinity);
   printKept("-0:", report.negative_zero);
+  printKept("fill:", report.fill);
 }
 
 /// What to do about a check that failed: a bound of one's own may be more than was ever promised.
@@ -133,7 +134,7 @@ ExitCode runVerify(const VerifyArguments& arguments) {
   }
   const InputBytes original = readOriginal(arguments.original, info, &progress);
   const std::optional<BoundRule> rule =
-      request ? ruleOfRequest(*request, info.type, original) : ruleOfFrame(info);
+      request ? ruleOfRequest(*request, info.type, original, fillOf(info)) : ruleOfFrame(info);
   if (!rule) {
     throw Failure(ExitCode::kUsage, fmt::format("{}: the archive states no bound; give one with -b",
                                                 arguments.archive));

@@ -20,7 +20,7 @@ BoundRule ruleToVerify(const CompressJob& job, const Field& field, const FrameIn
     }
     return *promised;
   }
-  BoundRule rule = ruleOfRequest(*job.pipeline.bound, field.type, field.bytes);
+  BoundRule rule = ruleOfRequest(*job.pipeline.bound, field.type, field.bytes, fillOf(info));
   if (promised) {
     // A range that was given (value_base) counts, not the one of these data.
     const bool has_range = job.pipeline.bound->mode == ErrorBoundMode::NOA;

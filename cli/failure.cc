@@ -137,7 +137,7 @@ Failure fromFillValue(const FillValueError& error) {
       ExitCode::kBound,
       fmt::format("{}; --fill {} if it means missing, --fill none if it is data; or an absolute "
                   "bound, such as -b abs:{:.2g}",
-                  error.cause(), found.value, found.bound_without)};
+                  error.cause(), found.text, found.bound_without)};
 }
 
 }  // namespace

@@ -243,6 +243,10 @@ std::string inputName(const std::string& path) {
   return isStandard(path) ? "standard input" : path;
 }
 
+std::vector<double> fillOf(const FrameInfo& info) {
+  return info.missing ? info.missing->fill : std::vector<double>{};
+}
+
 std::string missingText(const FrameInfo& info) {
   const MissingInfo& missing = *info.missing;
   const std::uint64_t n_values = info.original_bytes / getDataTypeSize(info.type);

@@ -58,6 +58,8 @@ std::string describeField(const Field& field, const std::string& config);
 /// "3600 x 1800", the axes that the array has.
 std::string dimsText(const std::array<std::size_t, 3>& dims);
 
+/// The fill values that a frame knows of.
+std::vector<double> fillOf(const FrameInfo& info);
 /// "120 of 1000 values (12.0 %), 100 of them by declaration (-9999)". The frame must have such.
 std::string missingText(const FrameInfo& info);
 

@@ -215,7 +215,8 @@ std::string checkToJson(const std::string& archive,
                {"special_mismatches", report.stats.n_special_mismatches},
                {"nan", keptJson(report.nan)},
                {"infinity", keptJson(report.infinity)},
-               {"negative_zero", keptJson(report.negative_zero)}};
+               {"negative_zero", keptJson(report.negative_zero)},
+               {"fill", keptJson(report.fill)}};
   if (report.n_finite > 0) {
     json["max_relative_error"] = report.max_relative;
     json["max_relative_error_index"] = report.max_relative_index;

@@ -5,6 +5,7 @@
 #   <stage>/cpu/         the CPU backend
 #   <stage>/cuda/        the CUDA backend; cuda/op/ is what run-time compilation gets
 #   <stage>/tests/       *_test.cc
+#   <stage>/instances.def  its classes, one a line, for the list that compares layouts
 # Of the headers only <stage>.h and <stage>_stage.h are public, and those of the folder's own name;
 # the others are not installed. A stage whose folder has another name can still be included as
 # <category>/<stage>/<stage>_stage.h, through headers that are written here.
@@ -13,6 +14,7 @@ function(fz_stages)
   set(FZ_STAGE_ROWS "")
   set(FZ_STAGE_INCLUDES "")
   set(FZ_STAGE_PARTS "")
+  set(FZ_STAGE_INSTANCES "")
   foreach(entry IN LISTS ARGN)
     string(REGEX REPLACE "=.*" "" path ${entry})
     set(dir ${CMAKE_CURRENT_SOURCE_DIR}/${path})
@@ -54,6 +56,11 @@ function(fz_stages)
     file(GLOB tests CONFIGURE_DEPENDS ${dir}/*_test.cc ${dir}/tests/*_test.cc)
     set_property(GLOBAL APPEND PROPERTY FZ_STAGE_TESTS ${tests})
     set_property(GLOBAL APPEND PROPERTY FZ_STAGE_PATHS ${path})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${dir}/instances.def)
+    file(STRINGS ${dir}/instances.def instances)
+    foreach(instance IN LISTS instances)
+      string(APPEND FZ_STAGE_INSTANCES " \\\n  X(${instance})")
+    endforeach()
     foreach(stage IN LISTS stages)
       string(APPEND FZ_STAGE_DECLS "namespace fz::${stage} {\nconst StageDescriptor& descriptor();\nMakeCudaPart cudaPartMaker();\n}\n")
       string(APPEND FZ_STAGE_ROWS "      &${stage}::descriptor(),\n")
@@ -64,6 +71,8 @@ function(fz_stages)
   endforeach()
   configure_file(${PROJECT_SOURCE_DIR}/cmake/stage_table.cc.in
                  ${PROJECT_BINARY_DIR}/generated/stage_table.cc @ONLY)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/public_stages.h.in
+                 ${PROJECT_BINARY_DIR}/generated/list/public_stages.h @ONLY)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/all_stages.h.in
                  ${PROJECT_BINARY_DIR}/generated/include/fz/all_stages.h @ONLY)
   target_sources(fz PRIVATE ${PROJECT_BINARY_DIR}/generated/stage_table.cc)

@@ -64,6 +64,7 @@ FILES = (
     ("codec.h.in", "codec.h", ()),
     ("stage.cc.in", "stage.cc", ()),
     ("descriptor.cc.in", "descriptor.cc", ()),
+    ("instances.def.in", "instances.def", ()),
     ("cpu/stage.cc.in", "cpu/stage.cc", ()),
     ("cuda/stage.cc.in", "cuda/stage.cc", ("cuda",)),
     ("cuda/kernels.h.in", "cuda/kernels.h", ("cuda",)),
@@ -168,6 +169,7 @@ def write_stage(options: argparse.Namespace, stage: str, name: str, cpp_types: l
         "first_type": cpp_types[0],
         "wide_type": max(cpp_types, key=width),
         "externs": "".join(f"extern template class {c};\n" for c in classes),
+        "instances": "\n".join(f"fz::{c}" for c in classes),
         "instantiations": "".join(f"template class {c};\n" for c in classes),
         "instantiate_cpu": "\n".join(f"FZ_INSTANTIATE({t});" for t in cpp_types),
         "instantiate_cuda": "".join(f"template void launch{way}<{t}>(const cuda::Call&);\n"

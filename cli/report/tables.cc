@@ -63,6 +63,7 @@ std::string fieldFacts(const Input& input, const Figures& figures) {
   kept("NaN", input.check.nan);
   kept("infinite", input.check.infinity);
   kept("negative zeros", input.check.negative_zero);
+  kept("fill values", input.check.fill);
   if (s.fill) {
     facts.add("taken for a fill value",
               fmt::format("{}, {} times", exactNumber(*s.fill), s.n_fill));

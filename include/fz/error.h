@@ -43,6 +43,7 @@ class Error : public std::runtime_error {
 /// A value that looks as if it meant "missing", and what it does to the range of a field.
 struct FillValueFinding {
   double value = 0.0;
+  std::string text;          ///< the value as its own type writes it
   std::size_t n_found = 0;   ///< values equal to it
   std::size_t n_values = 0;  ///< of the whole field
   double range = 0.0;        ///< max - min of the finite values

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -16,8 +17,12 @@ struct MissingInfo {
   std::vector<double> fill;    ///< declared
 };
 
+/// Fill values that can be declared for one field, besides NaN and infinities.
+inline constexpr std::size_t kMaxFillValues = 8;
+
 /// Whether a field has missing values. Where nothing was declared, only a sample is looked at,
-/// which costs next to nothing: compress() puts a Mask before its stages where this says so.
+/// which costs next to nothing: compress() puts a Mask before its stages where this says so. Throws
+/// InvalidArgument for more than kMaxFillValues.
 bool hasMissing(DataType type, ByteView values, std::span<const double> fill = {});
 
 }  // namespace fz

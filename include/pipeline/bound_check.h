@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fz/bound.h"
 #include "fz/data_type.h"
@@ -29,6 +30,8 @@ struct BoundRule {
   };
   Kind kind = Kind::kBits;
   double value = 0.0;
+  /// Values that mean "missing": they must be equal bit for bit, and count in no statistic.
+  std::vector<double> fill = {};
 };
 
 /// Values of a special kind in the original, and how many the archive gives back bit for bit.
@@ -54,6 +57,7 @@ struct CheckReport {
   KeptCount nan;
   KeptCount infinity;
   KeptCount negative_zero;
+  KeptCount fill;
 
   bool passed() const { return n_violations == 0; }
   /// NaN where there is none: no finite values, no known type, or errors but no range.
@@ -63,9 +67,12 @@ struct CheckReport {
 
 /// The rule that a frame promises to meet; nothing when it is lossy and promises none.
 std::optional<BoundRule> ruleOfFrame(const FrameInfo& info);
-/// The rule that a request means for these values; range takes max - min of the finite ones. Its
-/// number is always finite.
-BoundRule ruleOfRequest(const BoundRequest& request, DataType type, ByteView original);
+/// The rule that a request means for these values; range takes max - min of the finite ones that
+/// are not one of `fill`. Its number is always finite.
+BoundRule ruleOfRequest(const BoundRequest& request,
+                        DataType type,
+                        ByteView original,
+                        const std::vector<double>& fill = {});
 
 /// Compares without any rounding. NaN and infinities must be equal bit for bit. Types other than
 /// f32 and f64 are compared as bytes. Precondition: equal lengths.

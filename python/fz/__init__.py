@@ -53,6 +53,6 @@ __all__ = [
     "CorruptError", "CudaError", "DeviceArray", "DeviceFrame", "Error", "FillValueError",
     "FrameBound", "FrameInfo", "GraphError", "InternalError", "InvalidArgumentError",
     "InvalidStateError", "IoError", "LimitError", "Missing", "NoDeviceError", "OutOfMemoryError",
-    "Pipeline", "Stage", "TypeMismatchError", "UnsupportedError", "VerifyReport", "__version__", "compress",
-    "decompress", "free_device_memory", "has_backend", "inspect", "presets", "stages", "verify",
+    "Pipeline", "Stage", "TypeMismatchError", "UnsupportedError", "VerifyReport", "__version__",
+    "compress", "decompress", "free_device_memory", "has_backend", "inspect", "presets", "stages", "verify",
 ]  # fmt: skip

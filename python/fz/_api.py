@@ -336,6 +336,7 @@ class VerifyReport:
     nan_kept: tuple[int, int]  #: kept bit for bit, of how many
     inf_kept: tuple[int, int]
     negative_zero_kept: tuple[int, int]
+    fill_kept: tuple[int, int]  #: of the declared fill values
 
     def __bool__(self) -> bool:
         return self.n_violations == 0

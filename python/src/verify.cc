@@ -38,6 +38,7 @@ nb::dict describe(const CheckReport& report) {
   row["nan_kept"] = describe(report.nan);
   row["inf_kept"] = describe(report.infinity);
   row["negative_zero_kept"] = describe(report.negative_zero);
+  row["fill_kept"] = describe(report.fill);
   return row;
 }
 
@@ -54,7 +55,8 @@ BoundRule ruleFor(const std::optional<std::string>& kind,
     return *rule;
   }
   if (const std::optional<ErrorBoundMode> mode = boundKindFromName(*kind)) {
-    return ruleOfRequest({*mode, value}, info.type, original);
+    return ruleOfRequest({*mode, value}, info.type, original,
+                         info.missing ? info.missing->fill : std::vector<double>{});
   }
   throw InvalidArgument("verify: no bound of kind '" + *kind + "'");
 }

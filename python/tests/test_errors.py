@@ -57,8 +57,8 @@ def test_limits_are_kept():
 
 def test_refused_values_are_named():
     field = wave((100,))
-    field[17] = np.nan
-    with pytest.raises(fz.BoundViolationError, match="value 17 = nan"):
+    field[17] = 1e30
+    with pytest.raises(fz.BoundViolationError, match="first is value 17"):
         fz.compress(field, "abs:1e-3", "cuszp2")
 
 

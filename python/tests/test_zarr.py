@@ -198,7 +198,7 @@ def test_four_dimensional_chunks_keep_their_shape():
 
 def test_without_a_fallback_a_refused_chunk_is_an_error():
     codecs = fz.zarr.codecs("abs:1e-3", "cuszp2", fallback=None)
-    with pytest.raises(fz.BoundViolationError, match="nan"):
+    with pytest.raises(fz.BoundViolationError, match="cannot be kept within the bound"):
         zarr.create_array({}, data=rough((30, 30)), **codecs)
 
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <limits>
 
+#include "backends/cpu/missing.h"
 #include "fz/bound_kind.h"
 #include "shared/fp.h"
 
@@ -64,6 +65,36 @@ void countKept(KeptCount& count, bool is_kept) {
 }
 
 template <class T>
+std::vector<T> fillAs(const std::vector<double>& values) {
+  std::vector<T> fill;
+  for (const double value : values) {
+    addFill(value, fill);
+  }
+  return fill;
+}
+
+template <class T>
+bool isOneOf(const std::vector<T>& fill, T x) {
+  return std::find(fill.begin(), fill.end(), x) != fill.end();
+}
+
+/// Without the values that mean "missing".
+template <class T>
+ReconstructionStats statisticsOf(const T* original,
+                                 const T* decoded,
+                                 std::size_t n,
+                                 const std::vector<T>& fill) {
+  if (fill.empty()) {
+    return calculateStatistics(original, decoded, n);
+  }
+  std::vector<T> valid(original, original + n);
+  for (T& x : valid) {
+    x = isOneOf(fill, x) ? std::numeric_limits<T>::quiet_NaN() : x;
+  }
+  return calculateStatistics(valid.data(), decoded, n);
+}
+
+template <class T>
 CheckReport check(const T* original,
                   const T* decoded,
                   std::size_t n,
@@ -73,22 +104,29 @@ CheckReport check(const T* original,
   CheckReport report;
   report.rule = rule;
   report.n_values = n;
-  report.stats = calculateStatistics(original, decoded, n);
+  const std::vector<T> fill = fillAs<T>(rule.fill);
+  report.stats = statisticsOf(original, decoded, n, fill);
   for (std::size_t i = 0; i < n; ++i) {
     if (on_bytes && i % kPart == 0) {
       on_bytes(std::min(kPart, n - i) * sizeof(T));
     }
     const T x = original[i];
     const bool is_equal = fp::bits(x) == fp::bits(decoded[i]);
-    recordRelative(report, i, static_cast<double>(x), static_cast<double>(decoded[i]));
-    if (std::isnan(x)) {
+    const bool is_fill = !fill.empty() && isOneOf(fill, x);
+    if (!is_fill) {
+      recordRelative(report, i, static_cast<double>(x), static_cast<double>(decoded[i]));
+    }
+    if (is_fill) {
+      countKept(report.fill, is_equal);
+    } else if (std::isnan(x)) {
       countKept(report.nan, is_equal);
     } else if (std::isinf(x)) {
       countKept(report.infinity, is_equal);
     } else if (x == T{0} && std::signbit(x)) {
       countKept(report.negative_zero, is_equal);
     }
-    if (is_equal || isWithin(static_cast<double>(x), static_cast<double>(decoded[i]), rule)) {
+    if (is_equal ||
+        (!is_fill && isWithin(static_cast<double>(x), static_cast<double>(decoded[i]), rule))) {
       continue;
     }
     if (report.n_violations++ == 0) {
@@ -114,18 +152,11 @@ CheckReport checkBytes(ByteView original, ByteView decoded) {
 }
 
 template <class T>
-double rangeOf(ByteView bytes) {
+double rangeOf(ByteView bytes, const std::vector<double>& fill) {
   const T* values = reinterpret_cast<const T*>(bytes.data());
-  double smallest = std::numeric_limits<double>::infinity();
-  double largest = -smallest;
-  for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
-    if (std::isfinite(values[i])) {
-      smallest = std::min(smallest, static_cast<double>(values[i]));
-      largest = std::max(largest, static_cast<double>(values[i]));
-    }
-  }
-  return largest >= smallest ? std::min(largest - smallest, std::numeric_limits<double>::max())
-                             : 0.0;
+  const ValidRange range = rangeOfValid({values, bytes.size() / sizeof(T)}, fillAs<T>(fill));
+  return range.isEmpty() ? 0.0
+                         : std::min(range.high - range.low, std::numeric_limits<double>::max());
 }
 
 }  // namespace
@@ -143,28 +174,33 @@ std::optional<BoundRule> ruleOfFrame(const FrameInfo& info) {
   if (!info.bound) {
     return info.lossless ? std::optional(BoundRule{}) : std::nullopt;
   }
+  const std::vector<double> fill = info.missing ? info.missing->fill : std::vector<double>{};
   if (isPointwise(*info.bound)) {
-    return BoundRule{BoundRule::Kind::kPointwise, info.bound->requested};
+    return BoundRule{BoundRule::Kind::kPointwise, info.bound->requested, fill};
   }
-  return BoundRule{BoundRule::Kind::kAbsolute, info.bound->absolute};
+  return BoundRule{BoundRule::Kind::kAbsolute, info.bound->absolute, fill};
 }
 
-BoundRule ruleOfRequest(const BoundRequest& request, DataType type, ByteView original) {
+BoundRule ruleOfRequest(const BoundRequest& request,
+                        DataType type,
+                        ByteView original,
+                        const std::vector<double>& fill) {
   switch (request.mode) {
     case ErrorBoundMode::ABS:
       break;
     case ErrorBoundMode::REL:
-      return {BoundRule::Kind::kPointwise, request.value};
+      return {BoundRule::Kind::kPointwise, request.value, fill};
     case ErrorBoundMode::NOA: {
-      const double range =
-          type == DataType::FLOAT64 ? rangeOf<double>(original) : rangeOf<float>(original);
+      const double range = type == DataType::FLOAT64 ? rangeOf<double>(original, fill)
+                                                     : rangeOf<float>(original, fill);
       // A constant field has no range; then the number itself is the bound.
       const double bound = range > 0.0 ? request.value * range : request.value;
       // Within an infinite bound every finite value would be.
-      return {BoundRule::Kind::kAbsolute, std::min(bound, std::numeric_limits<double>::max())};
+      return {BoundRule::Kind::kAbsolute, std::min(bound, std::numeric_limits<double>::max()),
+              fill};
     }
   }
-  return {BoundRule::Kind::kAbsolute, request.value};
+  return {BoundRule::Kind::kAbsolute, request.value, fill};
 }
 
 CheckReport checkValues(DataType type,

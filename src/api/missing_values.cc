@@ -120,6 +120,10 @@ std::size_t unitOf(const Pipeline& pipeline) {
 }  // namespace
 
 bool hasMissing(DataType type, ByteView values, std::span<const double> fill) {
+  const auto n_finite = static_cast<std::size_t>(
+      std::count_if(fill.begin(), fill.end(), [](double value) { return fp::isFinite(value); }));
+  FZ_REQUIRE_ARG(n_finite <= kMaxFillValues, "at most {} fill values can be declared, not {}",
+                 kMaxFillValues, n_finite);
   return hasMissingIn(type, values, fill, !fill.empty());
 }
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "core/class_layouts.h"
-#include "core/public_stages.h"
 #include "generated_public_classes.h"
+#include "list/public_stages.h"
 
 namespace fz::detail {
 namespace {

@@ -214,6 +214,7 @@ template <class T>
                          const ValueEnds<T>& all,
                          double requested) {
   finding.value = static_cast<double>(suspect.value);
+  finding.text = fmt::format("{}", suspect.value);
   finding.range = static_cast<double>(width(all.low, all.high));
   const bool has_rest = !suspect.rest.isEmpty();
   finding.range_without =

@@ -68,12 +68,39 @@ class LossWarningTest(WarningCase):
             name = "a.f32" if typecode == "f" else "a.f64"
             self.put(name, field)
             for words in ((), ("-q",), ("--verify",)):
-                self.fails(BOUND, "compress", *words, "-b", "range:1e-3", name, says=["1e+20 occurs 1667 times in 5000 values", "the range 1e+20 instead of 1", "as fill values do; use an absolute bound, such as -b abs:0.01"])
+                self.fails(BOUND, "compress", *words, "-b", "range:1e-3", name, says=["1e+20 occurs 1667 times in 5000 values", "the range 1e+20 instead of 1", "as fill values do; --fill 1e+20 if it means missing, --fill none if it is data; or an absolute bound, such as -b abs:0.01"])
             self.assertNotIn(name + ".fzm", self.names())
+            said = self.fz("compress", "--verify", "-b", "range:1e-3", "--fill", "1e20", "-o", "filled.fzm", name).stderr.decode()
+            self.assertIn("1667 of 5000 values missing (33.3 %), 1667 of them the fill value 1e+20", said)
+            self.assertIn("verified", said)
+            self.fz("compress", "-q", "-f", "-b", "range:1e-3", "--fill", "none", "-o", "filled.fzm", name)
             self.fz("compress", "-q", "-b", "abs:0.01", name)
             self.fails(BOUND, "convert", "-p", "pfpl", "-b", "range:1e-3", name + ".fzm", "b.fzm", says="fill values")
         self.put("clipped.f32", array.array("f", (min(max(x - 20, 0), 1) for x in wave(5000))))
         self.fz("compress", "--verify", "-b", "range:1e-3", "clipped.f32")
+
+    def test_fill_takes_numbers_or_none(self):
+        self.put("a.f32", wave(100))
+        self.fails(USAGE, "compress", "--fill", "land", "a.f32", says="--fill takes a number or 'none', not 'land'")
+        self.fails(USAGE, "compress", "--fill", "1", "--fill", "none", "a.f32", says="leave the others out")
+        many = [word for i in range(9) for word in ("--fill", str(i))]
+        self.fails(USAGE, "compress", *many, "a.f32", says="at most 8 fill values")
+        self.assertNotIn("a.f32.fzm", self.names())
+
+    def test_missing_values_are_shown_and_left_out_of_statistics(self):
+        field = wave(5000)
+        for i in range(0, 5000, 4):
+            field[i] = -9999 if i % 8 else float("nan")
+        self.put("a.f32", field)
+        self.fz("compress", "-q", "-b", "range:1e-3", "--fill", "-9999", "a.f32")
+        self.assertIn("1250 of 5000 values missing (25.0 %), 625 of them the fill value -9999", self.fz("info", "a.f32.fzm").stdout.decode())
+        said = self.fz("verify", "a.f32.fzm", "a.f32").stdout.decode()
+        self.assertRegex(said, r"fill: +625 of 625 kept bit for bit")
+        self.assertRegex(said, r"NaN: +625 of 625 kept bit for bit")
+        (info,) = json.loads("[" + self.fz("info", "--json", "a.f32.fzm").stdout.decode() + "]")
+        self.assertEqual(info["missing"], {"count": 1250, "filled": 625, "fill": [-9999.0]})
+        report = json.loads(self.fz("verify", "--json", "a.f32.fzm", "a.f32").stdout.decode())
+        self.assertLess(report["value_range"], 100)
 
     def test_convert_warns_as_compress_does(self):
         noise = random.Random(1)

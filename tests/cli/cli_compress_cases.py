@@ -308,11 +308,12 @@ class CompressTest(CliCase):
 
     def test_the_smaller_of_a_lossy_and_a_lossless_archive_is_kept(self):
         for typecode, name in (("f", "mask.f32"), ("d", "mask.f64")):
-            values = (round(20 * math.sin(i / 40)) if i // 100 % 20 >= 7 else float("nan") for i in range(60000))
+            # Outliers of a size that no code holds, in a pattern that lossless coders like.
+            values = (round(20 * math.sin(i / 40)) if i // 100 % 20 >= 7 else 2.0**100 for i in range(60000))
             self.put(name, array.array(typecode, values))
-            self.fz("compress", "-f", "-b", "range:1e-4", "--no-fallback", "-o", "lossy.fzm", name)
+            self.fz("compress", "-f", "-b", "abs:4e-3", "--no-fallback", "-o", "lossy.fzm", name)
             self.assertLess(len(self.get("lossy.fzm")), len(self.get(name)))
-            message = self.fz("compress", "--verify", "-b", "range:1e-4", name).stderr.decode()
+            message = self.fz("compress", "--verify", "-b", "abs:4e-3", name).stderr.decode()
             self.assertIn("stored without loss: with this bound 'pfpl' would have made more bytes\n", message)
             self.assertLess(len(self.get(name + ".fzm")), len(self.get("lossy.fzm")))
             self.fz("decompress", "-fo", "back", name + ".fzm")
@@ -354,8 +355,8 @@ stage = [
 """)
         for name, says in (("hint.toml", "input_size"), ("syntax.toml", "syntax.toml:1"), ("cycle.toml", "cycle")):
             self.assertNotIn("list what there is", self.fails(USAGE, "compress", "-c", name, "a.f32", says=says))
-        self.put("nan.f32", array.array("f", [1.0, float("nan")]))
-        self.fails(BOUND, "compress", "-p", "cuszp", "nan.f32", says=["value 1 = nan", "for finite values a larger -b"])
+        self.put("huge.f32", array.array("f", [1.0, 2.0**100]))
+        self.fails(BOUND, "compress", "-p", "cuszp", "-b", "abs:1e-3", "huge.f32", says=["the first is value 1", "a larger -b"])
         self.fails(IO, "compress", "-c", "/tmp", "a.f32", says="'/tmp' is a folder")
         message = self.fails(IO, "compress", "absent.f32", says="check the path")
         self.assertNotIn("free space", message)

@@ -47,7 +47,7 @@ TEST(ClassLayout, EveryInstantiationOfEveryStageIsCompared) {
       ASSERT_NE(made, nullptr) << stage->name;
       const Stage& object = *made;
       EXPECT_EQ(listed.count(typeid(object)), 1u)
-          << "core/public_stages.h lacks " << typeid(object).name();
+          << "the instances.def of its folder lacks " << typeid(object).name();
     }
   }
 }

@@ -17,16 +17,14 @@ namespace fz {
 namespace mask {
 const StageDescriptor& descriptor();
 
-/// Fill values that a frame can name.
-inline constexpr std::size_t kMaxFills = 8;
-
 /// MaskStage, whatever its element type.
 class MaskBase : public SimpleStage {
  public:
   ~MaskBase() override;
 
-  /// Values that stand for "missing" besides NaN and infinities, at most kMaxFills, in any order; a
-  /// value of the data is one of them when it compares equal. Throws InvalidArgument for more.
+  /// Values that stand for "missing" besides NaN and infinities, at most kMaxFillValues, in any
+  /// order; a value of the data is one of them when it compares equal. Throws InvalidArgument for
+  /// more.
   void setFill(const std::vector<double>& values);
   const std::vector<double>& getFill() const { return fill_; }
   /// The same as text, separated by spaces or commas. Throws InvalidArgument.

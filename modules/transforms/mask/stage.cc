@@ -29,8 +29,8 @@ void MaskBase::setFill(const std::vector<double>& values) {
       kept.push_back(value);
     }
   }
-  FZ_REQUIRE_ARG(kept.size() <= kMaxFills, "Mask: at most {} fill values, not {}", kMaxFills,
-                 kept.size());
+  FZ_REQUIRE_ARG(kept.size() <= kMaxFillValues, "Mask: at most {} fill values, not {}",
+                 kMaxFillValues, kept.size());
   fill_ = std::move(kept);
 }
 
@@ -121,7 +121,7 @@ void MaskBase::readConfig(ByteReader& in) {
   for (std::uint64_t& extent : shape) {
     extent = in.u64();
   }
-  FZ_REQUIRE(n_fills <= kMaxFills && n_bytes == kConfigBytes + 8 * std::size_t{n_fills},
+  FZ_REQUIRE(n_fills <= kMaxFillValues && n_bytes == kConfigBytes + 8 * std::size_t{n_fills},
              ErrorCode::kCorrupt, "Mask: config of {} bytes with {} fill values", n_bytes, n_fills);
   std::vector<double> fill;
   for (std::size_t i = 0; i < n_fills; ++i) {
