@@ -14,7 +14,8 @@ Names that begin with my_ or mine are examples. A paragraph of a NOTES.md that n
 of the past and may name what is gone.
 
   - in docs/ and README.md no paragraph or item has more than 120 words (tables and code left out);
-  - docs/performance.md stays under 10 kB, and its tables are those of bench/results.
+  - docs/performance.md stays under 10 kB;
+  - its tables and those of docs/missing_values.md are those of bench/results.
 Prints file:line: what is wrong; exits with 1 when there is something.
 """
 
@@ -25,11 +26,13 @@ import re
 import sys
 from pathlib import Path, PurePosixPath
 
+import missing_values_tables
 import performance_tables
 from check_forbidden import all_files
 
 ROOT = Path(__file__).resolve().parent.parent
 MAX_WORDS = 120
+PAGES_OF_RESULTS = (performance_tables, missing_values_tables)
 MAX_BYTES = {"docs/performance.md": 10_000}
 FILE_ENDS = (".h", ".cc", ".cu", ".cuh", ".cpp", ".c", ".f90", ".py", ".md", ".toml", ".cmake")
 
@@ -160,9 +163,9 @@ class Checker:
         n_bytes = len(text.encode())
         if n_bytes >= MAX_BYTES.get(path, n_bytes + 1):
             self.errors.append(f"{path}:1: {n_bytes} bytes; it must stay under {MAX_BYTES[path]}")
-        if path == performance_tables.PAGE and not performance_tables.is_current(self.tree.root):
-            self.errors.append(f"{path}:1: the tables are not those of {performance_tables.RESULTS}; "
-                               "run tools/performance_tables.py --write")
+        for page in PAGES_OF_RESULTS:
+            if path == page.PAGE and not page.is_current(self.tree.root):
+                self.errors.append(f"{path}:1: the tables are not those of {page.RESULTS}; run {page.WRITER}")
 
     def check_length(self, path: str, line: int, part: str) -> None:
         n_words = len(part.split())

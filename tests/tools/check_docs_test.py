@@ -132,5 +132,23 @@ class PerformancePage(unittest.TestCase):
         self.assertTrue(any("must stay under 10000" in problem for problem in checker.errors))
 
 
+class MissingValuesPage(unittest.TestCase):
+    def test_a_changed_figure_is_noticed(self):
+        pages = tool.missing_values_tables
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for name in (pages.PAGE, pages.RESULTS):
+                (root / name).parent.mkdir(parents=True)
+                shutil.copy(TOOLS.parent / name, root / name)
+            self.assertTrue(pages.is_current(root))
+            figures = json.loads((root / pages.RESULTS).read_text())
+            figures["presets"][0]["bytes"] *= 2
+            (root / pages.RESULTS).write_text(json.dumps(figures))
+            self.assertFalse(pages.is_current(root))
+            checker = tool.Checker(tool.Tree(root))
+            checker.check(pages.PAGE)
+            self.assertTrue(any("tools/missing_values --write" in problem for problem in checker.errors))
+
+
 if __name__ == "__main__":
     unittest.main()
