@@ -123,6 +123,10 @@ class Stage {
   virtual void setStageVersion(std::uint16_t /*version*/) {}
   /// The error bound of the last run, for stages that have one.
   virtual std::optional<BoundInfo> boundInfo() const { return std::nullopt; }
+  /// Extents of the tiles that the stage looks at one by one, seeing nothing outside of them, for
+  /// its settings and dims: {n, 1, 1} for n values in order, {1, 1, 1} for each value by itself,
+  /// zeros where it looks further.
+  virtual std::array<std::size_t, 3> localTile() const { return {0, 0, 0}; }
   /// What the last run or the config says of missing values, for stages that take them out.
   virtual std::optional<MissingInfo> missingInfo() const { return std::nullopt; }
   virtual const ParamTable& paramTable() const;

@@ -1,10 +1,10 @@
 #include "api/missing_values.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -93,28 +93,21 @@ const DAGNode* onlySource(Pipeline& pipeline) {
   return source;
 }
 
-std::optional<std::int64_t> intSetting(const Stage& stage, std::string_view key) {
-  const Param* param = stage.paramTable().find(key);
-  if (param == nullptr || param->kind != ParamKind::kInt) {
-    return std::nullopt;
-  }
-  return std::get<std::int64_t>(param->get(stage));
-}
-
-/// Values that a pipeline codes together in the field's order, so that those without a valid one
-/// should be 0; 0: it looks further than that.
-std::size_t unitOf(const Pipeline& pipeline) {
-  std::size_t unit = 0;
-  for (const Stage* stage : pipeline.getStages()) {
-    const std::string name = stage->getName();
-    if (name == "AdaptiveBitpack") {
-      unit = static_cast<std::size_t>(intSetting(*stage, "block_size").value_or(0));
-    } else if (name != "Quantizer" && name != "Zigzag" && name != "Negabinary" &&
-               !(name == "Lorenzo" && intSetting(*stage, "block_size").value_or(0) > 0)) {
-      return 0;
+/// The tiles of the first stage behind the field that sees more than one value.
+std::array<std::size_t, 3> tileOf(const Pipeline& pipeline) {
+  constexpr std::array<std::size_t, 3> kOne = {1, 1, 1};
+  for (Stage* stage : pipeline.getStages()) {
+    stage->setPipelineDims(pipeline.getDims());
+    const std::array<std::size_t, 3> tile = stage->localTile();
+    if (tile != kOne) {
+      return tile;
     }
   }
-  return unit;
+  return {};
+}
+
+std::string tileText(const std::array<std::size_t, 3>& tile) {
+  return tile[0] == 0 ? std::string() : fmt::format("{}x{}x{}", tile[0], tile[1], tile[2]);
 }
 
 }  // namespace
@@ -149,13 +142,13 @@ void addMask(Pipeline& pipeline, DataType type, ByteView values, std::span<const
   for (const double value : fill) {
     text += fmt::format("{}{}", text.empty() ? "" : " ", value);
   }
-  std::size_t unit = unitOf(pipeline);
+  std::array<std::size_t, 3> tile = tileOf(pipeline);
   const Param* const base = first->paramTable().find("value_base");
   const Param* const mode = first->paramTable().find("error_bound_mode");
   const bool is_relative =
       mode != nullptr && std::get<std::string>(mode->get(*first)) ==
                              std::string(errorBoundModeName(ErrorBoundMode::NOA));
-  if (unit > 0 && is_relative) {
+  if (tile[0] > 0 && is_relative) {
     // Zeros must not be part of the range, so the stage is told it.
     ValidRange range;
     withWords(type, values, fill, [&](const auto& words) { range = words.range(); });
@@ -164,12 +157,12 @@ void addMask(Pipeline& pipeline, DataType type, ByteView values, std::span<const
       setParam(*first, *base,
                std::min(fp::sub(range.high, range.low), std::numeric_limits<double>::max()));
     } else if (is_open) {
-      unit = 0;
+      tile = {};
     }
   }
   Stage* const mask = pipeline.addStage(descriptor->make(std::vector<DataType>{type}), "mask");
   setParam(*mask, "fill", text);
-  setParam(*mask, "hold_values", static_cast<std::int64_t>(unit));
+  setParam(*mask, "hold", tileText(tile));
   pipeline.connect(first, mask, "output");
 }
 

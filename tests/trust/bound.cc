@@ -84,7 +84,7 @@ std::uint64_t throwCount(const std::vector<T>& values, const std::string& toml) 
   options.threads = 1;
   options.lossless_fallback = false;  // the quantiser is to be judged
   try {
-    static_cast<void>(compress(std::span<const T>(values), options));
+    static_cast<void>(frameOfStages(values, options));
     return 0;
   } catch (const Error& e) {
     const std::string text = e.what();
@@ -103,7 +103,7 @@ void linearTrial(const Family<T>& family, double bound, const char* codes, Repor
   wrap.backend = Backend::CPU;
   wrap.threads = 1;
   wrap.lossless_fallback = false;
-  const Array back = decompress(compress(std::span<const T>(values), wrap));
+  const Array back = decompress(frameOfStages(values, wrap));
   const std::uint64_t n_missed = misses(values, back.as<T>().data(), bound, false);
   const std::uint64_t n_thrown = throwCount(values, linearToml("Throw", codes, bound));
   report.add("linear cases");

@@ -56,7 +56,7 @@ void judgePatterns(const std::vector<float>& values,
   const std::string where =
       std::string("bit patterns, ") + p.mode + " " + std::to_string(p.bound) + ", " + name;
   try {
-    const Frame frame = compress(std::span<const float>(values), options);
+    const Frame frame = frameOfStages(values, options);
     DecompressOptions back_options;
     back_options.threads = 1;
     const Array back = decompress(frame, back_options);

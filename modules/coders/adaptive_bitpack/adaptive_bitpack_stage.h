@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,6 +30,7 @@ class AdaptiveBitpackStage final : public SimpleStage {
   /// Values per block, 1 to 1024; throws InvalidArgument otherwise. Default 32.
   void setBlockSize(std::size_t n_values);
   std::size_t getBlockSize() const { return config_.block_size; }
+  std::array<std::size_t, 3> localTile() const override { return {config_.block_size, 1, 1}; }
 
   /// Lets every block choose whether its first value is stored apart from the planes, which pays
   /// where that value is much larger than the others. Costs one byte per block. Default off.

@@ -106,6 +106,7 @@ class LorenzoQuantStage final : public SimpleStage {
   int ndim() const { return dims_.ndim(); }
 
   std::optional<BoundInfo> boundInfo() const override;
+  std::array<std::size_t, 3> localTile() const override;
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override {
     return {kDataTypeOf<TInput>, kDataTypeOf<TCode>};

@@ -4,6 +4,7 @@
 
 #include "core/require.h"
 #include "core/size_limit.h"
+#include "fused/lorenzo_quant/codec.h"
 #include "fused/lorenzo_quant/config.h"
 #include "fused/lorenzo_quant/lorenzo_quant.h"
 #include "fz/byte_io.h"
@@ -59,6 +60,12 @@ void LorenzoQuantStage<TInput, TCode>::setValueBase(double value_base) {
                  "{}: value base must be 0 (unknown) or positive and finite, not {}", kName,
                  value_base);
   value_base_ = value_base;
+}
+
+template <class TInput, class TCode>
+std::array<std::size_t, 3> LorenzoQuantStage<TInput, TCode>::localTile() const {
+  const std::size_t edge = lorenzo_quant::tileEdge(ndim());
+  return {edge, ndim() > 1 ? edge : 1, ndim() > 2 ? edge : 1};
 }
 
 template <class TInput, class TCode>

@@ -58,6 +58,10 @@ class LorenzoStage final : public SimpleStage {
   void setBlockSize(std::size_t n_values);
   std::size_t getBlockSize() const { return block_size_; }
 
+  std::array<std::size_t, 3> localTile() const override {
+    return ndim() > 1 ? std::array<std::size_t, 3>{}
+                      : std::array<std::size_t, 3>{blockValues(), 1, 1};
+  }
   const StageDescriptor& descriptor() const override { return lorenzo::descriptor(); }
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override { return {kDataTypeOf<T>}; }

@@ -34,6 +34,7 @@ class TiledLorenzoStage final : public SimpleStage {
   /// dimension, 8 x 8 in two, 4 x 4 x 4 in three.
   std::array<std::size_t, 3> getTileShape() const;
   std::size_t getTileElems() const;
+  std::array<std::size_t, 3> localTile() const override { return getTileShape(); }
 
   void setDims(std::size_t x, std::size_t y = 1, std::size_t z = 1) { dims_.setOwn({x, y, z}); }
   void setDims(const std::array<std::size_t, 3>& dims) override { dims_.setOwn(dims); }

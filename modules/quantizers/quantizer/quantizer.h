@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -95,6 +96,7 @@ class QuantizerBase : public SimpleStage {
   double getBoundInUse() const { return bound_in_use_; }
 
   std::optional<BoundInfo> boundInfo() const override;
+  std::array<std::size_t, 3> localTile() const override { return {1, 1, 1}; }
   void beginRun() override;
   bool wantsRerun() const override;
   /// Throws Error(kBoundViolation) with the count, the first index, its value and the bound.

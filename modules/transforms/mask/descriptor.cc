@@ -27,12 +27,12 @@ const ParamTable& table() {
            "separated by spaces",
            &MaskBase::getFillText,
            [](MaskBase& stage, const std::string& text) { stage.setFillText(text); }),
-       intParam<MaskBase>("hold_values", 0, {0, 65536},
-                          "values that are filled together, and with 0 where all are missing; 0: "
-                          "every missing place takes the value before it",
-                          &MaskBase::getHoldValues, [](MaskBase& stage, std::int64_t n) {
-                            stage.setHoldValues(static_cast<std::size_t>(n));
-                          })});
+       textParam<MaskBase>("hold", "",
+                           "tile such as 32, 8x8 or 4x4x4 inside of which missing places take the "
+                           "value before, and 0 where all is missing; empty: the whole field",
+                           &MaskBase::getHoldText, [](MaskBase& stage, const std::string& text) {
+                             stage.setHoldText(text);
+                           })});
   return kTable;
 }
 

@@ -31,11 +31,15 @@ class MaskBase : public SimpleStage {
   void setFillText(const std::string& text);
   std::string getFillText() const;
 
-  /// How missing places are filled, which no decoder has to know. 0: each takes the value before
-  /// it, however far that is. n > 0, for stages that look at n values at a time: the same inside of
-  /// every n values, and 0 where all of them are missing.
-  void setHoldValues(std::size_t n_values);
-  std::size_t getHoldValues() const { return hold_values_; }
+  /// How missing places are filled, which no decoder has to know. Zeros: each takes the value
+  /// before it, however far that is. Otherwise, for stages that look at tiles (Stage::localTile()):
+  /// the same inside of every tile of these extents, {n, 1, 1} being n values in order, and 0 where
+  /// all of it is missing. Throws InvalidArgument for extents of more than 64 (x alone: 65536).
+  void setHold(const std::array<std::size_t, 3>& tile);
+  const std::array<std::size_t, 3>& getHold() const { return hold_; }
+  /// The same as text: "", "32", "8x8" or "4x4x4".
+  void setHoldText(const std::string& text);
+  std::string getHoldText() const;
 
   /// Dims of the data, x fastest; they win over those of the pipeline.
   void setDims(const std::array<std::size_t, 3>& dims) override { dims_.setOwn(dims); }
@@ -83,7 +87,7 @@ class MaskBase : public SimpleStage {
 
   DataType type_;
   std::vector<double> fill_;
-  std::size_t hold_values_ = 0;
+  std::array<std::size_t, 3> hold_ = {0, 0, 0};
   StageDims dims_;
 
   // What the last encode found or the last config said.

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kConfigBytes = 48;  // SPEC: config, without the fill values
 constexpr std::size_t kMaxHold = 65536;
+constexpr std::size_t kMaxHoldEdge = 64;
 // A mask of a coast takes a twentieth of this.
 constexpr std::size_t kReserveShare = 32;
 constexpr std::size_t kReserveBytes = 4096;
@@ -62,10 +63,45 @@ std::string MaskBase::getFillText() const {
   return text;
 }
 
-void MaskBase::setHoldValues(std::size_t n_values) {
-  FZ_REQUIRE_ARG(n_values <= kMaxHold, "Mask: hold_values must be 0 to {}, not {}", kMaxHold,
-                 n_values);
-  hold_values_ = n_values;
+void MaskBase::setHold(const std::array<std::size_t, 3>& tile) {
+  const bool is_line = tile[1] <= 1 && tile[2] <= 1;
+  const bool has_zero = tile[0] == 0 || tile[1] == 0 || tile[2] == 0;
+  FZ_REQUIRE_ARG(tile == (std::array<std::size_t, 3>{}) ||
+                     (!has_zero && tile[0] <= (is_line ? kMaxHold : kMaxHoldEdge) &&
+                      tile[1] <= kMaxHoldEdge && tile[2] <= kMaxHoldEdge),
+                 "Mask: hold must be extents of 1 to {}, or up to {} values in order, not {} x {} "
+                 "x {}",
+                 kMaxHoldEdge, kMaxHold, tile[0], tile[1], tile[2]);
+  hold_ = tile;
+}
+
+void MaskBase::setHoldText(const std::string& text) {
+  std::array<std::size_t, 3> tile = {0, 0, 0};
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  bool is_tile = true;
+  for (std::size_t axis = 0; at != end && is_tile; ++axis) {
+    const auto result = std::from_chars(at, end, tile[std::min<std::size_t>(axis, 2)]);
+    is_tile = axis < 3 && result.ec == std::errc{} &&
+              (result.ptr == end || (*result.ptr == 'x' && result.ptr + 1 != end));
+    at = is_tile && result.ptr != end ? result.ptr + 1 : result.ptr;
+  }
+  FZ_REQUIRE_ARG(is_tile, "Mask: hold must be a tile such as 32, 8x8 or 4x4x4, not '{}'", text);
+  for (std::size_t axis = 1; axis < 3 && tile[0] != 0; ++axis) {
+    tile[axis] = std::max<std::size_t>(tile[axis], 1);
+  }
+  setHold(tile);
+}
+
+std::string MaskBase::getHoldText() const {
+  if (hold_[0] == 0) {
+    return {};
+  }
+  std::string text = fmt::format("{}", hold_[0]);
+  if (hold_[1] > 1 || hold_[2] > 1) {
+    text += fmt::format("x{}", hold_[1]);
+  }
+  return hold_[2] > 1 ? text + fmt::format("x{}", hold_[2]) : text;
 }
 
 SimpleStage::PortBytes MaskBase::encodedBytes(std::size_t input_bytes) const {

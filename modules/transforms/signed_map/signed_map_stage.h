@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +23,7 @@ class SignedMapStage : public SimpleStage {
   ~SignedMapStage() override;
 
   std::vector<DataType> elementTypes() const override { return {signed_type_, unsigned_type_}; }
+  std::array<std::size_t, 3> localTile() const override { return {1, 1, 1}; }
 
  protected:
   SignedMapStage(signed_map::Kind kind, DataType signed_type, DataType unsigned_type);

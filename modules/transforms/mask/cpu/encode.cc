@@ -1,8 +1,8 @@
 #include <algorithm>
 
+#include "backends/cpu/missing.h"
 #include "backends/cpu/parallel_for.h"
 #include "shared/fp.h"
-#include "backends/cpu/missing.h"
 #include "transforms/mask/cpu/state.h"
 
 namespace fz::mask {
@@ -91,8 +91,19 @@ void MaskBase::State::encodeValues(const TileRange& range, const T* in, T* out) 
     return;
   }
   recordPatterns(range, in, finding);
+  if (fillsTiles()) {
+    std::memcpy(out, in, range.n_values * sizeof(T));
+  } else {
+    holdIn(range, in, out, finding);
+  }
+}
+
+/// The value before, in the whole field or inside of units.
+template <class T>
+void MaskBase::State::holdIn(const TileRange& range, const T* in, T* out, TileFinding& finding) {
+  const std::uint64_t* const tile_words = words.data() + range.first / kWordValues;
   const T* const values = reinterpret_cast<const T*>(field);
-  const std::size_t hold_values = stage.hold_values_;
+  const std::size_t hold_values = stage.hold_[0];
   std::uint64_t last = kUnknown;
   T held{};
   for (std::size_t at = 0; at < range.n_values;) {
@@ -137,6 +148,58 @@ void MaskBase::State::encodeValues(const TileRange& range, const T* in, T* out) 
     at += n_unit;
   }
   finding.last_valid.store(last, std::memory_order_release);
+}
+
+/// To the left, else the one above, else the one behind, and at the origin the first valid one.
+template <class T>
+void MaskBase::State::fillTile(const std::array<std::uint64_t, 3>& origin, T* values) const {
+  const auto& [nx, ny, nz] = stage.shape_;
+  const auto extent = [&](std::size_t axis) {
+    return std::min<std::uint64_t>(stage.hold_[axis], stage.shape_[axis] - origin[axis]);
+  };
+  const auto n_x = static_cast<std::uint32_t>(extent(0));
+  const std::uint64_t n_rows = extent(1) * extent(2);
+  const auto start = [&](std::uint64_t row) {
+    return ((origin[2] + row / extent(1)) * ny + origin[1] + row % extent(1)) * nx + origin[0];
+  };
+  T first{};
+  bool has_missing = false;
+  bool has_valid = false;
+  for (std::uint64_t row = 0; row < n_rows; ++row) {
+    const std::uint64_t missing = loadBits(words.data(), start(row), n_x);
+    has_missing = has_missing || missing != 0;
+    if (!has_valid && missing != lowBits(n_x)) {
+      has_valid = true;
+      first = values[start(row) + bits::firstSet(~missing)];
+    }
+  }
+  for (std::uint64_t row = 0; has_missing && row < n_rows; ++row) {
+    T* const out = values + start(row);
+    T held = row == 0               ? first
+             : row % extent(1) != 0 ? values[start(row - 1)]
+                                    : values[start(row - extent(1))];
+    const std::uint64_t missing = loadBits(words.data(), start(row), n_x);
+    for (std::uint32_t i = 0; i < n_x; ++i) {
+      held = (missing >> i & 1) != 0 ? held : out[i];
+      out[i] = held;
+    }
+  }
+}
+
+void MaskBase::State::fillTiles(const CpuRun& run) const {
+  std::array<std::size_t, 3> n_tiles = {};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    n_tiles[axis] = bits::ceilDiv<std::size_t>(stage.shape_[axis], stage.hold_[axis]);
+  }
+  withType(stage.type_, [&]<class T>(T /*type*/) {
+    T* const values = reinterpret_cast<T*>(run.outputs[0].data());
+    parallelFor(run.executor, n_tiles[0] * n_tiles[1] * n_tiles[2], [&](std::size_t tile) {
+      fillTile<T>(
+          {tile % n_tiles[0] * stage.hold_[0], tile / n_tiles[0] % n_tiles[1] * stage.hold_[1],
+           tile / n_tiles[0] / n_tiles[1] * stage.hold_[2]},
+          values);
+    });
+  });
 }
 
 /// All patterns of missing values, or none where they are too many.

@@ -31,16 +31,22 @@ void MaskBase::State::decodeTile(const TileRange& range, const void* in, void* o
 void MaskBase::State::endTiles(const CpuRun& run) {
   stage.setActualBytes(0, n_values * stage.valueBytes());
   if (!stage.isInverse()) {
+    if (fillsTiles()) {
+      fillTiles(run);
+    }
     endEncode(run);
   }
 }
 
 std::size_t MaskBase::State::unitValues() const {
-  const std::size_t filled_together = stage.isInverse() ? 1 : stage.hold_values_;
+  const std::size_t filled_together = stage.isInverse() || fillsTiles() ? 1 : stage.hold_[0];
   return std::lcm(kWordValues, std::max<std::size_t>(1, filled_together));
 }
 
 TileOp MaskBase::cpuTileOp() const {
+  if (!isInverse() && state_->fillsTiles()) {
+    return NoOp{"fills missing values in tiles of more than one row"};
+  }
   return RowsOp{.unit_values = static_cast<std::uint32_t>(state_->unitValues()), .is_first = true};
 }
 

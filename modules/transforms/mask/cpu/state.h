@@ -63,6 +63,8 @@ struct MaskBase::State final : CpuTileOp {
   void decodeTile(const TileRange& range, const void* in, void* out) override;
   void endTiles(const CpuRun& run) override;
 
+  /// Whether missing values are filled behind all tiles, by tiles of the grid.
+  bool fillsTiles() const { return stage.hold_[1] > 1 || stage.hold_[2] > 1; }
   /// Values that belong together: whole words of the mask, and what is filled together.
   std::size_t unitValues() const;
 
@@ -85,6 +87,11 @@ struct MaskBase::State final : CpuTileOp {
   void encodeValues(const TileRange& range, const T* in, T* out);
   template <class T>
   void decodeValues(const TileRange& range, const T* in, T* out) const;
+  void fillTiles(const CpuRun& run) const;
+  template <class T>
+  void fillTile(const std::array<std::uint64_t, 3>& origin, T* values) const;
+  template <class T>
+  void holdIn(const TileRange& range, const T* in, T* out, TileFinding& finding);
   template <class T>
   std::uint64_t lastValidBefore(std::size_t tile) const;
   template <class T>

@@ -66,8 +66,14 @@ FZ_STAGE_CASE(
      .tile_values = 4096,
      .configs = {{"default"},
                  {"fill", {{"fill", std::string("-9999 1e20")}}},
-                 {"units", {{"fill", std::string("-9999")}, {"hold_values", std::int64_t{32}}}},
+                 {"units", {{"fill", std::string("-9999")}, {"hold", std::string("32")}}},
                  {.label = "grid",
+                  .dims =
+                      [](std::size_t n) {
+                        return n % 12 == 0 ? Dims{n / 12, 4, 3} : Dims{n, 1, 1};
+                      }},
+                 {.label = "tiles",
+                  .params = {{"hold", std::string("8x4x2")}},
                   .dims =
                       [](std::size_t n) {
                         return n % 12 == 0 ? Dims{n / 12, 4, 3} : Dims{n, 1, 1};
@@ -124,10 +130,30 @@ TEST(Mask, FillsUnitsOnTheirOwn) {
   std::vector<float> values(96, nanWith<float>(0));
   values[40] = 7.f;
   MaskStage<float> stage;
-  stage.setHoldValues(32);
+  stage.setHold({32, 1, 1});
   const auto filled = fromBytes<float>(encodeWith(stage, values).streams[0]);
   for (std::size_t i = 0; i < values.size(); ++i) {
     ASSERT_EQ(filled[i], i / 32 == 1 ? 7.f : 0.f) << i;
+  }
+}
+
+TEST(Mask, FillsTilesOnTheirOwn) {
+  // Four tiles of 2 x 2: valid, half missing, missing but one, missing.
+  const float nan = nanWith<float>(0);
+  MaskStage<float> stage;
+  stage.setDims(4, 4);
+  stage.setHold({2, 2, 1});
+  const Encoded e =
+      encodeWith(stage, {1, 2, nan, 3, 4, 5, nan, 6, nan, nan, nan, nan, nan, 7, nan, nan});
+  EXPECT_EQ(e.streams[0],
+            toBytes(std::vector<float>{1, 2, 3, 3, 4, 5, 3, 6, 7, 7, 0, 0, 7, 7, 0, 0}));
+}
+
+TEST(Mask, HoldComesBackAsText) {
+  MaskStage<float> stage;
+  for (const char* text : {"", "32", "8x8", "4x4x4", "4x1x2"}) {
+    stage.setHoldText(text);
+    EXPECT_EQ(stage.getHoldText(), text);
   }
 }
 
@@ -170,7 +196,9 @@ TEST(Mask, RefusesFillValuesThatAreNoNumbersOrTooMany) {
   MaskStage<float> stage;
   EXPECT_THROW(stage.setFillText("1e20 land"), InvalidArgument);
   EXPECT_THROW(stage.setFill({1, 2, 3, 4, 5, 6, 7, 8, 9}), InvalidArgument);
-  EXPECT_THROW(stage.setHoldValues(65537), InvalidArgument);
+  for (const char* text : {"65537", "65x65", "8x", "x8", "8x8x8x8", "8x0", "tile"}) {
+    EXPECT_THROW(stage.setHoldText(text), InvalidArgument) << text;
+  }
 }
 
 /// A mask whose stream was changed must be refused, since its checksum could be right.
