@@ -16,6 +16,13 @@ constexpr double kFill = -9999.0;
 constexpr std::array<std::size_t, 3> kShape = {60, 50, 4};
 constexpr std::size_t kValues = 60 * 50 * 4;
 
+template <class T>
+using BitsOf = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+template <class T>
+BitsOf<T> bitsOf(T value) {
+  return std::bit_cast<BitsOf<T>>(value);
+}
+
 /// A smooth field with gaps of NaN of two payloads, infinities and the fill value.
 template <class T>
 std::vector<T> fieldWithGaps(double scale = 1.0) {
@@ -57,7 +64,7 @@ void expectKept(const std::vector<T>& values, const Bytes& decoded, double bound
     T back;
     std::memcpy(&back, decoded.data() + i * sizeof(T), sizeof(T));
     if (!std::isfinite(values[i]) || values[i] == static_cast<T>(kFill)) {
-      ASSERT_EQ(std::memcmp(&values[i], &back, sizeof(T)), 0) << i;
+      ASSERT_EQ(bitsOf(values[i]), bitsOf(back)) << i;
     } else {
       ASSERT_LE(std::fabs(static_cast<double>(values[i]) - static_cast<double>(back)), bound) << i;
     }
@@ -130,14 +137,9 @@ TYPED_TEST(CMissing, NeverExceedTheBoundOfTheLength) {
   for (T& value : values) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     // Every third one is a NaN with a payload of its own.
-    value =
-        state % 3 == 0
-            ? std::bit_cast<
-                  T>(static_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(
-                  std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(
-                      std::numeric_limits<T>::quiet_NaN()) |
-                  state >> 45))
-            : static_cast<T>(static_cast<double>(state >> 40));
+    value = state % 3 == 0 ? std::bit_cast<T>(static_cast<BitsOf<T>>(
+                                 bitsOf(std::numeric_limits<T>::quiet_NaN()) | state >> 45))
+                           : static_cast<T>(static_cast<double>(state >> 40));
   }
   const Bytes bytes = bytesOf(values);
   for (const Preset& preset : allPresets()) {
@@ -280,21 +282,21 @@ TEST(CMissing, WrongFillOptionsAreErrors) {
     expectError(fz_pipeline_from_preset("pfpl", &options, &made), status, part);
     EXPECT_EQ(made, nullptr);
   };
-  static const double fills[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  static const double kFills[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   const fz_status argument = FZ_ERROR_INVALID_ARGUMENT;
   expectRefused([](fz_options& o) { o.n_fill = 1; }, argument, "fill is NULL, but n_fill is 1");
   expectRefused([](fz_options& o) { o.fill_check = 2; }, argument, "fill_check");
   expectRefused([](fz_options& o) { o.fill_check = -1; }, argument, "fill_check");
   expectRefused([](fz_options& o) { o.reserved_2 = 1; }, argument, "reserved_2");
   const auto declare = [](fz_options& o) {
-    o.fill = fills;
+    o.fill = kFills;
     o.n_fill = 9;
   };
   expectRefused(declare, argument, "at most 8 fill values, not 9");
   expectRefused(
       [](fz_options& o) {
         o.memory = FZ_MEMORY_DEVICE;
-        o.fill = fills;
+        o.fill = kFills;
         o.n_fill = 1;
       },
       FZ_ERROR_UNSUPPORTED, "host memory only");
