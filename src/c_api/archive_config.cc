@@ -41,10 +41,25 @@ std::string inputsOf(const FrameHeader& header, const FZMStageInfo& record, std:
   return inputs;
 }
 
-/// The Mask that no other stage comes before; kNone: there is none.
+/// Inputs of all stages that this output is.
+std::ptrdiff_t usesOf(const FrameHeader& header, std::uint16_t output_id) {
+  std::ptrdiff_t n_uses = 0;
+  for (const FZMStageInfo& record : header.stages) {
+    const auto begin = record.input_buffer_ids.begin();
+    n_uses += std::count(begin, begin + record.num_inputs, output_id);
+  }
+  return n_uses;
+}
+
+/// A Mask before the first stage, as front ends put it there: its field goes to one stage, its mask
+/// to none. kNone: there is no such Mask.
 std::size_t firstMask(const FrameHeader& header, const FrameInfo& info) {
   for (std::size_t i = 0; i < info.stages.size(); ++i) {
-    if (info.stages[i].name == "Mask" && inputsOf(header, header.stages[i], kNone).empty()) {
+    const FZMStageInfo& record = header.stages[i];
+    if (info.stages[i].name == "Mask" && record.num_outputs == 2 &&
+        inputsOf(header, record, kNone).empty() &&
+        usesOf(header, record.output_buffer_ids[0]) == 1 &&
+        usesOf(header, record.output_buffer_ids[1]) == 0) {
       return i;
     }
   }

@@ -149,7 +149,8 @@ std::unique_ptr<fz_pipeline> loadArchive(fz::ByteView frame, fz_options options)
     options.type = static_cast<int32_t>(info.type);
   }
   // Its Mask was put there for a field with missing values, as it will be for the next such field.
-  if (info.missing && info.missing->n_missing > 0 && options.memory == FZ_MEMORY_HOST) {
+  const bool is_masked = info.missing && info.missing->n_missing > 0;
+  if (is_masked && !info.lossless && options.memory == FZ_MEMORY_HOST) {
     fz_options with_fill = options;
     if (options.n_fill == 0) {
       with_fill.fill = info.missing->fill.data();

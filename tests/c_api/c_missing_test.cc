@@ -239,20 +239,30 @@ TEST(CMissing, ArePartOfWhatAPipelineFromTheArchiveKnows) {
   }
 }
 
-TEST(CMissing, AMaskOfTheConfigurationStaysWhereItIs) {
-  const char* toml =
-      "[[stage]]\nname = \"m\"\ntype = \"Mask\"\nfill = \"-9999\"\n"
+TEST(CMissing, AMaskOfTheConfigurationIsPartOfWhatAnArchiveSays) {
+  const std::string mask = "[[stage]]\nname = \"m\"\ntype = \"Mask\"\nfill = \"-9999\"\n";
+  const std::string shuffle =
       "[[stage]]\nname = \"b\"\ntype = \"Bitshuffle\"\ninputs = [{ from = \"m\" }]\n";
-  const fz_options options = cpuOptions();
-  fz_pipeline* made = nullptr;
-  ASSERT_EQ(fz_pipeline_from_toml(toml, &options, &made), FZ_OK) << fz_last_error();
-  const PipelineHandle pipeline(made);
-  const Bytes values = bytesOf(fieldWithGaps<float>());
-  const Bytes archive = compressed(pipeline.get(), values);
-  EXPECT_TRUE(decompressed(pipeline.get(), archive, values.size()) == values);
-  ASSERT_EQ(fz_pipeline_from_archive(archive.data(), archive.size(), &options, &made), FZ_OK)
-      << fz_last_error();
-  EXPECT_TRUE(compressed(PipelineHandle(made).get(), values) == archive);
+  const std::string quantizer =
+      "[[stage]]\nname = \"q\"\ntype = \"Quantizer\"\nerror_bound = 0.5\n"
+      "error_bound_mode = \"ABS\"\ninputs = [{ from = \"m\" }]\n";
+  const std::string coder =
+      "[[stage]]\nname = \"r\"\ntype = \"RZE\"\ninputs = [{ from = \"m\", port = \"mask\" }]\n";
+  fz_options options = cpuOptions();
+  options.fallback = FZ_FALLBACK_NONE;
+  const std::vector<float> values = fieldWithGaps<float>();
+  for (const std::string& toml :
+       {mask, mask + shuffle, mask + quantizer, mask + quantizer + coder}) {
+    SCOPED_TRACE(toml);
+    fz_pipeline* made = nullptr;
+    ASSERT_EQ(fz_pipeline_from_toml(toml.c_str(), &options, &made), FZ_OK) << fz_last_error();
+    const PipelineHandle pipeline(made);
+    const Bytes archive = compressed(pipeline.get(), bytesOf(values));
+    expectKept(values, decompressed(pipeline.get(), archive, values.size() * 4), 0.5);
+    ASSERT_EQ(fz_pipeline_from_archive(archive.data(), archive.size(), &options, &made), FZ_OK)
+        << fz_last_error();
+    EXPECT_TRUE(compressed(PipelineHandle(made).get(), bytesOf(values)) == archive);
+  }
 }
 
 TEST(CMissing, AFillValueThatNobodyDeclaredIsRefusedUnlessTheCallerIsTrusted) {
