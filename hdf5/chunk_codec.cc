@@ -10,6 +10,7 @@
 #include <limits>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "fz/error.h"
 #include "fzm_format.h"
@@ -105,145 +106,59 @@ inputs = [{{ from = "shuffle" }}]
   return compress(integerOfWidth(width), bytes, options);
 }
 
-struct Request {
-  ErrorBoundMode mode;
-  double bound;
-};
+/// A fill value that the user chose, as a list of one or none.
+std::vector<double> fillOf(const Settings& settings) {
+  if (!settings.fill_bits || !isFloat(settings.type)) {
+    return {};
+  }
+  return {settings.type == DataType::FLOAT32
+              ? std::bit_cast<float>(static_cast<std::uint32_t>(*settings.fill_bits))
+              : std::bit_cast<double>(*settings.fill_bits)};
+}
 
-Frame encodeLossy(const Settings& settings, ByteView bytes, const Request& request) {
+/// Missing values, NaN, infinities and the fill value, come back bit for bit and are no part of a
+/// range.
+Frame encodeLossy(const Settings& settings, ByteView bytes) {
   CompressOptions options = optionsFor(settings, bytes.size() / getDataTypeSize(settings.type));
   options.preset = presetName(settings.preset);
-  options.mode = request.mode;
-  options.error_bound = request.bound;
+  options.mode = settings.mode;
+  options.error_bound = settings.bound;
+  options.fill = fillOf(settings);
   options.lossless_fallback = false;  // encodeChunk() has a better one, which knows chunks
   return compress(settings.type, bytes, options);
 }
 
-/// Values of one type by their bits.
-template <class Bits, class Float>
-class Values {
- public:
-  Values(ByteView bytes, Bits fill) : bytes_(bytes), fill_(fill) {}
-
-  std::size_t size() const { return bytes_.size() / sizeof(Bits); }
-  bool isFill(std::size_t index) const { return bits(index) == fill_; }
-  bool hasFill() const {
-    for (std::size_t i = 0; i < size(); ++i) {
-      if (isFill(i)) {
-        return true;
-      }
-    }
-    return false;
-  }
-  /// max - min of what is neither fill nor infinite nor NaN, rounded down.
-  double rangeWithoutFill() const {
-    double lowest = std::numeric_limits<double>::infinity();
-    double highest = -lowest;
-    for (std::size_t i = 0; i < size(); ++i) {
-      const double value = static_cast<double>(std::bit_cast<Float>(bits(i)));
-      if (!isFill(i) && std::isfinite(value)) {
-        lowest = std::min(lowest, value);
-        highest = std::max(highest, value);
-      }
-    }
-    return highest > lowest ? std::nextafter(highest - lowest, 0.0) : 0.0;
-  }
-  /// Whether `decoded` has the fill value where these have it.
-  bool keepFill(ByteView decoded) const {
-    const Values other(decoded, fill_);
-    for (std::size_t i = 0; i < size(); ++i) {
-      if (isFill(i) && !other.isFill(i)) {
-        return false;
-      }
-    }
-    return true;
-  }
-
- private:
-  Bits bits(std::size_t index) const {
-    Bits value;
-    std::memcpy(&value, bytes_.data() + index * sizeof(Bits), sizeof(Bits));
-    return value;
-  }
-
-  ByteView bytes_;
-  Bits fill_;
-};
-
-double powerOfTwoNotAbove(double bound) {
-  int exponent = 0;
-  std::frexp(bound, &exponent);
-  return std::ldexp(1.0, exponent - 1);
-}
-
-/// A chunk that has fill values. They count neither for a range nor may they change, so an
-/// attempt is decoded and looked at.
-template <class Bits, class Float>
-std::optional<Frame> encodeAroundFill(const Settings& settings,
-                                      ByteView bytes,
-                                      const Values<Bits, Float>& values) {
-  Request request = {settings.mode, settings.bound};
-  if (request.mode == ErrorBoundMode::NOA) {
-    request = {ErrorBoundMode::ABS,
-               std::nextafter(settings.bound * values.rangeWithoutFill(), 0.0)};
-    if (!std::isfinite(request.bound) || !(request.bound > 0)) {
-      return std::nullopt;
+/// max - min of the values that are not missing, rounded down.
+template <class T>
+double rangeOf(ByteView bytes, const std::vector<double>& fill) {
+  double lowest = std::numeric_limits<double>::infinity();
+  double highest = -lowest;
+  for (std::size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
+    T value;
+    std::memcpy(&value, bytes.data() + at, sizeof(T));
+    const auto wide = static_cast<double>(value);
+    if (std::isfinite(wide) && (fill.empty() || wide != fill.front())) {
+      lowest = std::min(lowest, wide);
+      highest = std::max(highest, wide);
     }
   }
-  const auto attempt = [&]() -> std::optional<Frame> {
-    Frame frame = encodeLossy(settings, bytes, request);
-    if (!values.keepFill(decodeChunk(settings, frame.bytes()).bytes())) {
-      return std::nullopt;
-    }
-    return frame;
-  };
-  if (std::optional<Frame> frame = attempt()) {
-    return frame;
-  }
-  if (request.mode != ErrorBoundMode::ABS) {
-    return std::nullopt;
-  }
-  // The steps of a bound that is a power of two meet the usual fill values, whole numbers.
-  request.bound = powerOfTwoNotAbove(request.bound);
-  return attempt();
-}
-
-template <class Bits, class Float>
-std::optional<Frame> encodeFloats(const Settings& settings, ByteView bytes) {
-  if (settings.fill_bits) {
-    const Values<Bits, Float> values(bytes, static_cast<Bits>(*settings.fill_bits));
-    if (values.hasFill()) {
-      return encodeAroundFill(settings, bytes, values);
-    }
-  }
-  return encodeLossy(settings, bytes, {settings.mode, settings.bound});
+  return highest > lowest ? std::nextafter(highest - lowest, 0.0) : 0.0;
 }
 
 /// Whether a bound relative to the range means anything: a constant chunk has none, and what the
 /// stages take instead, the number as an absolute bound, might be more than the whole dataset
 /// spans.
 bool hasRange(const Settings& settings, ByteView bytes) {
-  // NaN never count, so one of them stands for "no fill value".
-  const std::uint64_t fill = settings.fill_bits.value_or(~std::uint64_t{0});
-  return settings.type == DataType::FLOAT32
-             ? Values<std::uint32_t, float>(bytes, static_cast<std::uint32_t>(fill))
-                       .rangeWithoutFill() > 0
-             : Values<std::uint64_t, double>(bytes, fill).rangeWithoutFill() > 0;
+  const std::vector<double> fill = fillOf(settings);
+  return (settings.type == DataType::FLOAT32 ? rangeOf<float>(bytes, fill)
+                                             : rangeOf<double>(bytes, fill)) > 0;
 }
 
 /// Nothing when the preset cannot take these values, or when one that nobody declared looks like a
 /// fill value and would set the range.
 std::optional<Frame> tryLossy(const Settings& settings, ByteView bytes) {
   try {
-    std::optional<Frame> frame = settings.type == DataType::FLOAT32
-                                     ? encodeFloats<std::uint32_t, float>(settings, bytes)
-                                     : encodeFloats<std::uint64_t, double>(settings, bytes);
-    if (!frame && settings.isStrict()) {
-      throw Error(ErrorCode::kBoundViolation,
-                  fmt::format("the preset {} cannot keep the fill value bit for bit",
-                              presetName(settings.preset)));
-    }
-    return frame;
+    return encodeLossy(settings, bytes);
   } catch (const Error& error) {
     const bool is_about_values =
         error.code() == ErrorCode::kBoundViolation || error.code() == ErrorCode::kFillValue;
@@ -276,11 +191,13 @@ void checkPresetTakes(const Settings& settings) {
   probe.flags = 0;
   const ByteView bytes(reinterpret_cast<const std::uint8_t*>(numbers.data()), sizeof(numbers));
   try {
-    const FrameInfo info = inspect(encodeLossy(probe, bytes, {settings.mode, 0.25}));
+    probe.bound = 0.25;
+    const FrameInfo info = inspect(encodeLossy(probe, bytes));
     const bool is_pointwise = info.bound && info.bound->absolute == 0.0;
     if (!info.bound || (settings.mode == ErrorBoundMode::REL && !is_pointwise)) {
       throw Error(ErrorCode::kUnsupported, "it does not bound each value by its own size");
     }
+    probe.bound = settings.bound;
     tryLossy(probe, bytes);  // throws for bounds that the stages do not take
   } catch (const std::exception& error) {
     throw Error(ErrorCode::kUnsupported, fmt::format("the preset {} does not take this bound: {}",

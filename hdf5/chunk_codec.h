@@ -10,9 +10,11 @@ namespace fz::hdf5 {
 /// Throws Error(kUnsupported) when the preset takes neither this kind of bound nor this type.
 void checkPresetTakes(const Settings& settings);
 
-/// One chunk as a frame, the smaller of a lossy and a lossless one. Values that the preset cannot
-/// keep within the bound, and fill values that would not come back bit for bit, make the chunk
-/// lossless; with isStrict() they are an Error(kBoundViolation). Throws Error.
+/// One chunk as a frame, the smaller of a lossy and a lossless one. NaN, infinities and the fill
+/// value come back bit for bit and are no part of a range. Values that the preset cannot keep
+/// within the bound make the chunk lossless, and so does one that nobody declared but that sets the
+/// range as fill values do; with isStrict() these are an Error (kBoundViolation, kFillValue).
+/// Throws Error.
 Frame encodeChunk(const Settings& settings, ByteView bytes);
 
 /// The bytes of a chunk. Untrusted input: throws Error, and takes no more memory than a chunk of

@@ -23,6 +23,7 @@ module fz
     FZ_BOUND_NOA = 3
   integer(c_int32_t), parameter :: FZ_FUSION_AUTO = 0, FZ_FUSION_OFF = 1
   integer(c_int32_t), parameter :: FZ_FALLBACK_LOSSLESS = 0, FZ_FALLBACK_NONE = 1
+  integer(c_int32_t), parameter :: FZ_FILL_CHECK = 0, FZ_FILL_TRUST = 1
 
   type, bind(C) :: fz_param
     type(c_ptr) :: key = c_null_ptr
@@ -54,6 +55,10 @@ module fz
     type(fz_allocator) :: allocator
     integer(c_int32_t) :: fallback
     integer(c_int32_t) :: reserved
+    type(c_ptr) :: fill  ! c_loc of real(c_double) values that mean "missing"
+    integer(c_size_t) :: n_fill
+    integer(c_int32_t) :: fill_check
+    integer(c_int32_t) :: reserved_2
   end type fz_options
 
   type, bind(C) :: fz_archive_info
@@ -75,6 +80,10 @@ module fz
     integer(c_int32_t) :: has_checksums
     integer(c_int32_t) :: n_stages
     integer(c_int32_t) :: n_segments
+    integer(c_int64_t) :: n_missing
+    integer(c_int64_t) :: n_filled
+    integer(c_int32_t) :: n_fill
+    integer(c_int32_t) :: reserved
   end type fz_archive_info
 
   interface
@@ -173,6 +182,14 @@ module fz
       import :: c_int32_t, c_ptr, fz_archive_info
       type(c_ptr), value :: inspection
       type(fz_archive_info), intent(inout) :: info
+      integer(c_int32_t) :: status
+    end function
+    ! As in C, index counts from 0.
+    function fz_archive_fill(inspection, index, value) bind(C) result(status)
+      import :: c_int32_t, c_size_t, c_double, c_ptr
+      type(c_ptr), value :: inspection
+      integer(c_size_t), value :: index
+      real(c_double), intent(out) :: value
       integer(c_int32_t) :: status
     end function
     subroutine fz_archive_destroy(inspection) bind(C)

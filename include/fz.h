@@ -94,6 +94,11 @@ enum {
   FZ_FALLBACK_NONE = 1      /* archives are what the stages make, however large */
 };
 
+enum {
+  FZ_FILL_CHECK = 0, /* FZ_ERROR_FILL_VALUE where a value that nobody declared sets the range */
+  FZ_FILL_TRUST = 1  /* there are no fill values but those declared */
+};
+
 /* "float32", ...; "unknown" for anything else. Never NULL. */
 FZ_API const char* fz_type_name(int32_t type);
 /* Bytes of one element; 0 for FZ_TYPE_UNKNOWN and numbers that are no type. */
@@ -141,6 +146,12 @@ typedef struct fz_options {
   fz_allocator allocator; /* all NULL: the library's own */
   int32_t fallback;       /* FZ_FALLBACK_LOSSLESS */
   int32_t reserved;       /* 0 */
+  /* Values that mean "missing" besides NaN and infinities, up to 8. All of these come back bit for
+   * bit, and bounds and ranges are those of the others. NULL and 0: none. Host memory only. */
+  const double* fill;
+  size_t n_fill;
+  int32_t fill_check; /* FZ_FILL_CHECK */
+  int32_t reserved_2; /* 0 */
 } fz_options;
 
 /* Zeros and defaults; a struct_size that no version had is FZ_ERROR_INVALID_ARGUMENT. */
@@ -203,9 +214,9 @@ FZ_API fz_status fz_pipeline_from_toml(const char* toml,
                                        fz_pipeline** pipeline);
 /* The pipeline that wrote an archive (host memory): its stages, settings, type, bound and, when
  * the archive has two or three dimensions, dims; of one that was stored without loss, a lossless
- * pipeline. Only the header is read, and not kept. What no decoder needs is not in it and takes its
- * default: encode_mode of Huffman, auto_detect of Bitpack, outlier_capacity, and value_base of
- * Quantizer. */
+ * pipeline. Only the header is read, and not kept. Fill values are those of the archive unless the
+ * options have some. What no decoder needs is not in it and takes its default: encode_mode of
+ * Huffman, auto_detect of Bitpack, outlier_capacity, and value_base of Quantizer. */
 FZ_API fz_status fz_pipeline_from_archive(const void* archive,
                                           size_t archive_bytes,
                                           const fz_options* options,
@@ -217,7 +228,8 @@ FZ_API void fz_pipeline_destroy(fz_pipeline* pipeline);
 
 /* FZ_BACKEND_CPU or FZ_BACKEND_CUDA, whichever it runs on; FZ_BACKEND_AUTO for NULL. */
 FZ_API int32_t fz_pipeline_backend(const fz_pipeline* pipeline);
-/* The configuration as TOML text, and how the pipeline runs, for people. Both end with a zero byte,
+/* The configuration as TOML text, and how the pipeline runs, for people, both without the Mask that
+ * fields with missing values get. They end with a zero byte,
  * which counts in *text_bytes; a capacity of 0 (text may then be NULL) asks for that size alone and
  * gives FZ_ERROR_BUFFER_TOO_SMALL. */
 FZ_API fz_status fz_pipeline_toml(const fz_pipeline* pipeline,
@@ -308,6 +320,12 @@ typedef struct fz_archive_info {
   int32_t has_checksums;
   uint32_t n_stages;
   uint32_t n_segments;
+  /* Where missing values were taken out before the other stages, else 0; a lossless archive keeps
+   * them with the others. */
+  uint64_t n_missing; /* NaN, infinities and fill values */
+  uint64_t n_filled;  /* those of them that are equal to a declared fill value */
+  uint32_t n_fill;    /* declared fill values, see fz_archive_fill */
+  int32_t reserved;   /* 0 */
 } fz_archive_info;
 
 typedef struct fz_archive_stage_info {
@@ -344,6 +362,8 @@ FZ_API fz_status fz_archive_stage_param(
 FZ_API fz_status fz_archive_segment_get(const fz_archive* inspection,
                                         size_t index,
                                         fz_archive_segment_info* info);
+/* A fill value that was declared when the archive was made. */
+FZ_API fz_status fz_archive_fill(const fz_archive* inspection, size_t index, double* value);
 
 #ifdef __cplusplus
 }

@@ -135,7 +135,7 @@ def filter(  # noqa: A001
     bound   "abs:1e-3" (units of the data), "rel:1e-3" (of each value) or "range:1e-3" (of the range
             of each chunk; a constant chunk is kept bit for bit). Without a bound the dataset is lossless.
     preset  a name of `fz presets`, or "lossless"; "pfpl", which takes any data, when not given.
-    strict  a chunk that the preset cannot take (NaN in a preset for finite data) is an error;
+    strict  a chunk that the preset cannot take (a number too large for its codes) is an error;
             otherwise it is stored bit for bit.
     """
     if preset is None:

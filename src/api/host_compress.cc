@@ -87,7 +87,8 @@ void HostCompression::build(bool masked) {
   can_be_masked_ = canBeMasked(*pipeline_, type_);
   is_masked_ = masked && can_be_masked_;
   if (is_masked_) {
-    addMask(*pipeline_, type_, values_, options_.fill);
+    addMask(*pipeline_, type_, options_.fill,
+            maskSettingsFor(*pipeline_, type_, values_, options_.fill));
   }
   pipeline_->finalize();
 }
@@ -154,7 +155,7 @@ std::size_t compressBound(DataType type, std::size_t n_bytes, const CompressOpti
   Pipeline pipeline;
   loadWithSettings(pipeline, type, options);
   if (canBeMasked(pipeline, type)) {
-    addMask(pipeline, type, {}, options.fill);  // with a mask there is more to store
+    addMask(pipeline, type, options.fill, {});  // with a mask there is more to store
   }
   pipeline.finalize();
   return pipeline.getMaxCompressedSize(n_bytes);

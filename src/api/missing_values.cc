@@ -134,7 +134,36 @@ bool canBeMasked(Pipeline& pipeline, DataType type) {
          });
 }
 
-void addMask(Pipeline& pipeline, DataType type, ByteView values, std::span<const double> fill) {
+MaskSettings maskSettingsFor(Pipeline& pipeline,
+                             DataType type,
+                             ByteView values,
+                             std::span<const double> fill) {
+  const Stage& first = *onlySource(pipeline)->stage;
+  MaskSettings settings = {.hold = tileOf(pipeline)};
+  const Param* const base = first.paramTable().find("value_base");
+  const Param* const mode = first.paramTable().find("error_bound_mode");
+  const bool is_relative =
+      mode != nullptr && std::get<std::string>(mode->get(first)) ==
+                             std::string(errorBoundModeName(ErrorBoundMode::NOA));
+  const bool is_open = base != nullptr && std::get<double>(base->get(first)) == 0.0;
+  if (settings.hold[0] > 0 && is_relative && is_open) {
+    // Zeros must not be part of the range, so the stage is told it.
+    ValidRange range;
+    withWords(type, values, fill, [&](const auto& words) { range = words.range(); });
+    if (range.low < range.high) {
+      settings.value_base =
+          std::min(fp::sub(range.high, range.low), std::numeric_limits<double>::max());
+    } else {
+      settings.hold = {};
+    }
+  }
+  return settings;
+}
+
+void addMask(Pipeline& pipeline,
+             DataType type,
+             std::span<const double> fill,
+             const MaskSettings& settings) {
   Stage* const first = onlySource(pipeline)->stage;
   const StageDescriptor* const descriptor = findStage(kMask);
   FZ_ASSERT(descriptor != nullptr);
@@ -142,27 +171,12 @@ void addMask(Pipeline& pipeline, DataType type, ByteView values, std::span<const
   for (const double value : fill) {
     text += fmt::format("{}{}", text.empty() ? "" : " ", value);
   }
-  std::array<std::size_t, 3> tile = tileOf(pipeline);
-  const Param* const base = first->paramTable().find("value_base");
-  const Param* const mode = first->paramTable().find("error_bound_mode");
-  const bool is_relative =
-      mode != nullptr && std::get<std::string>(mode->get(*first)) ==
-                             std::string(errorBoundModeName(ErrorBoundMode::NOA));
-  if (tile[0] > 0 && is_relative) {
-    // Zeros must not be part of the range, so the stage is told it.
-    ValidRange range;
-    withWords(type, values, fill, [&](const auto& words) { range = words.range(); });
-    const bool is_open = base != nullptr && std::get<double>(base->get(*first)) == 0.0;
-    if (is_open && range.low < range.high) {
-      setParam(*first, *base,
-               std::min(fp::sub(range.high, range.low), std::numeric_limits<double>::max()));
-    } else if (is_open) {
-      tile = {};
-    }
+  if (settings.value_base > 0.0) {
+    setParam(*first, "value_base", settings.value_base);
   }
   Stage* const mask = pipeline.addStage(descriptor->make(std::vector<DataType>{type}), "mask");
   setParam(*mask, "fill", text);
-  setParam(*mask, "hold", tileText(tile));
+  setParam(*mask, "hold", tileText(settings.hold));
   pipeline.connect(first, mask, "output");
 }
 

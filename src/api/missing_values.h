@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <span>
 
 #include "fz/data_type.h"
@@ -12,10 +14,27 @@ namespace fz {
 /// As hasMissing(), but all values are looked at whatever was declared.
 bool hasAnyMissing(DataType type, ByteView values, std::span<const double> fill);
 
-/// Whether a pipeline, loaded but not finalized, can have a Mask before its first stage: that takes
+/// Whether a pipeline, finalized or not, can have a Mask before its first stage: that takes
 /// values of this type and loses something of them.
 bool canBeMasked(Pipeline& pipeline, DataType type);
-/// Puts it there, for a field with these values. Precondition: canBeMasked().
-void addMask(Pipeline& pipeline, DataType type, ByteView values, std::span<const double> fill);
+
+/// How missing places of one field are filled, and what the stages behind the Mask are told of it.
+struct MaskSettings {
+  std::array<std::size_t, 3> hold = {};  ///< as MaskStage::setHold() takes it
+  double value_base = 0.0;               ///< range of the valid values; 0: the first stage finds it
+  bool operator==(const MaskSettings&) const = default;
+};
+/// For a pipeline without the Mask, finalized or not. Precondition: canBeMasked().
+MaskSettings maskSettingsFor(Pipeline& pipeline,
+                             DataType type,
+                             ByteView values,
+                             std::span<const double> fill);
+
+/// Puts a Mask before the stages of a pipeline that is not finalized. Throws InvalidArgument for
+/// more fill values than a frame can name. Precondition: canBeMasked().
+void addMask(Pipeline& pipeline,
+             DataType type,
+             std::span<const double> fill,
+             const MaskSettings& settings);
 
 }  // namespace fz

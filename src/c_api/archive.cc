@@ -1,5 +1,6 @@
 // What an archive says about itself.
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <memory>
 
@@ -13,6 +14,8 @@ using fz::c_api::guarded;
 using fz::c_api::writeVersioned;
 
 namespace {
+
+constexpr std::size_t kFirstInfoBytes = offsetof(fz_archive_info, n_missing);
 
 const fz::FrameStageInfo& stageAt(const fz_archive& archive, std::size_t index, const char* who) {
   FZ_REQUIRE(index < archive.info.stages.size(), ErrorCode::kInvalidArgument, "{}: stage {} of {}",
@@ -42,6 +45,11 @@ fz_archive_info describe(const fz::FrameInfo& info) {
   row.has_checksums = info.has_checksums ? 1 : 0;
   row.n_stages = static_cast<uint32_t>(info.stages.size());
   row.n_segments = static_cast<uint32_t>(info.segments.size());
+  if (info.missing) {
+    row.n_missing = info.missing->n_missing;
+    row.n_filled = info.missing->n_filled;
+    row.n_fill = static_cast<uint32_t>(info.missing->fill.size());
+  }
   return row;
 }
 
@@ -72,7 +80,7 @@ fz_status fz_archive_get(const fz_archive* inspection, fz_archive_info* info) {
   return guarded(__func__, [&](const char* who) {
     FZ_REQUIRE_POINTER(inspection);
     FZ_REQUIRE_POINTER(info);
-    writeVersioned(describe(inspection->info), info, sizeof(*info), "fz_archive_info");
+    writeVersioned(describe(inspection->info), info, kFirstInfoBytes, "fz_archive_info");
   });
 }
 
@@ -130,5 +138,18 @@ fz_status fz_archive_segment_get(const fz_archive* inspection,
     row.n_bytes = segments[index].n_bytes;
     row.type = static_cast<int32_t>(segments[index].type);
     writeVersioned(row, info, sizeof(*info), "fz_archive_segment_info");
+  });
+}
+
+fz_status fz_archive_fill(const fz_archive* inspection, size_t index, double* value) {
+  return guarded(__func__, [&](const char* who) {
+    FZ_REQUIRE_POINTER(value);
+    *value = 0.0;
+    FZ_REQUIRE_POINTER(inspection);
+    const auto& missing = inspection->info.missing;
+    const std::size_t n_fill = missing ? missing->fill.size() : 0;
+    FZ_REQUIRE(index < n_fill, ErrorCode::kInvalidArgument, "{}: fill value {} of {}", who, index,
+               n_fill);
+    *value = missing->fill[index];
   });
 }

@@ -11,12 +11,17 @@ namespace fz::c_api {
 
 namespace {
 
-/// `from = "s0", port = "codes"` for every input that another stage makes.
-std::string inputsOf(const FrameHeader& header, const FZMStageInfo& record) {
+constexpr std::size_t kNone = SIZE_MAX;
+
+/// `from = "s0", port = "codes"` for every input that another stage makes, but for stage `without`.
+std::string inputsOf(const FrameHeader& header, const FZMStageInfo& record, std::size_t without) {
   std::string inputs;
   for (std::size_t i = 0; i < record.num_inputs; ++i) {
     for (std::size_t from = 0; from < header.stages.size(); ++from) {
       const FZMStageInfo& producer = header.stages[from];
+      if (from == without) {
+        continue;
+      }
       const auto end = producer.output_buffer_ids.begin() + producer.num_outputs;
       const auto found =
           std::find(producer.output_buffer_ids.begin(), end, record.input_buffer_ids[i]);
@@ -34,6 +39,31 @@ std::string inputsOf(const FrameHeader& header, const FZMStageInfo& record) {
     }
   }
   return inputs;
+}
+
+/// Inputs of all stages that this output is.
+std::ptrdiff_t usesOf(const FrameHeader& header, std::uint16_t output_id) {
+  std::ptrdiff_t n_uses = 0;
+  for (const FZMStageInfo& record : header.stages) {
+    const auto begin = record.input_buffer_ids.begin();
+    n_uses += std::count(begin, begin + record.num_inputs, output_id);
+  }
+  return n_uses;
+}
+
+/// A Mask before the first stage, as front ends put it there: its field goes to one stage, its mask
+/// to none. kNone: there is no such Mask.
+std::size_t firstMask(const FrameHeader& header, const FrameInfo& info) {
+  for (std::size_t i = 0; i < info.stages.size(); ++i) {
+    const FZMStageInfo& record = header.stages[i];
+    if (info.stages[i].name == "Mask" && record.num_outputs == 2 &&
+        inputsOf(header, record, kNone).empty() &&
+        usesOf(header, record.output_buffer_ids[0]) == 1 &&
+        usesOf(header, record.output_buffer_ids[1]) == 0) {
+      return i;
+    }
+  }
+  return kNone;
 }
 
 /// What the frame says about a setting of a stage. Its description has the bound as the user gave
@@ -55,15 +85,19 @@ ParamValue valueOf(const FrameInfo& info, const std::string& key, const ParamVal
 
 }  // namespace
 
-std::string configOfFrame(ByteView frame) {
+std::string configOfFrame(ByteView frame, bool with_mask) {
   const FrameHeader header = readHeader(frame, frame.size());
   const FrameInfo info = inspect(frame);
+  const std::size_t without = with_mask ? kNone : firstMask(header, info);
   std::string text;
   if (info.ndim > 1) {
     text =
         fmt::format("[pipeline]\ndims = [{}, {}, {}]\n", info.dims[0], info.dims[1], info.dims[2]);
   }
   for (std::size_t i = 0; i < info.stages.size(); ++i) {
+    if (i == without) {
+      continue;
+    }
     const FrameStageInfo& stage = info.stages[i];
     const StageDescriptor* descriptor = findStage(stage.id);
     FZ_REQUIRE(descriptor != nullptr, ErrorCode::kUnsupported, "frame: unknown stage {}", stage.id);
@@ -78,7 +112,7 @@ std::string configOfFrame(ByteView frame) {
         text += fmt::format("{} = {}\n", key, toTomlText(valueOf(info, key, value)));
       }
     }
-    if (const std::string inputs = inputsOf(header, header.stages[i]); !inputs.empty()) {
+    if (const std::string inputs = inputsOf(header, header.stages[i], without); !inputs.empty()) {
       text += fmt::format("inputs = [{}]\n", inputs);
     }
   }

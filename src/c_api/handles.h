@@ -1,21 +1,49 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "api/missing_values.h"
 #include "fz.h"
 #include "fz/host_api.h"
 #include "pipeline/compressor.h"
 
-/// Everything behind a pipeline handle. The allocator stands before the pipeline, which gives its
-/// last memory back while it is destroyed.
+namespace fz::c_api {
+
+/// What the stages of a handle were loaded from, so that they can be loaded again.
+struct Recipe {
+  std::string toml;
+  std::string name;  ///< for messages
+  ConfigOverrides overrides;
+  fz_options options = {};  ///< without the caller's pointers
+};
+
+/// A pipeline with a Mask before the stages of a recipe.
+struct MaskedPipeline {
+  MaskSettings settings;
+  Pipeline pipeline;
+};
+
+}  // namespace fz::c_api
+
+/// Everything behind a pipeline handle. The allocator stands before the pipelines, which give their
+/// last memory back while they are destroyed.
 struct fz_pipeline {
   fz_allocator allocator = {};
   bool device_memory = false;  ///< whether the caller's pointers are device memory
   bool can_compress = true;
+  fz::c_api::Recipe recipe;
+  std::vector<double> fill;
+  /// Values that a Mask takes out for this pipeline; UNKNOWN: it gets none.
+  fz::DataType masked_type = fz::DataType::UNKNOWN;
   fz::Pipeline pipeline;
+  /// For fields with missing values; made when the first one comes, and again when one comes that
+  /// needs other settings.
+  std::unique_ptr<fz::c_api::MaskedPipeline> masked;
+  mutable std::unique_ptr<fz::Pipeline>
+      measured;  ///< of fz_compress_bound(), made by its first call
 };
 
 struct fz_archive {
@@ -30,7 +58,18 @@ namespace fz::c_api {
 void* allocateResult(const fz_pipeline& handle, std::size_t n_bytes);
 void releaseResult(const fz_pipeline& handle, void* memory, std::size_t n_bytes) noexcept;
 
-/// TOML text of the pipeline that wrote a frame. Throws Error (kCorrupt, kUnsupported).
-std::string configOfFrame(ByteView frame);
+/// Everything that the handle's options say of a pipeline besides its stages.
+void applyOptions(fz_pipeline& handle, Pipeline& pipeline);
+/// The stages of the handle's recipe into its plain pipeline. Throws as loadConfigText() does.
+void loadStages(fz_pipeline& handle);
+/// The handle's pipeline for this field, which has missing values. Throws as loading does.
+/// Precondition: handle.masked_type is known.
+Pipeline& maskedFor(fz_pipeline& handle, ByteView values);
+/// Bytes that no archive of a field with missing values can exceed. The same precondition.
+std::size_t maskedBound(const fz_pipeline& handle, std::size_t n_bytes);
+
+/// TOML text of the pipeline that wrote a frame, with or without the Mask before its first stage.
+/// Throws Error (kCorrupt, kUnsupported).
+std::string configOfFrame(ByteView frame, bool with_mask);
 
 }  // namespace fz::c_api

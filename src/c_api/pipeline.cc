@@ -1,4 +1,5 @@
 // Pipelines from presets, texts and archives.
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -48,6 +49,10 @@ fz_options checked(const fz_options* given) {
              options.device);
   FZ_REQUIRE(options.params != nullptr || options.n_params == 0, ErrorCode::kInvalidArgument,
              "fz_options: params is NULL, but n_params is {}", options.n_params);
+  requireChoice(options.fill_check, FZ_FILL_TRUST, "fill_check");
+  requireChoice(options.reserved_2, 0, "reserved_2");
+  FZ_REQUIRE(options.fill != nullptr || options.n_fill == 0, ErrorCode::kInvalidArgument,
+             "fz_options: fill is NULL, but n_fill is {}", options.n_fill);
   FZ_REQUIRE((options.allocator.allocate == nullptr) == (options.allocator.release == nullptr),
              ErrorCode::kInvalidArgument,
              "fz_options: an allocator needs both of its functions, or none");
@@ -75,47 +80,53 @@ fz::ConfigOverrides overridesOf(const fz_options& options) {
   return overrides;
 }
 
-constexpr std::size_t kBlockAlignment = 64;  // what a pool wants of its blocks
-
-void* allocateBlock(std::size_t n_bytes, void* context) {
-  const auto* allocator = static_cast<const fz_allocator*>(context);
-  return allocator->allocate(n_bytes, kBlockAlignment, allocator->context);
-}
-void releaseBlock(void* memory, std::size_t n_bytes, void* context) {
-  const auto* allocator = static_cast<const fz_allocator*>(context);
-  allocator->release(memory, n_bytes, allocator->context);
-}
-
 /// A handle with everything but stages.
 std::unique_ptr<fz_pipeline> makeHandle(const fz_options& options) {
   auto handle = std::make_unique<fz_pipeline>();
   handle->allocator = options.allocator;
   handle->device_memory = options.memory == FZ_MEMORY_DEVICE;
-  fz::Pipeline& pipeline = handle->pipeline;
-  pipeline.setBackend(static_cast<fz::Backend>(options.backend));
-  if (options.fusion == FZ_FUSION_OFF) {
-    pipeline.setFusion(fz::Fusion::Off);
-  }
-  if (options.device >= 0) {
-    pipeline.setDevice(options.device);
-  }
-  pipeline.setThreads(options.n_threads);
-  pipeline.setLosslessFallback(options.fallback == FZ_FALLBACK_LOSSLESS);
-  pipeline.setDecodeLimits({options.max_output_bytes, options.max_memory_bytes});
-  fz::MemoryPool& pool = pipeline.getMemoryPool();
-  FZ_REQUIRE(!handle->device_memory || pool.getBackend() == fz::Backend::CUDA, ErrorCode::kNoDevice,
-             "fz_options: device memory was asked for, but this pipeline runs on the CPU");
-  if (options.allocator.allocate != nullptr && pool.getBackend() == fz::Backend::CPU) {
-    fz::MemoryPoolConfig config;
-    config.host_allocator = {&allocateBlock, &releaseBlock, &handle->allocator};
-    pool.reconfigure(config);
-  }
+  handle->recipe.options = options;
+  handle->recipe.options.params = nullptr;  // the caller's
+  handle->recipe.options.n_params = 0;
+  handle->recipe.options.fill = nullptr;
+  handle->recipe.options.n_fill = 0;
+  fz::c_api::applyOptions(*handle, handle->pipeline);
   return handle;
 }
 
-fz_pipeline* load(const std::string& toml, const std::string& name, const fz_options& options) {
+std::unique_ptr<fz_pipeline> load(const std::string& toml,
+                                  const std::string& name,
+                                  const fz_options& options) {
+  FZ_REQUIRE(options.n_fill == 0 || options.memory == FZ_MEMORY_HOST, ErrorCode::kUnsupported,
+             "fz_options: fill values are found in host memory only, and memory is device memory");
   std::unique_ptr<fz_pipeline> handle = makeHandle(options);
-  handle->pipeline.loadConfigText(toml, name, overridesOf(options));
+  handle->recipe.toml = toml;
+  handle->recipe.name = name;
+  handle->recipe.overrides = overridesOf(options);
+  handle->fill.assign(options.fill, options.fill + options.n_fill);
+  fz::c_api::loadStages(*handle);
+  return handle;
+}
+
+bool isLossy(const fz::Pipeline& pipeline) {
+  const auto stages = pipeline.getStages();
+  return std::any_of(stages.begin(), stages.end(), [](const fz::Stage* stage) {
+    return stage->paramTable().find("error_bound") != nullptr;
+  });
+}
+
+/// Declared values are kept, or the pipeline is refused before it loses the first of them.
+fz_pipeline* withFillChecked(std::unique_ptr<fz_pipeline> handle) {
+  if (handle->fill.empty()) {
+    return handle.release();
+  }
+  const bool can_be_masked = handle->masked_type != fz::DataType::UNKNOWN;
+  FZ_REQUIRE(can_be_masked || !isLossy(handle->pipeline), ErrorCode::kUnsupported,
+             "fz_options: fill values cannot be taken out before these stages; they need one first "
+             "stage that takes floats and is not a Mask");
+  if (can_be_masked) {
+    fz::c_api::maskedBound(*handle, 0);  // refuses more of them than an archive can name
+  }
   return handle.release();
 }
 
@@ -129,6 +140,28 @@ void giveText(const std::string& made,
              "{}: the text has {} bytes, the caller's buffer {}", who, *text_bytes, capacity);
   FZ_REQUIRE_POINTER(text);
   std::memcpy(text, made.c_str(), *text_bytes);
+}
+
+std::unique_ptr<fz_pipeline> loadArchive(fz::ByteView frame, fz_options options) {
+  const fz::FrameInfo info = fz::inspect(frame);
+  if (options.type == FZ_TYPE_UNKNOWN) {
+    // Where the first stage takes any bytes, only the frame says of what type they were.
+    options.type = static_cast<int32_t>(info.type);
+  }
+  // Its Mask was put there for a field with missing values, as it will be for the next such field.
+  const bool is_masked = info.missing && info.missing->n_missing > 0;
+  if (is_masked && !info.lossless && options.memory == FZ_MEMORY_HOST) {
+    fz_options with_fill = options;
+    if (options.n_fill == 0) {
+      with_fill.fill = info.missing->fill.data();
+      with_fill.n_fill = info.missing->fill.size();
+    }
+    auto handle = load(fz::c_api::configOfFrame(frame, false), "archive", with_fill);
+    if (handle->masked_type != fz::DataType::UNKNOWN) {
+      return handle;
+    }
+  }
+  return load(fz::c_api::configOfFrame(frame, true), "archive", options);
 }
 
 }  // namespace
@@ -160,7 +193,7 @@ fz_status fz_pipeline_from_preset(const char* name,
       FZ_REQUIRE(false, ErrorCode::kInvalidArgument, "{}: no preset '{}'; the presets are {}", who,
                  name, names);
     }
-    *pipeline = load(std::string(preset->toml), name, checked(options));
+    *pipeline = withFillChecked(load(std::string(preset->toml), name, checked(options)));
   });
 }
 
@@ -171,7 +204,7 @@ fz_status fz_pipeline_from_toml(const char* toml,
     FZ_REQUIRE_POINTER(pipeline);
     *pipeline = nullptr;
     FZ_REQUIRE_POINTER(toml);
-    *pipeline = load(toml, "toml", checked(options));
+    *pipeline = withFillChecked(load(toml, "toml", checked(options)));
   });
 }
 
@@ -183,13 +216,8 @@ fz_status fz_pipeline_from_archive(const void* archive,
     FZ_REQUIRE_POINTER(pipeline);
     *pipeline = nullptr;
     FZ_REQUIRE_POINTER(archive);
-    fz_options known = checked(options);
     const fz::ByteView frame(static_cast<const std::uint8_t*>(archive), archive_bytes);
-    if (known.type == FZ_TYPE_UNKNOWN) {
-      // Where the first stage takes any bytes, only the frame says of what type they were.
-      known.type = static_cast<int32_t>(fz::inspect(frame).type);
-    }
-    *pipeline = load(fz::c_api::configOfFrame(frame), "archive", known);
+    *pipeline = withFillChecked(loadArchive(frame, checked(options)));
   });
 }
 

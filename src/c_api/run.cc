@@ -30,20 +30,48 @@ void requireResultMemory(const fz_pipeline& handle, const char* who) {
              ErrorCode::kInvalidState, "{}: device memory needs an allocator that gives it", who);
 }
 
-/// Runs `use` on the frame of these values, which lies in the pipeline's memory. Values on a device
-/// are not looked at: reading them here would take longer than compressing them there.
-template <class Use>
-void compressAnd(
-    fz_pipeline& handle, const void* values, std::size_t n_bytes, cudaStream_t stream, Use&& use) {
-  if (handle.device_memory) {
-    use(handle.pipeline.compress(values, n_bytes, stream));
-    return;
+/// By one of the handle's pipelines, from host memory. Throws FillValueError where a value that
+/// nobody declared sets the range, unless the handle trusts its caller.
+CompressedView compressBy(const fz_pipeline& handle,
+                          Pipeline& pipeline,
+                          ByteView bytes,
+                          cudaStream_t stream) {
+  const Uploaded input(pipeline.getMemoryPool(), bytes, stream);
+  const CompressedView frame = pipeline.compress(input.data(), bytes.size(), stream);
+  if (handle.recipe.options.fill_check == FZ_FILL_CHECK) {
+    pipeline.requireRangeWithoutFill(bytes, handle.fill, stream);
   }
-  const ByteView bytes(static_cast<const std::uint8_t*>(values), n_bytes);
-  const Uploaded input(handle.pipeline.getMemoryPool(), bytes, stream);
-  const CompressedView frame = handle.pipeline.compress(input.data(), n_bytes, stream);
-  handle.pipeline.requireRangeWithoutFill(bytes, {}, stream);
-  use(frame);
+  return frame;
+}
+
+/// By the pipeline that fits the values, as HostCompression::run() chooses it.
+CompressedView compressHost(fz_pipeline& handle, ByteView bytes, cudaStream_t stream) {
+  const DataType type = handle.masked_type;
+  const bool can_be_masked = type != DataType::UNKNOWN;
+  if (!can_be_masked || !hasMissing(type, bytes, handle.fill)) {
+    try {
+      return compressBy(handle, handle.pipeline, bytes, stream);
+    } catch (const Error& error) {
+      // Few missing values hide from the sample, but not from stages that cannot store them.
+      if (error.code() != ErrorCode::kBoundViolation || !can_be_masked ||
+          !hasAnyMissing(type, bytes, handle.fill)) {
+        throw;
+      }
+    }
+  }
+  return compressBy(handle, maskedFor(handle, bytes), bytes, stream);
+}
+
+/// The frame of these values, which lies in the memory of one of the handle's pipelines. Values on
+/// a device are not looked at: reading them here would take longer than compressing them there.
+CompressedView compressValues(fz_pipeline& handle,
+                              const void* values,
+                              std::size_t n_bytes,
+                              cudaStream_t stream) {
+  if (handle.device_memory) {
+    return handle.pipeline.compress(values, n_bytes, stream);
+  }
+  return compressHost(handle, {static_cast<const std::uint8_t*>(values), n_bytes}, stream);
 }
 
 /// Length that the header announces.
@@ -119,7 +147,10 @@ fz_status fz_compress_bound(const fz_pipeline* pipeline, size_t n_bytes, size_t*
     *archive_bytes = 0;
     FZ_REQUIRE_POINTER(pipeline);
     c_api::requireEncoder(*pipeline, who);
-    *archive_bytes = pipeline->pipeline.getMaxCompressedSize(n_bytes);
+    const std::size_t plain = pipeline->pipeline.getMaxCompressedSize(n_bytes);
+    *archive_bytes = pipeline->masked_type == fz::DataType::UNKNOWN
+                         ? plain
+                         : std::max(plain, c_api::maskedBound(*pipeline, n_bytes));
   });
 }
 
@@ -140,17 +171,16 @@ fz_status fz_compress(fz_pipeline* pipeline,
                "{}: archive is NULL", who);
     c_api::requireEncoder(*pipeline, who);
     const cudaStream_t work = c_api::streamOf(stream);
-    c_api::compressAnd(*pipeline, values, n_bytes, work, [&](const fz::CompressedView& frame) {
-      if (frame.n_bytes > capacity) {
-        *archive_bytes = frame.n_bytes;
-        FZ_REQUIRE(false, ErrorCode::kBufferTooSmall,
-                   "{}: the archive has {} bytes, the caller's buffer {}", who, frame.n_bytes,
-                   capacity);
-      }
-      c_api::copyAndWait(pipeline->pipeline.getMemoryPool(), archive, frame.data, frame.n_bytes,
-                         work);
+    const fz::CompressedView frame = c_api::compressValues(*pipeline, values, n_bytes, work);
+    if (frame.n_bytes > capacity) {
       *archive_bytes = frame.n_bytes;
-    });
+      FZ_REQUIRE(false, ErrorCode::kBufferTooSmall,
+                 "{}: the archive has {} bytes, the caller's buffer {}", who, frame.n_bytes,
+                 capacity);
+    }
+    c_api::copyAndWait(pipeline->pipeline.getMemoryPool(), archive, frame.data, frame.n_bytes,
+                       work);
+    *archive_bytes = frame.n_bytes;
   });
 }
 
@@ -171,18 +201,17 @@ fz_status fz_compress_alloc(fz_pipeline* pipeline,
     c_api::requireEncoder(*pipeline, who);
     c_api::requireResultMemory(*pipeline, who);
     const cudaStream_t work = c_api::streamOf(stream);
-    c_api::compressAnd(*pipeline, values, n_bytes, work, [&](const fz::CompressedView& frame) {
-      void* memory = c_api::allocateResult(*pipeline, frame.n_bytes);
-      try {
-        c_api::copyAndWait(pipeline->pipeline.getMemoryPool(), memory, frame.data, frame.n_bytes,
-                           work);
-      } catch (...) {
-        c_api::releaseResult(*pipeline, memory, frame.n_bytes);
-        throw;
-      }
-      *archive = memory;
-      *archive_bytes = frame.n_bytes;
-    });
+    const fz::CompressedView frame = c_api::compressValues(*pipeline, values, n_bytes, work);
+    void* memory = c_api::allocateResult(*pipeline, frame.n_bytes);
+    try {
+      c_api::copyAndWait(pipeline->pipeline.getMemoryPool(), memory, frame.data, frame.n_bytes,
+                         work);
+    } catch (...) {
+      c_api::releaseResult(*pipeline, memory, frame.n_bytes);
+      throw;
+    }
+    *archive = memory;
+    *archive_bytes = frame.n_bytes;
   });
 }
 

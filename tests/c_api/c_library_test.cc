@@ -84,7 +84,8 @@ TEST(CLibrary, ListsEveryStageSettingAndChoice) {
       EXPECT_EQ(std::string(row.help), param.help);
       EXPECT_EQ(row.min, param.min);
       EXPECT_EQ(row.max, param.max);
-      EXPECT_EQ(row.kind, static_cast<int32_t>(param.kind));
+      EXPECT_EQ(row.kind, param.kind == ParamKind::kText ? static_cast<int32_t>(FZ_PARAM_CHOICE)
+                                                         : static_cast<int32_t>(param.kind));
       EXPECT_EQ(std::string(row.default_value),
                 toTomlText(param.config_default.value_or(param.default_value)));
       ASSERT_EQ(row.n_choices, static_cast<int32_t>(param.choices.size()));

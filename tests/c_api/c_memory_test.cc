@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <thread>
 
 #include "c_api/c_api_support.h"
@@ -64,8 +65,8 @@ TEST(CAllocator, GivesWorkingMemoryAndResultsAndGetsAllBack) {
   EXPECT_EQ(account.n_live_bytes, 0u);
 }
 
-TEST(CAllocator, WithoutMemoryEveryCallFailsCleanlyAndWorksLater) {
-  const Bytes& values = sampleField().bytes;
+/// Compresses with ever more memory until it is enough, and each time again with all of it.
+void expectCleanFailures(const Bytes& values) {
   const Bytes wanted = compressed(fromPreset("cusz", cpuOptions()).get(), values);
   bool was_refused = true;
   for (std::size_t n_allowed = 0; was_refused && n_allowed < 100; ++n_allowed) {
@@ -93,6 +94,39 @@ TEST(CAllocator, WithoutMemoryEveryCallFailsCleanlyAndWorksLater) {
     EXPECT_EQ(account.n_live_bytes, 0u) << n_allowed;
   }
   EXPECT_FALSE(was_refused);
+}
+
+TEST(CAllocator, WithoutMemoryEveryCallFailsCleanlyAndWorksLater) {
+  expectCleanFailures(sampleField().bytes);
+}
+
+/// The sample with a gap in it.
+Bytes sampleWithNan() {
+  Bytes values = sampleField().bytes;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (std::size_t i = 100; i < 300; ++i) {
+    std::memcpy(values.data() + i * sizeof(float), &nan, sizeof(float));
+  }
+  return values;
+}
+
+TEST(CAllocator, WithoutMemoryFieldsWithMissingValuesFailCleanlyToo) {
+  expectCleanFailures(sampleWithNan());
+}
+
+TEST(CAllocator, GivesTheMemoryForFieldsWithMissingValuesAsWell) {
+  Account account;
+  fz_options options = cpuOptions();
+  options.allocator = account.hooks();
+  {
+    const PipelineHandle pipeline = fromPreset("cusz", options);
+    compressed(pipeline.get(), sampleField().bytes);
+    const std::size_t n_before = account.n_live_bytes;
+    const Bytes archive = compressed(pipeline.get(), sampleWithNan());
+    EXPECT_GT(account.n_live_bytes, n_before);
+    EXPECT_EQ(archive, compressed(fromPreset("cusz", cpuOptions()).get(), sampleWithNan()));
+  }
+  EXPECT_EQ(account.n_live_bytes, 0u);
 }
 
 TEST(CAllocator, WithoutOneTheLibraryHandsOverItsOwnMemory) {

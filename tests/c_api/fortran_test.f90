@@ -1,5 +1,6 @@
 ! The module against the header, and the calls that the example leaves out.
 program fortran_test
+  use, intrinsic :: ieee_arithmetic
   use, intrinsic :: iso_c_binding
   use fz
   implicit none
@@ -37,7 +38,9 @@ program fortran_test
   type(fz_allocator) :: allocator
   type(fz_options) :: options
   type(fz_archive_info) :: info
-  type(c_ptr) :: pipeline
+  real(c_double), target :: fill(1) = [-9999d0]
+  real(c_double) :: declared
+  type(c_ptr) :: pipeline, inspection
   integer(c_size_t) :: n_bytes, archive_bytes, again_bytes
   integer(c_int32_t) :: status
   integer :: i
@@ -51,12 +54,14 @@ program fortran_test
     options%device, options%bound_mode, options%fusion, int(options%error_bound), &
     int(options%dims), int(options%n_threads), int(options%max_output_bytes), &
     int(options%max_memory_bytes), int(options%n_params), &
-    int(options%fallback)] == [(i, i=1, 16)]), 'fields of options')
+    int(options%fallback), int(options%n_fill), int(options%fill_check)] == [(i, i=1, 18)]), &
+    'fields of options')
   call expect(all([int(info%struct_size), info%version_major, info%version_minor, info%type, &
     info%n_dims, int(info%dims), int(info%original_bytes), int(info%header_bytes), &
     int(info%payload_bytes), int(info%archive_bytes), info%has_bound, info%bound_mode, &
     int(info%bound_requested), int(info%bound_absolute), info%is_lossless, info%has_checksums, &
-    info%n_stages, info%n_segments] == [(i, i=1, 20)]), 'fields of info')
+    info%n_stages, info%n_segments, int(info%n_missing), int(info%n_filled), &
+    info%n_fill] == [(i, i=1, 23)]), 'fields of info')
 
   values = [(0.25d0*i, i=1, n)]
   n_bytes = c_sizeof(values)
@@ -83,6 +88,30 @@ program fortran_test
     n_bytes, c_null_ptr) == FZ_OK, 'decompress')
   call expect(all(abs(values - decoded) <= 0.5d0), 'bound')
   call fz_pipeline_destroy(pipeline)
+
+  ! A fill value and a NaN come back bit for bit, and the archive counts them.
+  values(10:19) = fill(1)
+  values(20) = ieee_value(values(20), ieee_quiet_nan)
+  options%type = FZ_TYPE_FLOAT64
+  options%bound_mode = FZ_BOUND_NOA
+  options%error_bound = 1d-3
+  options%fill = c_loc(fill)
+  options%n_fill = size(fill)
+  call expect(fz_pipeline_from_preset('cuszp2', options, pipeline) == FZ_OK, 'preset with fill')
+  call expect(fz_compress(pipeline, c_loc(values), n_bytes, c_loc(archive), c_sizeof(archive), &
+    archive_bytes, c_null_ptr) == FZ_OK, 'compress with fill')
+  call expect(fz_decompress(pipeline, c_loc(archive), archive_bytes, c_loc(decoded), n_bytes, &
+    n_bytes, c_null_ptr) == FZ_OK, 'decompress with fill')
+  call fz_pipeline_destroy(pipeline)
+  call expect(all(decoded(10:19) == fill(1)) .and. ieee_is_nan(decoded(20)), 'missing values')
+  call expect(all(abs(values(21:) - decoded(21:)) <= 0.25d0), 'bound beside missing values')
+  call expect(fz_archive_inspect(c_loc(archive), archive_bytes, inspection) == FZ_OK, 'inspect')
+  info%struct_size = c_sizeof(info)
+  call expect(fz_archive_get(inspection, info) == FZ_OK, 'info')
+  call expect(info%n_missing == 11 .and. info%n_filled == 10 .and. info%n_fill == 1, 'counts')
+  call expect(fz_archive_fill(inspection, 0_c_size_t, declared) == FZ_OK, 'fill value')
+  call expect(declared == fill(1), 'the fill value declared')
+  call fz_archive_destroy(inspection)
 
   status = fz_pipeline_from_preset('nosuch', options, pipeline)
   call expect(status == FZ_ERROR_INVALID_ARGUMENT, 'status of an unknown preset')

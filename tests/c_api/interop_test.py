@@ -6,6 +6,7 @@ Usage: interop_test.py LIBRARY FZ [PROGRAM...]    programs that write an archive
 
 import array
 import ctypes
+import itertools
 import math
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 COLUMNS, ROWS = 96, 40
+FILL = -9999.0
 
 
 class Options(ctypes.Structure):
@@ -34,6 +36,12 @@ class Options(ctypes.Structure):
         ("params", ctypes.c_void_p),
         ("n_params", ctypes.c_size_t),
         ("allocator", ctypes.c_void_p * 3),
+        ("fallback", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("fill", ctypes.POINTER(ctypes.c_double)),
+        ("n_fill", ctypes.c_size_t),
+        ("fill_check", ctypes.c_int32),
+        ("reserved_2", ctypes.c_int32),
     ]
 
 
@@ -53,11 +61,13 @@ class Library:
         options.backend = 1
         return options
 
-    def compress(self, preset: str, values: bytes) -> bytes:
+    def compress(self, preset: str, values: bytes, fill: float) -> bytes:
         options = self.options()
         options.error_bound = 0.001
         options.bound_mode = 1
         options.dims[:] = [COLUMNS, ROWS, 1]
+        options.fill = ctypes.pointer(ctypes.c_double(fill))
+        options.n_fill = 1
         pipeline = ctypes.c_void_p()
         self.call("fz_pipeline_from_preset", preset.encode(), ctypes.byref(options), ctypes.byref(pipeline))
         n_bytes = ctypes.c_size_t()
@@ -97,16 +107,18 @@ def main() -> None:
     def fz(*arguments) -> None:
         subprocess.run([tool, *map(str, arguments)], check=True, capture_output=True)
 
-    values = array.array("f", (math.sin(0.05 * i) * 10 for i in range(COLUMNS * ROWS))).tobytes()
+    plain = array.array("f", (math.sin(0.05 * i) * 10 for i in range(COLUMNS * ROWS)))
+    with_gaps = array.array("f", (FILL if i % 50 < 20 else math.nan if i % 50 < 25 else x for i, x in enumerate(plain)))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         field, archive, decoded = folder / "field.f32", folder / "cli.fzm", folder / "decoded.f32"
-        field.write_bytes(values)
-        for preset in ("cuszp2", "pfpl", "fzgpu", "cusz"):
+        for preset, numbers in itertools.product(("cuszp2", "pfpl", "fzgpu", "cusz"), (plain, with_gaps)):
+            values = numbers.tobytes()
+            field.write_bytes(values)
             fz("compress", "-p", preset, "-b", "abs:0.001", "-t", "f32", "-d", f"{COLUMNS}x{ROWS}",
-               "--backend", "cpu", "-f", "-o", archive, field)  # fmt: skip
+               "--fill", FILL, "--backend", "cpu", "-f", "-o", archive, field)  # fmt: skip
             of_tool = archive.read_bytes()
-            of_library = library.compress(preset, values)
+            of_library = library.compress(preset, values, FILL)
             assert of_library == of_tool, f"{preset}: the archives differ"
             archive.write_bytes(of_library)
             fz("decompress", "-f", "-o", decoded, archive)

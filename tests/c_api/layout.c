@@ -28,7 +28,9 @@ void layout_fill(fz_options* options, fz_archive_info* info) {
                         .max_output_bytes = 13,
                         .max_memory_bytes = 14,
                         .n_params = 15,
-                        .fallback = 16};
+                        .fallback = 16,
+                        .n_fill = 17,
+                        .fill_check = 18};
   const fz_archive_info i = {.struct_size = 1,
                              .version_major = 2,
                              .version_minor = 3,
@@ -46,7 +48,10 @@ void layout_fill(fz_options* options, fz_archive_info* info) {
                              .is_lossless = 17,
                              .has_checksums = 18,
                              .n_stages = 19,
-                             .n_segments = 20};
+                             .n_segments = 20,
+                             .n_missing = 21,
+                             .n_filled = 22,
+                             .n_fill = 23};
   *options = o;
   *info = i;
 }

@@ -70,7 +70,7 @@ class LossWarningTest(WarningCase):
             for words in ((), ("-q",), ("--verify",)):
                 self.fails(BOUND, "compress", *words, "-b", "range:1e-3", name, says=["1e+20 occurs 1667 times in 5000 values", "the range 1e+20 instead of 1", "as fill values do; --fill 1e+20 if it means missing, --fill none if it is data; or an absolute bound, such as -b abs:0.01"])
             self.assertNotIn(name + ".fzm", self.names())
-            said = self.fz("compress", "--verify", "-b", "range:1e-3", "--fill", "1e20", "-o", "filled.fzm", name).stderr.decode()
+            said = self.fz("compress", "-f", "--verify", "-b", "range:1e-3", "--fill", "1e20", "-o", "filled.fzm", name).stderr.decode()
             self.assertIn("1667 of 5000 values missing (33.3 %), 1667 of them the fill value 1e+20", said)
             self.assertIn("verified", said)
             self.fz("compress", "-q", "-f", "-b", "range:1e-3", "--fill", "none", "-o", "filled.fzm", name)

@@ -120,7 +120,7 @@ class Hdf5Test(CliCase):
     def test_the_fill_value_of_a_file_has_no_part_in_the_range(self):
         for preset in ("pfpl", "cusz", "cuszp2"):
             said = self.fz("compress", "-f", "--verify", "-p", preset, "-b", "range:1e-3", "d.h5:/sea").stderr.decode()
-            self.assertIn("bound range:0.001 = 0.034", said)
+            self.assertRegex(said, "bound range:0.001 = 0.03(4|399999)")
             self.assertIn("1000 of 4000 values missing (25.0 %), 1000 of them the fill value -9999", said)
         self.fails(BOUND, "compress", "--fill", "none", "-b", "abs:1e-9", "-p", "cuszp2", "d.h5:/sea", says="cannot be kept")
         self.fz("compress", "-q", "-f", "--fill", "none", "-b", "range:1e-3", "d.h5:/sea")

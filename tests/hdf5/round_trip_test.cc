@@ -8,9 +8,11 @@
 #include "cd_values.h"
 #include "fz/backend.h"
 #include "fz/hdf5.h"
+#include "fz/host_api.h"
 #include "fz/presets.h"
 #include "hdf5/hdf5_support.h"
 #include "hdf5_calls.h"
+#include "pipeline/compressor.h"
 
 namespace fz::hdf5::test {
 
@@ -233,7 +235,8 @@ void expectFillSurvives(T fill, const char* preset, Dataset dataset, auto round_
     }
     for (std::size_t i = start; i < end; ++i) {
       if (is_fill(i)) {
-        ASSERT_EQ(std::memcmp(&back[i], &fill, sizeof(T)), 0) << i;
+        using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+        ASSERT_EQ(std::bit_cast<Bits>(back[i]), std::bit_cast<Bits>(fill)) << i;
       } else {
         const double error = static_cast<double>(back[i]) - static_cast<double>(values[i]);
         ASSERT_LE(std::fabs(error), 1e-3 * (highest - lowest)) << i;
@@ -251,6 +254,66 @@ TEST_F(Hdf5RoundTrip, FillValuesSurviveAndDoNotCountForARange) {
                          {.type = H5T_IEEE_F64LE, .memory_type = H5T_NATIVE_DOUBLE}, run);
     }
   }
+}
+
+TEST_F(Hdf5RoundTrip, ChunksWithMissingValuesAreLittleLargerThanThoseWithout) {
+  const std::vector<float> plain = field<float>(1 << 16);
+  const float fill = -9999.0f;
+  std::vector<float> with_fill = plain;
+  std::vector<float> with_nan = plain;
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    if (i / 700 % 3 == 0) {
+      with_fill[i] = fill;
+      with_nan[i] = std::bit_cast<float>(0x7fc12345u);
+    }
+  }
+  for (unsigned number = 1; presetName(number) != nullptr; ++number) {
+    for (const char* bound : {"abs:1e-2", "range:1e-3"}) {
+      SCOPED_TRACE(presetName(number));
+      const Dataset dataset = {.dims = {1 << 16},
+                               .chunk = {1 << 15},
+                               .values = valuesOf(presetName(number), bound, FZ_HDF5_STRICT),
+                               .fill = &fill};
+      roundTrip(dataset, plain);
+      const hsize_t n_plain = stored_bytes_;
+      for (const std::vector<float>* values : {&with_fill, &with_nan}) {
+        const std::vector<float> back = roundTrip(dataset, *values);
+        EXPECT_LE(stored_bytes_, n_plain + n_plain / 20 + 2 * 1024) << bound;
+        for (std::size_t i = 0; i < back.size(); ++i) {
+          if (i / 700 % 3 == 0) {
+            ASSERT_EQ(std::bit_cast<unsigned>(back[i]), std::bit_cast<unsigned>((*values)[i])) << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Version 0.1 had no Mask; a Pipeline puts none before its stages either.
+TEST_F(Hdf5RoundTrip, ChunksWithFillValuesThatOlderVersionsWroteAreRead) {
+  const float fill = -9999.0f;
+  std::vector<float> values = field<float>(4096);
+  std::fill(values.begin() + 100, values.begin() + 900, fill);
+  Pipeline pipeline;
+  CompressOptions options;
+  options.preset = "cuszp2";
+  options.backend = Backend::CPU;
+  options.mode = ErrorBoundMode::ABS;
+  options.error_bound = 1e-3;
+  configure(pipeline, DataType::FLOAT32, options);
+  const CompressedView frame = pipeline.compress(values.data(), values.size() * sizeof(float));
+  const hid_t id = make(
+      {.dims = {4096}, .chunk = {4096}, .values = valuesOf("cuszp2", "abs:1e-3"), .fill = &fill});
+  const hsize_t origin = 0;
+  ASSERT_GE(H5Dwrite_chunk(id, H5P_DEFAULT, 0, &origin, frame.n_bytes, frame.data), 0)
+      << errorText();
+  std::vector<float> back(values.size());
+  ASSERT_GE(H5Dread(id, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, back.data()), 0)
+      << errorText();
+  H5Dclose(id);
+  expectWithin(values, back, 1e-3);
+  const Array wanted = decompress({static_cast<const std::uint8_t*>(frame.data), frame.n_bytes});
+  expectSameBits(std::vector<float>(wanted.as<float>().begin(), wanted.as<float>().end()), back);
 }
 
 /// -9999 in the first of two chunks, and nobody said that it means anything.

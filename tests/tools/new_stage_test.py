@@ -81,7 +81,7 @@ class NewStage(unittest.TestCase):
             self.assertEqual("Stage<std::int16_t>" in text, expected, types)
 
     def test_rooms_follow_the_options(self):
-        always = {"one_stage.h", "codec.h", "stage.cc", "descriptor.cc", "cpu/stage.cc", "tests/one_test.cc", "SPEC.md",
+        always = {"one_stage.h", "codec.h", "stage.cc", "descriptor.cc", "instances.def", "cpu/stage.cc", "tests/one_test.cc", "SPEC.md",
                   "NOTES.md"}
         cuda = {"cuda/stage.cc", "cuda/kernels.h", "cuda/kernels.cu"}
         for options, expected in (([], always), (["--cuda"], always | cuda), (["--fused"], always),

@@ -1,0 +1,89 @@
+// The pipelines of a handle: the plain one, and the one with a Mask.
+#include "c_api/handles.h"
+#include "core/require.h"
+
+namespace fz::c_api {
+
+namespace {
+
+constexpr std::size_t kBlockAlignment = 64;  // what a pool wants of its blocks
+
+void* allocateBlock(std::size_t n_bytes, void* context) {
+  const auto* allocator = static_cast<const fz_allocator*>(context);
+  return allocator->allocate(n_bytes, kBlockAlignment, allocator->context);
+}
+void releaseBlock(void* memory, std::size_t n_bytes, void* context) {
+  const auto* allocator = static_cast<const fz_allocator*>(context);
+  allocator->release(memory, n_bytes, allocator->context);
+}
+
+void loadConfig(const Recipe& recipe, Pipeline& pipeline) {
+  pipeline.loadConfigText(recipe.toml, recipe.name, recipe.overrides, false);
+}
+
+}  // namespace
+
+void applyOptions(fz_pipeline& handle, Pipeline& pipeline) {
+  const fz_options& options = handle.recipe.options;
+  pipeline.setBackend(static_cast<Backend>(options.backend));
+  if (options.fusion == FZ_FUSION_OFF) {
+    pipeline.setFusion(Fusion::Off);
+  }
+  if (options.device >= 0) {
+    pipeline.setDevice(options.device);
+  }
+  pipeline.setThreads(options.n_threads);
+  pipeline.setLosslessFallback(options.fallback == FZ_FALLBACK_LOSSLESS);
+  pipeline.setDecodeLimits({options.max_output_bytes, options.max_memory_bytes});
+  MemoryPool& pool = pipeline.getMemoryPool();
+  FZ_REQUIRE(!handle.device_memory || pool.getBackend() == Backend::CUDA, ErrorCode::kNoDevice,
+             "fz_options: device memory was asked for, but this pipeline runs on the CPU");
+  if (handle.allocator.allocate != nullptr && pool.getBackend() == Backend::CPU) {
+    MemoryPoolConfig config;
+    config.host_allocator = {&allocateBlock, &releaseBlock, &handle.allocator};
+    pool.reconfigure(config);
+  }
+}
+
+void loadStages(fz_pipeline& handle) {
+  Pipeline& pipeline = handle.pipeline;
+  loadConfig(handle.recipe, pipeline);
+  for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
+    if (!handle.device_memory && canBeMasked(pipeline, type)) {
+      handle.masked_type = type;
+    }
+  }
+  pipeline.finalize();
+}
+
+Pipeline& maskedFor(fz_pipeline& handle, ByteView values) {
+  const MaskSettings settings =
+      maskSettingsFor(handle.pipeline, handle.masked_type, values, handle.fill);
+  if (handle.masked == nullptr || handle.masked->settings != settings) {
+    handle.masked.reset();
+    auto made = std::make_unique<MaskedPipeline>();
+    made->settings = settings;
+    applyOptions(handle, made->pipeline);
+    loadConfig(handle.recipe, made->pipeline);
+    addMask(made->pipeline, handle.masked_type, handle.fill, settings);
+    made->pipeline.finalize();
+    handle.masked = std::move(made);
+  }
+  return handle.masked->pipeline;
+}
+
+std::size_t maskedBound(const fz_pipeline& handle, std::size_t n_bytes) {
+  if (handle.measured == nullptr) {
+    // Never runs, so it is on the CPU and takes no memory of the caller's; the bytes are the same.
+    auto made = std::make_unique<Pipeline>();
+    made->setBackend(Backend::CPU);
+    made->setLosslessFallback(handle.recipe.options.fallback == FZ_FALLBACK_LOSSLESS);
+    loadConfig(handle.recipe, *made);
+    addMask(*made, handle.masked_type, handle.fill, {});
+    made->finalize();
+    handle.measured = std::move(made);
+  }
+  return handle.measured->getMaxCompressedSize(n_bytes);
+}
+
+}  // namespace fz::c_api
