@@ -162,7 +162,7 @@ void compressFile(const CompressJob& job, const std::string& input) {
     requirePassed(decoded->check);
   }
   if (job.common.quiet) {
-    printWarnings(field, info, job.pipeline.name, true);
+    printWarnings(field, info, job.pipeline.name, true, !job.fill.is_none);
     return;
   }
   report(job, input, output, info, seconds);
@@ -176,7 +176,7 @@ void compressFile(const CompressJob& job, const std::string& input) {
   if (!page.empty()) {
     say("  report: {}\n", page);
   }
-  printWarnings(field, info, job.pipeline.name, false);
+  printWarnings(field, info, job.pipeline.name, false, !job.fill.is_none);
 }
 
 }  // namespace

@@ -177,7 +177,7 @@ void encodeAgain(const ConvertArguments& arguments,
         arguments.output, old_info.frameBytes(), info.frameBytes(), info.ratio(), old_info.ratio(),
         sumText(old_info, info));
   }
-  printWarnings(field, info, choice.name, arguments.common.quiet);
+  printWarnings(field, info, choice.name, arguments.common.quiet, true);
   if (!arguments.common.quiet && info.frameBytes() > old_info.frameBytes() &&
       info.frameBytes() <= info.original_bytes) {
     printWarning(field.name,

@@ -11,6 +11,7 @@
 #include "failure.h"
 #include "fz/byte_io.h"
 #include "fzm_format.h"
+#include "pipeline/fill_check.h"
 
 namespace fz::cli {
 
@@ -83,6 +84,21 @@ std::optional<std::string> aboutContent(const Field& field) {
   return "it begins like an fz archive, and was compressed as if it were an array";
 }
 
+/// Bounds relative to the range are refused then; others keep the value within the bound.
+std::optional<std::string> aboutFill(const Field& field, const FrameInfo& info) {
+  if (!info.bound || info.lossless || info.bound->mode == ErrorBoundMode::NOA) {
+    return std::nullopt;
+  }
+  const auto found = suspectedFill(field.type, field.bytes, fillOf(info), CpuExecutor::serial());
+  if (!found) {
+    return std::nullopt;
+  }
+  return fmt::format(
+      "{}; it is kept within the bound, with --fill {} bit for bit (--fill none: it "
+      "is data)",
+      describeFill(*found), found->text);
+}
+
 std::optional<std::string> aboutBound(const Field& field,
                                       const FrameInfo& info,
                                       bool has_no_range) {
@@ -128,7 +144,8 @@ std::optional<std::string> aboutSize(const FrameInfo& info, std::string_view pip
 void printWarnings(const Field& field,
                    const FrameInfo& info,
                    std::string_view pipeline,
-                   bool is_quiet) {
+                   bool is_quiet,
+                   bool suspects_fill) {
   const bool has_no_range = hasNoRange(field, info);
   const auto print = [&](const std::optional<std::string>& text) {
     if (text) {
@@ -138,6 +155,7 @@ void printWarnings(const Field& field,
   if (!is_quiet) {
     print(aboutType(field));
     print(aboutContent(field));
+    print(suspects_fill ? aboutFill(field, info) : std::nullopt);
   }
   print(aboutRange(has_no_range));
   print(aboutBound(field, info, has_no_range));

@@ -208,25 +208,29 @@ std::optional<Suspect<T>> suspectOf(const ValueEnds<T>& all) {
   return Suspect<T>{is_low ? all.low : all.high, others};
 }
 
+/// What is to be said of a value at an end that is no rare extreme.
 template <class T>
-[[noreturn]] void refuse(const Suspect<T>& suspect,
-                         FillValueFinding finding,
-                         const ValueEnds<T>& all,
-                         double requested) {
-  finding.value = static_cast<double>(suspect.value);
-  finding.text = fmt::format("{}", suspect.value);
+std::optional<FillValueFinding> findingIn(const Values<T>& values,
+                                          const ValueEnds<T>& all,
+                                          double requested,
+                                          const CpuExecutor& executor) {
+  const std::optional<Suspect<T>> suspect = suspectOf(all);
+  if (!suspect) {
+    return std::nullopt;
+  }
+  FillValueFinding finding;
+  finding.n_values = values.size();
+  finding.n_found = countOf(values, suspect->value, executor);
+  if (finding.n_found < 2 || finding.n_found <= finding.n_values / kRareShare) {
+    return std::nullopt;
+  }
+  finding.value = static_cast<double>(suspect->value);
+  finding.text = fmt::format("{}", suspect->value);
   finding.range = static_cast<double>(width(all.low, all.high));
-  const bool has_rest = !suspect.rest.isEmpty();
-  finding.range_without =
-      has_rest ? static_cast<double>(width(suspect.rest.low, suspect.rest.high)) : 0.0;
+  finding.range_without = static_cast<double>(width(suspect->rest.low, suspect->rest.high));
   finding.bound_without =
-      has_rest ? requested * static_cast<double>(scaleOf(suspect.rest.low, suspect.rest.high))
-               : requested;
-  throw FillValueError(
-      finding, fmt::format("the bound relative to the range is refused: {} occurs {} times in {} "
-                           "values and makes the range {:.6g} instead of {:.6g}, as fill values do",
-                           suspect.value, finding.n_found, finding.n_values, finding.range,
-                           finding.range_without));
+      requested * static_cast<double>(scaleOf(suspect->rest.low, suspect->rest.high));
+  return finding;
 }
 
 /// Stages round a bound in their own ways, some to f32; a range that was given is another one.
@@ -251,15 +255,17 @@ void check(const BoundInfo& bound, const Values<T>& values, const CpuExecutor& e
   if (!scanned || !scanned->hasRange() || !isOfRange(bound, width(scanned->low, scanned->high))) {
     return;
   }
-  const ValueEnds<T>& all = *scanned;
-  FillValueFinding finding;
-  finding.n_values = values.size();
-  if (const std::optional<Suspect<T>> suspect = suspectOf(all)) {
-    finding.n_found = countOf(values, suspect->value, executor);
-    if (finding.n_found > 1 && finding.n_found > finding.n_values / kRareShare) {
-      refuse<T>(*suspect, finding, all, bound.requested);
-    }
+  if (const auto finding = findingIn(values, *scanned, bound.requested, executor)) {
+    throw FillValueError(*finding,
+                         "the bound relative to the range is refused: " + describeFill(*finding));
   }
+}
+
+template <class T>
+std::optional<FillValueFinding> suspectOfAll(const Values<T>& values, const CpuExecutor& executor) {
+  const auto never = [](const ValueEnds<T>& /*ends*/) { return false; };
+  const std::optional<ValueEnds<T>> all = endsOf(values, {}, executor, never);
+  return all && all->hasRange() ? findingIn(values, *all, 1.0, executor) : std::nullopt;
 }
 
 }  // namespace
@@ -277,6 +283,24 @@ void checkRangeBound(const BoundInfo& bound,
   } else if (type == DataType::FLOAT64) {
     check(bound, Values<double>(values, fill), executor);
   }
+}
+
+std::string describeFill(const FillValueFinding& finding) {
+  return fmt::format(
+      "{} occurs {} times in {} values and makes the range {:.6g} instead of {:.6g}, as fill "
+      "values do",
+      finding.text, finding.n_found, finding.n_values, finding.range, finding.range_without);
+}
+
+std::optional<FillValueFinding> suspectedFill(DataType type,
+                                              ByteView values,
+                                              std::span<const double> fill,
+                                              const CpuExecutor& executor) {
+  if (type == DataType::FLOAT32) {
+    return suspectOfAll(Values<float>(values, fill), executor);
+  }
+  return type == DataType::FLOAT64 ? suspectOfAll(Values<double>(values, fill), executor)
+                                   : std::nullopt;
 }
 
 }  // namespace fz

@@ -122,7 +122,7 @@ class Hdf5Test(CliCase):
             said = self.fz("compress", "-f", "--verify", "-p", preset, "-b", "range:1e-3", "d.h5:/sea").stderr.decode()
             self.assertRegex(said, "bound range:0.001 = 0.03(4|399999)")
             self.assertIn("1000 of 4000 values missing (25.0 %), 1000 of them the fill value -9999", said)
-        self.fails(BOUND, "compress", "--fill", "none", "-b", "abs:1e-9", "-p", "cuszp2", "d.h5:/sea", says="cannot be kept")
+        self.fails(BOUND, "compress", "-f", "--fill", "none", "-b", "abs:1e-9", "-p", "cuszp2", "d.h5:/sea", says="cannot be kept")
         self.fz("compress", "-q", "-f", "--fill", "none", "-b", "range:1e-3", "d.h5:/sea")
         self.fz("compress", "-f", "--verify", "-b", "abs:0.034", "d.h5:/sea")
         self.fz("compress", "--verify", "--set", "value_base=34", "-b", "range:1e-3", "-o", "y.fzm", "d.h5:/sea")

@@ -81,8 +81,9 @@ void MaskBase::setHoldText(const std::string& text) {
   const char* const end = at + text.size();
   bool is_tile = true;
   for (std::size_t axis = 0; at != end && is_tile; ++axis) {
-    const auto result = std::from_chars(at, end, tile[std::min<std::size_t>(axis, 2)]);
-    is_tile = axis < 3 && result.ec == std::errc{} &&
+    std::size_t& extent = tile[std::min<std::size_t>(axis, 2)];
+    const auto result = std::from_chars(at, end, extent);
+    is_tile = axis < 3 && result.ec == std::errc{} && extent > 0 &&
               (result.ptr == end || (*result.ptr == 'x' && result.ptr + 1 != end));
     at = is_tile && result.ptr != end ? result.ptr + 1 : result.ptr;
   }
