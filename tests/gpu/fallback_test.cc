@@ -4,6 +4,7 @@
 
 #include "fz/error.h"
 #include "fz/host_api.h"
+#include "fz/presets.h"
 #include "gpu/device_pipeline.h"
 
 // The smaller of a lossy and a lossless frame is kept, with the bytes of the CPU.
@@ -68,12 +69,11 @@ TEST_F(DeviceFallback, HostArraysAreStoredAlike) {
   EXPECT_TRUE(inspect(on_device).isFallback());
 }
 
-/// A mask of NaN, whose lossy frame does not grow but is larger than a lossless one.
+/// Outliers in a pattern, whose lossy frame does not grow but is larger than a lossless one.
 TEST_F(DeviceFallback, TheSmallerOfTwoFramesIsThatOfTheCpu) {
   std::vector<float> values(60'000);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = i / 100 % 20 < 7 ? std::numeric_limits<float>::quiet_NaN()
-                                 : static_cast<float>(i / 500 % 40);
+    values[i] = i / 100 % 20 < 7 ? 2e30f : static_cast<float>(i / 500 % 40);
   }
   CompressOptions options = tight(Backend::CUDA);
   const Frame on_device = compress(std::span<const float>(values), options);
@@ -98,6 +98,32 @@ TEST_F(DeviceFallback, AFillValueOfAHostArrayIsNoticed) {
     x = x < 0 ? 280.0f : x;
   }
   EXPECT_NO_THROW(compress(std::span<const float>(values), options));
+}
+
+TEST_F(DeviceFallback, AMaskOfAHostArrayGivesTheBytesOfTheCpu) {
+  std::vector<float> values(60'000);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = i / 100 % 20 < 7 ? (i % 2 == 0 ? std::numeric_limits<float>::quiet_NaN() : -9999.0f)
+                                 : 271.0f + static_cast<float>(i % 35);
+  }
+  for (const Preset& preset : allPresets()) {
+    CompressOptions options = tight(Backend::CUDA);
+    options.preset = preset.name;
+    options.mode = ErrorBoundMode::NOA;
+    options.error_bound = 1e-3;
+    options.fill = {-9999.0};
+    const Frame on_device = compress(std::span<const float>(values), options);
+    options.backend = Backend::CPU;
+    const Frame on_cpu = compress(std::span<const float>(values), options);
+    EXPECT_TRUE(std::equal(on_device.bytes().begin(), on_device.bytes().end(),
+                           on_cpu.bytes().begin(), on_cpu.bytes().end()))
+        << preset.name;
+    const Array back = decompress(on_cpu, {.backend = Backend::CUDA});
+    const Array same = decompress(on_cpu, {.backend = Backend::CPU});
+    EXPECT_TRUE(std::equal(back.bytes().begin(), back.bytes().end(), same.bytes().begin(),
+                           same.bytes().end()))
+        << preset.name;
+  }
 }
 
 TEST_F(DeviceFallback, CallsThatDoNotWaitRefuseIt) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coders/adaptive_bitpack/adaptive_bitpack_stage.h"
+#include "coders/rze/rze_stage.h"
 #include "fz/cpu_tile.h"
 #include "fz/host_api.h"
 #include "fz/simple_stage.h"
@@ -95,18 +96,27 @@ struct Result {
   std::string explained;
 };
 
-Result compressWith(Fusion fusion, const std::vector<float>& values) {
+using SetUp = void (*)(QuantizerStage<float, std::uint32_t>& quantizer);
+
+void setUpLinear(QuantizerStage<float, std::uint32_t>& quantizer) {
+  quantizer.setLinearMode(true);
+  quantizer.setLinearPolicy(LinearPolicy::Guarantee);
+}
+
+Result compressWith(Fusion fusion, const std::vector<float>& values, SetUp set_up = &setUpLinear) {
   Pipeline pipeline;
   pipeline.setBackend(Backend::CPU);
   pipeline.setFusion(fusion);
   auto* negated = pipeline.addStage<NegateStage>();
   auto* quantizer = pipeline.addStage<QuantizerStage<float, std::uint32_t>>();
   quantizer->setErrorBound(1e-3);
-  quantizer->setLinearMode(true);
-  quantizer->setLinearPolicy(LinearPolicy::Guarantee);
-  auto* coder = pipeline.addStage<AdaptiveBitpackStage<std::int32_t>>();
+  set_up(*quantizer);
   pipeline.connect(quantizer, negated);
-  pipeline.connect(coder, quantizer, "codes");
+  if (quantizer->getLinearMode()) {
+    pipeline.connect(pipeline.addStage<AdaptiveBitpackStage<std::int32_t>>(), quantizer, "codes");
+  } else {
+    pipeline.connect(pipeline.addStage<RZEStage>(), quantizer, "codes");
+  }
   pipeline.finalize();
   const CompressedView view = pipeline.compress(values.data(), values.size() * sizeof(float));
   const auto* bytes = static_cast<const std::uint8_t*>(view.data);
@@ -117,6 +127,25 @@ Result compressWith(Fusion fusion, const std::vector<float>& values) {
 void registerNegate() {
   static const bool kRegistered = (registerStage(negateDescriptor()), true);
   ASSERT_TRUE(kRegistered);
+}
+
+TEST(CustomTileStage, AStageThatNeedsItsValuesInMemoryIsNotFusedBehindIt) {
+  registerNegate();
+  std::vector<float> values(50'001);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = i % 1000 == 0 ? 1e30f : static_cast<float>(i % 977) * 0.01f;
+  }
+  const SetUp set_ups[] = {[](QuantizerStage<float, std::uint32_t>& /*with outlier lists*/) {},
+                           [](QuantizerStage<float, std::uint32_t>& quantizer) {
+                             setUpLinear(quantizer);
+                             quantizer.setErrorBoundMode(ErrorBoundMode::NOA);
+                           }};
+  for (const SetUp set_up : set_ups) {
+    const Result fused = compressWith(Fusion::Auto, values, set_up);
+    EXPECT_EQ(fused.frame, compressWith(Fusion::Off, values, set_up).frame);
+    EXPECT_NE(fused.explained.find("needs all of its values in memory"), std::string::npos)
+        << fused.explained;
+  }
 }
 
 TEST(CustomTileStage, RunsInAGroupWithTheBytesOfTheStagesAndDecodesAnywhere) {
