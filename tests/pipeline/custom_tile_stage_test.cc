@@ -96,21 +96,21 @@ struct Result {
   std::string explained;
 };
 
-using SetUp = void (*)(QuantizerStage<float, std::uint32_t>& quantizer);
+using Adjust = void (*)(QuantizerStage<float, std::uint32_t>& quantizer);
 
-void setUpLinear(QuantizerStage<float, std::uint32_t>& quantizer) {
+void makeLinear(QuantizerStage<float, std::uint32_t>& quantizer) {
   quantizer.setLinearMode(true);
   quantizer.setLinearPolicy(LinearPolicy::Guarantee);
 }
 
-Result compressWith(Fusion fusion, const std::vector<float>& values, SetUp set_up = &setUpLinear) {
+Result compressWith(Fusion fusion, const std::vector<float>& values, Adjust adjust = &makeLinear) {
   Pipeline pipeline;
   pipeline.setBackend(Backend::CPU);
   pipeline.setFusion(fusion);
   auto* negated = pipeline.addStage<NegateStage>();
   auto* quantizer = pipeline.addStage<QuantizerStage<float, std::uint32_t>>();
   quantizer->setErrorBound(1e-3);
-  set_up(*quantizer);
+  adjust(*quantizer);
   pipeline.connect(quantizer, negated);
   if (quantizer->getLinearMode()) {
     pipeline.connect(pipeline.addStage<AdaptiveBitpackStage<std::int32_t>>(), quantizer, "codes");
@@ -135,14 +135,14 @@ TEST(CustomTileStage, AStageThatNeedsItsValuesInMemoryIsNotFusedBehindIt) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = i % 1000 == 0 ? 1e30f : static_cast<float>(i % 977) * 0.01f;
   }
-  const SetUp set_ups[] = {[](QuantizerStage<float, std::uint32_t>& /*with outlier lists*/) {},
-                           [](QuantizerStage<float, std::uint32_t>& quantizer) {
-                             setUpLinear(quantizer);
-                             quantizer.setErrorBoundMode(ErrorBoundMode::NOA);
-                           }};
-  for (const SetUp set_up : set_ups) {
-    const Result fused = compressWith(Fusion::Auto, values, set_up);
-    EXPECT_EQ(fused.frame, compressWith(Fusion::Off, values, set_up).frame);
+  const Adjust adjustments[] = {[](QuantizerStage<float, std::uint32_t>& /*with outlier lists*/) {},
+                                [](QuantizerStage<float, std::uint32_t>& quantizer) {
+                                  makeLinear(quantizer);
+                                  quantizer.setErrorBoundMode(ErrorBoundMode::NOA);
+                                }};
+  for (const Adjust adjust : adjustments) {
+    const Result fused = compressWith(Fusion::Auto, values, adjust);
+    EXPECT_EQ(fused.frame, compressWith(Fusion::Off, values, adjust).frame);
     EXPECT_NE(fused.explained.find("needs all of its values in memory"), std::string::npos)
         << fused.explained;
   }

@@ -53,7 +53,11 @@ void unpackRaw(const Grid& grid, const Brick& brick, const std::uint8_t* in, std
 }
 
 /// Sets bits of words that other threads set other bits of.
-void orBits(std::uint64_t* words, std::uint64_t start, std::uint64_t row) {
+void orBits(std::uint64_t* words, std::uint64_t start, std::uint64_t row, std::uint32_t n_bits) {
+  if (start % 64 == 0 && n_bits == 64) {
+    words[start / 64] = row;  // nobody else's
+    return;
+  }
   const auto set = [](std::uint64_t& word, std::uint64_t bits) {
     if (bits != 0) {
       std::atomic_ref<std::uint64_t>(word).fetch_or(bits, std::memory_order_relaxed);
@@ -122,7 +126,7 @@ bool decodeBrick(
     const std::uint64_t bits = kind == kAll ? lowBits(n) : rows[row];
     ones |= bits;
     zeros |= bits ^ lowBits(n);
-    orBits(words, brick.rowStart(grid, row), bits);
+    orBits(words, brick.rowStart(grid, row), bits, n);
   }
   return kind == kAll || (ones != 0 && zeros != 0);
 }

@@ -70,14 +70,31 @@ template <class T>
 void MaskBase::State::recordPatterns(const TileRange& range,
                                      const T* in,
                                      TileFinding& finding) const {
-  forEachMissing(words.data(), range.first, range.first + range.n_values, [&](std::size_t i) {
-    const std::uint64_t pattern = bitsAt(in, i - range.first);
+  const auto record = [&](std::uint64_t pattern) {
     if (!finding.has_missing) {
       finding.has_missing = true;
       finding.pattern = pattern;
     }
     finding.has_patterns = finding.has_patterns || finding.pattern != pattern;
-  });
+  };
+  for (std::size_t at = 0; at < range.n_values; at += kWordValues) {
+    std::uint64_t word = words[(range.first + at) / kWordValues];
+    if (word == ~std::uint64_t{0}) {
+      // Most words that have any are full: one comparison that the compiler makes vectors of.
+      const BitsOf<T> first = bitsAt(in, at);
+      BitsOf<T> differences = 0;
+      for (std::size_t i = 0; i < kWordValues; ++i) {
+        differences |= bitsAt(in, at + i) ^ first;
+      }
+      if (differences == 0) {
+        record(first);
+        continue;
+      }
+    }
+    for (; word != 0; word &= word - 1) {
+      record(bitsAt(in, at + bits::firstSet(word)));
+    }
+  }
 }
 
 template <class T>
@@ -98,6 +115,24 @@ void MaskBase::State::encodeValues(const TileRange& range, const T* in, T* out) 
   }
 }
 
+/// Up to 64 values with the one before in the places of the word's ones; returns the last.
+template <class T>
+T copyHeld(std::uint64_t word, std::size_t n_values, const T* in, T* out, T held) {
+  if (word == 0) {
+    std::memcpy(out, in, n_values * sizeof(T));
+    return in[n_values - 1];
+  }
+  if (word == lowBits(static_cast<std::uint32_t>(n_values))) {
+    std::fill_n(out, n_values, held);
+    return held;
+  }
+  for (std::size_t k = 0; k < n_values; ++k) {
+    held = (word >> k & 1) != 0 ? held : in[k];
+    out[k] = held;
+  }
+  return held;
+}
+
 /// The value before, in the whole field or inside of units.
 template <class T>
 void MaskBase::State::holdIn(const TileRange& range, const T* in, T* out, TileFinding& finding) {
@@ -106,7 +141,20 @@ void MaskBase::State::holdIn(const TileRange& range, const T* in, T* out, TileFi
   const std::size_t hold_values = stage.hold_[0];
   std::uint64_t last = kUnknown;
   T held{};
+  const bool has_whole_words = hold_values != 0 && kWordValues % hold_values == 0;
   for (std::size_t at = 0; at < range.n_values;) {
+    const std::uint64_t whole = tile_words[at / kWordValues];
+    if (has_whole_words && at % kWordValues == 0 && at + kWordValues <= range.n_values &&
+        (whole == 0 || whole == ~std::uint64_t{0})) {
+      // Nearly all words: no unit in them has to be looked into.
+      if (whole == 0) {
+        std::memcpy(out + at, in + at, kWordValues * sizeof(T));
+      } else {
+        std::fill_n(out + at, kWordValues, T{});
+      }
+      at += kWordValues;
+      continue;
+    }
     const std::size_t n_unit =
         hold_values == 0 ? range.n_values : std::min(hold_values, range.n_values - at);
     const auto is_missing = [&](std::size_t i) {
@@ -129,20 +177,9 @@ void MaskBase::State::holdIn(const TileRange& range, const T* in, T* out, TileFi
       const std::size_t n = std::min(kWordValues - i % kWordValues, at + n_unit - i);
       const std::uint64_t word =
           tile_words[i / kWordValues] >> (i % kWordValues) & lowBits(static_cast<std::uint32_t>(n));
-      if (word == 0) {
-        std::memcpy(out + i, in + i, n * sizeof(T));
-        held = in[i + n - 1];
-        last = range.first + i + n - 1 + kIndexBase;
-      } else if (word == lowBits(static_cast<std::uint32_t>(n))) {
-        std::fill_n(out + i, n, held);
-      } else {
-        for (std::size_t k = 0; k < n; ++k) {
-          held = (word >> k & 1) != 0 ? held : in[i + k];
-          out[i + k] = held;
-        }
-        last = range.first + i + bits::bitWidth(~word & lowBits(static_cast<std::uint32_t>(n))) -
-               1 + kIndexBase;
-      }
+      held = copyHeld(word, n, in + i, out + i, held);
+      const std::uint64_t valid = ~word & lowBits(static_cast<std::uint32_t>(n));
+      last = valid == 0 ? last : range.first + i + bits::bitWidth(valid) - 1 + kIndexBase;
       i += n;
     }
     at += n_unit;
