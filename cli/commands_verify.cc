@@ -79,7 +79,9 @@ void printReport(const CheckReport& report) {
   printKept("NaN:", report.nan);
   printKept("Inf:", report.infinity);
   printKept("-0:", report.negative_zero);
-  printKept("fill:", report.fill);
+  if (!report.rule.fill.empty()) {
+    printKept("fill:", report.fill);
+  }
 }
 
 /// What to do about a check that failed: a bound of one's own may be more than was ever promised.
