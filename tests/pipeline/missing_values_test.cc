@@ -186,8 +186,8 @@ TYPED_TEST(MissingValues, CostLittleBesideTheFieldWithItsGapsFilled) {
     const std::vector<T> filled = smooth<T>();
     const std::size_t n_masked = compress(std::span<const T>(values), options).size();
     const std::size_t n_filled = compress(std::span<const T>(filled), options).size();
-    // Two more records in the header, the mask, and where small tiles meet the coast of a field that
-    // is all smooth up to half of the codes.
+    // Two more records in the header, the mask, and where small tiles meet the coast of a field
+    // that is all smooth up to half of the codes.
     EXPECT_LE(n_masked, n_filled + n_filled / 2 + 2 * kRecordBytes + 2000) << preset.name;
   }
 }
