@@ -376,7 +376,8 @@ TYPED_TEST(FillValue, EveryVectorTargetPassesOverNothingButKnownValues) {
       EXPECT_EQ(countEqual(values.data(), n, T{290}),
                 static_cast<std::size_t>(std::count(values.begin(), values.end(), T{290})));
       if (n > 0) {
-        constexpr double kNews[] = {279, 281, 298.5, 1e20, -INFINITY};
+        constexpr double kNews[] = {279, 281, 298.5, 1e20,
+                                    -std::numeric_limits<double>::infinity()};
         const std::size_t at = rng() % n;
         values[at] = static_cast<T>(kNews[rng() % std::size(kNews)]);
         EXPECT_LE(countWithoutNews(values.data(), n, ends), at);

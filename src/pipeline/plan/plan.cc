@@ -85,6 +85,7 @@ bool Plan::tryFuse(const std::vector<DAGNode*>& chain) {
   step.chain = chain;
   step.name = joinNames(chain);
   std::vector<TileOp> ops;
+  ops.reserve(chain.size());
   for (const DAGNode* node : chain) {
     ops.push_back(opOf(*node));
   }

@@ -190,7 +190,8 @@ void MaskBase::State::holdIn(const TileRange& range, const T* in, T* out, TileFi
 /// To the left, else the one above, else the one behind, and at the origin the first valid one.
 template <class T>
 void MaskBase::State::fillTile(const std::array<std::uint64_t, 3>& origin, T* values) const {
-  const auto& [nx, ny, nz] = stage.shape_;
+  const std::uint64_t nx = stage.shape_[0];
+  const std::uint64_t ny = stage.shape_[1];
   const auto extent = [&](std::size_t axis) {
     return std::min<std::uint64_t>(stage.hold_[axis], stage.shape_[axis] - origin[axis]);
   };

@@ -72,7 +72,6 @@ struct MaskBase::State final : CpuTileOp {
   std::size_t n_values = 0;
   std::size_t tile_values = kTileValues;
 
- private:
   struct TileFinding {
     std::atomic<std::uint64_t> last_valid;
     std::uint64_t pattern;
