@@ -74,13 +74,21 @@ class LossWarningTest(WarningCase):
             self.assertIn("1667 of 5000 values missing (33.3 %), 1667 of them the fill value 1e+20", said)
             self.assertIn("verified", said)
             self.fz("compress", "-q", "-f", "-b", "range:1e-3", "--fill", "none", "-o", "filled.fzm", name)
-            (line,) = self.warnings("compress", "-f", "-b", "abs:0.01", "-o", "filled.fzm", name)
-            self.assertIn("as fill values do; it is kept within the bound, with --fill 1e+20 bit for bit", line)
-            self.assertEqual(self.warnings("compress", "-f", "-b", "abs:0.01", "--fill", "none", "-o", "filled.fzm", name), [])
             self.fz("compress", "-q", "-b", "abs:0.01", name)
             self.fails(BOUND, "convert", "-p", "pfpl", "-b", "range:1e-3", name + ".fzm", "b.fzm", says="fill values")
         self.put("clipped.f32", array.array("f", (min(max(x - 20, 0), 1) for x in wave(5000))))
         self.fz("compress", "--verify", "-b", "range:1e-3", "clipped.f32")
+
+    def test_an_undeclared_fill_value_under_an_absolute_bound_is_worth_a_warning(self):
+        field = wave(5000)
+        for i in range(0, 5000, 50):
+            field[i] = 1e20
+        self.put("a.f32", field)
+        (line,) = self.warnings("compress", "-b", "abs:0.01", "a.f32")
+        self.assertIn("1e+20 occurs 100 times in 5000 values", line)
+        self.assertIn("as fill values do; it is kept within the bound, with --fill 1e+20 bit for bit", line)
+        for words in (("--fill", "1e20"), ("--fill", "none"), ("-q",)):
+            self.assertEqual(self.warnings("compress", "-f", "-b", "abs:0.01", *words, "a.f32"), [])
 
     def test_fill_takes_numbers_or_none(self):
         self.put("a.f32", wave(100))
