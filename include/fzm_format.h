@@ -37,8 +37,14 @@ enum class StageType : std::uint16_t {
 
 inline constexpr std::uint32_t FZM_MAGIC = 0x464D5A32;  // bytes 32 5A 4D 46 in a file
 inline constexpr std::uint16_t FZM_VERSION_MAJOR = 3;
-inline constexpr std::uint16_t FZM_VERSION_MINOR = 2;
-inline constexpr std::uint16_t FZM_VERSION = (FZM_VERSION_MAJOR << 8) | FZM_VERSION_MINOR;
+inline constexpr std::uint16_t FZM_VERSION_MINOR = 3;  // the newest that is read
+/// Frames whose stages the original system has as well: records of a fixed length.
+inline constexpr std::uint16_t FZM_VERSION = (FZM_VERSION_MAJOR << 8) | 2;
+/// Frames with any other stage: records as long as what they say.
+inline constexpr std::uint16_t FZM_VERSION_COMPACT = (FZM_VERSION_MAJOR << 8) | 3;
+/// Ids from here up are of stages that the original system does not have.
+inline constexpr std::uint16_t FZM_FIRST_OWN_STAGE = 0x4000;
+inline constexpr std::size_t FZM_MAX_AXES = 8;
 inline constexpr std::size_t FZM_MAX_STAGES = 32;
 inline constexpr std::size_t FZM_MAX_BUFFERS = 32;
 inline constexpr std::size_t FZM_MAX_SOURCES = 4;
@@ -48,6 +54,8 @@ inline constexpr std::size_t FZM_STAGE_CONFIG_SIZE = 128;
 inline constexpr std::uint16_t FZM_UNUSED_BUFFER_ID = 0xFFFF;
 inline constexpr std::uint16_t FZM_FLAG_DATA_CHECKSUM = 1;
 inline constexpr std::uint16_t FZM_FLAG_HEADER_CHECKSUM = 2;
+inline constexpr std::uint16_t FZM_FLAG_PLACE =
+    4;  // compact: the frame is a part of a larger array
 // NOLINTEND(readability-identifier-naming)
 
 inline constexpr std::size_t kCoreBytes = 80;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/require.h"
+#include "format/compact_header.h"
 #include "format/crc32.h"
 #include "format/frame_header.h"
 #include "format/frame_layout.h"
@@ -14,6 +15,7 @@ namespace fz {
 namespace {
 
 constexpr std::size_t kFrontBytes = 8;  // magic and version
+constexpr unsigned kChecksumFlags = FZM_FLAG_DATA_CHECKSUM | FZM_FLAG_HEADER_CHECKSUM;
 
 FZMHeaderCore getCore(ByteReader& in, bool has_checksums) {
   FZMHeaderCore core;
@@ -82,6 +84,16 @@ FZMBufferEntry getBuffer(ByteReader& in) {
   return buffer;
 }
 
+void getRecords(ByteReader& in, FrameHeader& header) {
+  for (std::uint32_t i = 0; i < header.core.num_stages; ++i) {
+    header.stages.push_back(getStage(in));
+  }
+  for (std::uint16_t i = 0; i < header.core.num_buffers; ++i) {
+    header.buffers.push_back(getBuffer(in));
+  }
+  FZ_ASSERT(!in.failed());
+}
+
 /// The shape is the caller's to trust: it must describe exactly the bytes that decoding gives.
 void checkShape(const FrameDescription& description) {
   const auto& dims = description.dims;
@@ -105,6 +117,30 @@ void checkBound(const BoundInfo& bound) {
              ErrorCode::kCorrupt, "frame: bound {}, absolute {}", bound.requested, bound.absolute);
 }
 
+void checkDescription(const FrameDescription& description, const FZMHeaderCore& core) {
+  FZ_REQUIRE(isKnown(description.type) || description.type == DataType::UNKNOWN,
+             ErrorCode::kCorrupt, "frame: unknown element type");
+  FZ_REQUIRE(description.original_bytes <= core.uncompressed_size, ErrorCode::kCorrupt,
+             "frame: original length {} exceeds the decoded length {}", description.original_bytes,
+             core.uncompressed_size);
+  checkShape(description);
+  if (description.bound) {
+    checkBound(*description.bound);
+  }
+}
+
+/// Axes beyond the third, which predictors do not see, are part of the third.
+void foldShape(FrameDescription& description) {
+  const FrameShape& shape = description.shape;
+  description.ndim = std::clamp<std::uint8_t>(shape.n_axes, 1, 3);
+  description.dims = {1, 1, 1};
+  for (std::size_t k = 0; k < shape.n_axes; ++k) {
+    std::uint64_t& extent = description.dims[std::min<std::size_t>(k, 2)];
+    FZ_REQUIRE(!__builtin_mul_overflow(extent, shape.extents[k], &extent), ErrorCode::kCorrupt,
+               "frame: extents beyond 64 bits");
+  }
+}
+
 FrameDescription getDescription(const FrameHeader& header) {
   FrameDescription description;
   if (header.minor() < 2) {
@@ -124,17 +160,13 @@ FrameDescription getDescription(const FrameHeader& header) {
   }
   const double requested = in.f64();
   const double absolute = in.f64();
-  FZ_REQUIRE(isKnown(description.type) || description.type == DataType::UNKNOWN,
-             ErrorCode::kCorrupt, "frame: unknown element type");
   FZ_REQUIRE(mode == kNoBound || mode <= 2, ErrorCode::kCorrupt, "frame: bound mode {}", mode);
-  FZ_REQUIRE(description.original_bytes <= header.core.uncompressed_size, ErrorCode::kCorrupt,
-             "frame: original length {} exceeds the decoded length {}", description.original_bytes,
-             header.core.uncompressed_size);
-  checkShape(description);
   if (mode != kNoBound) {
     description.bound = BoundInfo{static_cast<ErrorBoundMode>(mode), requested, absolute};
-    checkBound(*description.bound);
   }
+  checkDescription(description, header.core);
+  description.shape.n_axes = description.ndim;
+  std::copy_n(description.dims.begin(), description.ndim, description.shape.extents.begin());
   return description;
 }
 
@@ -148,6 +180,7 @@ void checkVersion(std::uint32_t magic, std::uint16_t version) {
              FZM_VERSION_MINOR);
 }
 
+/// Counts, and lengths against each other; the records come after the checksum.
 void checkCore(const FrameHeader& header, std::size_t core_bytes, std::uint64_t total_bytes) {
   const FZMHeaderCore& core = header.core;
   FZ_REQUIRE(core.num_stages >= 1 && core.num_stages <= FZM_MAX_STAGES &&
@@ -156,8 +189,11 @@ void checkCore(const FrameHeader& header, std::size_t core_bytes, std::uint64_t 
              core.num_stages, core.num_buffers, FZM_MAX_STAGES, FZM_MAX_BUFFERS);
   const std::uint64_t wanted = core_bytes + kRecordBytes * (std::uint64_t{core.num_stages} +
                                                             std::uint64_t{core.num_buffers});
-  FZ_REQUIRE(core.header_size == wanted, ErrorCode::kCorrupt,
+  FZ_REQUIRE(header.isCompact() || core.header_size == wanted, ErrorCode::kCorrupt,
              "frame: header size {}, but its records take {}", core.header_size, wanted);
+  FZ_REQUIRE(core.header_size >= core_bytes && core.header_size <= kMaxHeaderBytes &&
+                 (!header.isCompact() || core.header_size % kCompactAlignment == 0),
+             ErrorCode::kCorrupt, "frame: header size {}", core.header_size);
   FZ_REQUIRE(
       total_bytes >= core.header_size && total_bytes - core.header_size == core.compressed_size,
       ErrorCode::kCorrupt, "frame: {} bytes long, but the header announces {} + {}", total_bytes,
@@ -171,9 +207,9 @@ void checkChecksum(const FrameHeader& header, ByteView front) {
     return;  // 3.0 has no checksums
   }
   // Both are always written, so a cleared flag is damage and not a choice.
-  FZ_REQUIRE(header.core.flags == (FZM_FLAG_DATA_CHECKSUM | FZM_FLAG_HEADER_CHECKSUM),
-             ErrorCode::kCorrupt, "frame: checksum flags are {:#x}, both must be set",
-             header.core.flags);
+  const unsigned free_flags = header.isCompact() ? FZM_FLAG_PLACE : 0;
+  FZ_REQUIRE((header.core.flags & ~free_flags) == kChecksumFlags, ErrorCode::kCorrupt,
+             "frame: checksum flags are {:#x}, both must be set", header.core.flags);
   constexpr std::array<std::uint8_t, 4> kZeros = {};
   std::uint32_t crc = crc32(front.first(kHeaderChecksumOffset));
   crc = crc32(kZeros, crc);
@@ -265,21 +301,26 @@ void readHeader(ByteView front, std::uint64_t total_bytes, FrameHeader& header) 
   header.core = getCore(in, has_checksums);
   FZ_REQUIRE(!in.failed(), ErrorCode::kCorrupt, "frame: {} bytes are too few for a header",
              front.size());
+  if (header.isCompact()) {  // what else the other form has there is the description
+    header.core.num_stages &= 0xFFu;
+  }
   checkCore(header, core_bytes, total_bytes);
   FZ_REQUIRE(front.size() >= header.core.header_size, ErrorCode::kCorrupt,
              "frame: {} bytes are fewer than the {} of its header", front.size(),
              header.core.header_size);
   checkChecksum(header, front);
-  for (std::uint32_t i = 0; i < header.core.num_stages; ++i) {
-    header.stages.push_back(getStage(in));
+  if (header.isCompact()) {
+    getCompact(front.first(header.core.header_size), header);
+    foldShape(header.description);
+    checkDescription(header.description, header.core);
+  } else {
+    getRecords(in, header);
   }
-  for (std::uint16_t i = 0; i < header.core.num_buffers; ++i) {
-    header.buffers.push_back(getBuffer(in));
-  }
-  FZ_ASSERT(!in.failed());
   checkStages(header);
   checkSegments(header);
-  header.description = getDescription(header);
+  if (!header.isCompact()) {
+    header.description = getDescription(header);
+  }
 }
 
 void verifyPayload(const FrameHeader& header, ByteView payload, const CpuExecutor& executor) {

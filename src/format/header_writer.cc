@@ -1,4 +1,5 @@
 #include "core/require.h"
+#include "format/compact_header.h"
 #include "format/crc32.h"
 #include "format/frame_header.h"
 #include "format/frame_layout.h"
@@ -55,31 +56,44 @@ void putDescription(const FrameDescription& description, FZMStageInfo& first) {
   out.f64(description.bound ? description.bound->absolute : 0.0);
 }
 
+void putRecords(FrameHeader& header, ByteWriter& out) {
+  putDescription(header.description, header.stages.front());
+  putCore(out, header.core);
+  for (const FZMStageInfo& stage : header.stages) {
+    putStage(out, stage);
+  }
+  for (const FZMBufferEntry& buffer : header.buffers) {
+    putBuffer(out, buffer);
+  }
+}
+
 }  // namespace
 
-std::size_t headerBytes(std::size_t n_stages, std::size_t n_buffers) {
-  return kCoreBytes + kRecordBytes * (n_stages + n_buffers);
+std::size_t headerBytes(const FrameHeader& header) {
+  return isCompactForm(header)
+             ? compactHeaderBytes(header)
+             : kCoreBytes + kRecordBytes * (header.stages.size() + header.buffers.size());
 }
 
 void writeHeader(FrameHeader& header, MutableByteView out) {
   FZMHeaderCore& core = header.core;
   FZ_ASSERT(!header.stages.empty());
-  core.version = FZM_VERSION;
+  const bool is_compact = isCompactForm(header);
+  core.version = is_compact ? FZM_VERSION_COMPACT : FZM_VERSION;
   core.num_stages = static_cast<std::uint32_t>(header.stages.size());
   core.num_buffers = static_cast<std::uint16_t>(header.buffers.size());
-  core.header_size = headerBytes(header.stages.size(), header.buffers.size());
+  core.header_size = headerBytes(header);
   core.flags = FZM_FLAG_DATA_CHECKSUM | FZM_FLAG_HEADER_CHECKSUM;
   core.header_checksum = 0;
   FZ_ASSERT(out.size() >= core.header_size);
-  putDescription(header.description, header.stages.front());
-
   ByteWriter writer(out.first(core.header_size));
-  putCore(writer, core);
-  for (const FZMStageInfo& stage : header.stages) {
-    putStage(writer, stage);
-  }
-  for (const FZMBufferEntry& buffer : header.buffers) {
-    putBuffer(writer, buffer);
+  if (is_compact) {
+    if (header.description.place) {
+      core.flags |= FZM_FLAG_PLACE;
+    }
+    putCompact(header, writer);
+  } else {
+    putRecords(header, writer);
   }
   FZ_ASSERT(!writer.overflowed() && writer.position() == core.header_size);
   core.header_checksum = crc32(out.first(core.header_size));

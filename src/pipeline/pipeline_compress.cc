@@ -122,6 +122,7 @@ void Pipeline::Impl::runOnHost(const void* input, std::size_t n_bytes, cudaStrea
   buffers.at(writer->sourceBuffer()).size = padded_bytes;
   buffers.lendInput(writer->sourceBuffer(), const_cast<void*>(data));
   // The segment's place depends on the frame's memory, which the last call may have moved.
+  writer->placeHeader(n_bytes, padded_bytes, frame_settings, last_header);
   const std::size_t header_bytes = writer->headerBytes();
   const bool has_room = frame.capacity() > header_bytes;
   buffers.lendOutput(writer->sinks().front(), has_room ? frame.data() + header_bytes : nullptr,
@@ -203,7 +204,7 @@ std::size_t Pipeline::estimateMemory(std::size_t n_bytes) const try {
   const std::size_t before = std::exchange(source.size, padded_bytes);
   // With the first segment, which the stages write into the frame; the others are copied there.
   std::size_t total =
-      peakBytes(engine.graph, engine.plan, engine.buffers) + impl_->writer->headerBytes();
+      peakBytes(engine.graph, engine.plan, engine.buffers) + impl_->writer->maxHeaderBytes();
   source.size = before;
   const std::vector<int>& sinks = impl_->writer->sinks();
   for (std::size_t i = 1; i < sinks.size(); ++i) {
@@ -217,7 +218,7 @@ std::size_t Pipeline::estimateMemory(std::size_t n_bytes) const try {
 std::size_t Pipeline::getMaxCompressedSize(std::size_t n_bytes) const try {
   impl_->requireFinalized("getMaxCompressedSize");
   const std::vector<std::size_t> sizes = impl_->sizesFor(n_bytes, true);
-  std::size_t total = impl_->writer->headerBytes();
+  std::size_t total = impl_->writer->maxHeaderBytes();
   for (const int id : impl_->writer->sinks()) {
     total += sizes[static_cast<std::size_t>(id)];
   }

@@ -153,7 +153,7 @@ TEST_F(File, WithoutAValidHeaderIsRefused) {
 
 TEST_F(File, OfANewerMinorVersionIsRefusedAndNotGuessedAt) {
   FrameBytes bytes = frame_;
-  put16(bytes, kVersionOffset, FZM_VERSION + 1);
+  put16(bytes, kVersionOffset, FZM_VERSION_COMPACT + 1);
   sealHeader(bytes);
   EXPECT_EQ(codeOfReading(bytes), ErrorCode::kUnsupported);
 }

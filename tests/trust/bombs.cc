@@ -4,7 +4,6 @@
 #include <random>
 #include <string>
 
-#include "format/frame_layout.h"
 #include "fz/byte_io.h"
 #include "fz/error.h"
 #include "fz/host_api.h"
@@ -24,13 +23,6 @@ constexpr std::size_t kRefusedBytes = std::size_t{1} << 30;
 constexpr std::uint64_t kClaims[] = {std::uint64_t{1} << 26, std::uint64_t{1} << 31,
                                      std::uint64_t{0xFFFFFFFF}, std::uint64_t{1} << 40,
                                      std::uint64_t{1} << 62};
-
-template <class T>
-void put(Bytes& bytes, std::size_t offset, T value) {
-  for (std::size_t i = 0; i < sizeof(T); ++i) {
-    bytes[offset + i] = static_cast<std::uint8_t>(value >> (8 * i));
-  }
-}
 
 /// What decoding cost and how it ended.
 struct Outcome {
@@ -64,37 +56,27 @@ Outcome decodeCost(const Bytes& frame, const DecodeLimits& limits) {
   return outcome;
 }
 
-/// Every place that states the decoded length, as the frame's writer would have filled it in.
-void claimLength(Bytes& frame, std::uint64_t n_values, std::uint64_t value_bytes) {
-  const std::size_t description = kCoreBytes + kDescriptionOffset;
-  const std::uint64_t n_bytes = n_values * value_bytes;
-  put(frame, 8, n_bytes);
-  put(frame, 40, n_bytes);
-  put(frame, description + 8, n_bytes);
-  put(frame, description + 16, n_values);
-  put(frame, description + 24, std::uint64_t{1});
-  put(frame, description + 32, std::uint64_t{1});
-}
-
 /// False claims about one seed: lengths alone, and together with every word of every config.
 void tryClaims(const Seed& seed, Report& report) {
-  const FrameInfo info = inspect(seed.frame);
-  const std::uint64_t value_bytes = isKnown(info.type) ? getDataTypeSize(info.type) : 1;
-  const std::size_t n_words = info.stages.size() * (FZM_STAGE_CONFIG_SIZE / 4);
+  const OpenFrame truth(seed.frame);
+  const FrameDescription& description = truth.header.description;
+  const std::uint64_t value_bytes =
+      isKnown(description.type) ? getDataTypeSize(description.type) : 1;
+  constexpr std::size_t kConfigWords = FZM_STAGE_CONFIG_SIZE / 4;
+  const std::size_t n_words = truth.header.stages.size() * kConfigWords;
   for (std::size_t word = 0; word <= n_words; ++word) {
     for (const std::uint64_t claim : kClaims) {
-      Bytes frame = seed.frame;
-      claimLength(frame, claim, value_bytes);
+      OpenFrame lie = truth;
+      lie.claimLength(claim, value_bytes);
       if (word < n_words) {
-        const std::size_t stage = kCoreBytes + kRecordBytes * (word / (FZM_STAGE_CONFIG_SIZE / 4));
-        const std::size_t n_used = loadLe<std::uint32_t>(frame.data() + stage + 168);
-        const std::size_t offset = 4 * (word % (FZM_STAGE_CONFIG_SIZE / 4));
-        if (offset >= n_used) {
+        FZMStageInfo& stage = lie.header.stages[word / kConfigWords];
+        const std::size_t offset = 4 * (word % kConfigWords);
+        if (offset >= stage.config_size) {
           continue;
         }
-        put(frame, stage + kStageConfigOffset + offset, static_cast<std::uint32_t>(claim));
+        storeLe(stage.stage_config.data() + offset, static_cast<std::uint32_t>(claim));
       }
-      repairFrame(frame);
+      const Bytes frame = lie.close();
       const Outcome outcome = decodeCost(frame, {});
       const std::string where =
           seed.name + ", word " + std::to_string(word) + ", claim " + std::to_string(claim);

@@ -103,6 +103,33 @@ std::vector<Seed> pipelineSeeds() {
   return seeds;
 }
 
+bool isCompact(const Bytes& frame) {
+  return frame.size() >= kCoreBytes &&
+         loadLe<std::uint16_t>(frame.data() + kMinorOffset) == FZM_VERSION_COMPACT;
+}
+
+OpenFrame::OpenFrame(const Bytes& frame) : header(readHeader(frame, frame.size())) {
+  payload.assign(frame.begin() + static_cast<std::ptrdiff_t>(header.core.header_size), frame.end());
+}
+
+Bytes OpenFrame::close() {
+  header.core.compressed_size = payload.size();
+  header.core.data_checksum = crc32(payload);
+  Bytes frame(headerBytes(header));
+  writeHeader(header, frame);
+  frame.insert(frame.end(), payload.begin(), payload.end());
+  return frame;
+}
+
+void OpenFrame::claimLength(std::uint64_t n_values, std::uint64_t value_bytes) {
+  const std::uint64_t n_bytes = n_values * value_bytes;
+  header.core.uncompressed_size = n_bytes;
+  header.core.source_uncompressed_sizes[0] = n_bytes;
+  header.description.original_bytes = n_bytes;
+  header.description.dims = {n_values, 1, 1};
+  header.description.shape = {1, {n_values}};
+}
+
 void repairFrame(Bytes& frame) {
   if (frame.size() < kCoreBytes) {
     return;
@@ -110,8 +137,9 @@ void repairFrame(Bytes& frame) {
   const auto n_stages = loadLe<std::uint32_t>(frame.data() + 32);
   const auto n_buffers = loadLe<std::uint16_t>(frame.data() + 6);
   const std::uint64_t header_bytes =
-      kCoreBytes + kRecordBytes * (std::uint64_t{n_stages} + n_buffers);
-  if (header_bytes > frame.size()) {
+      isCompact(frame) ? loadLe<std::uint64_t>(frame.data() + kHeaderSizeOffset)
+                       : kCoreBytes + kRecordBytes * (std::uint64_t{n_stages} + n_buffers);
+  if (header_bytes > frame.size() || header_bytes < kCoreBytes) {
     return;
   }
   put(frame, kHeaderSizeOffset, header_bytes);
@@ -146,6 +174,9 @@ std::vector<Seed> mutationSeeds() {
   std::move(pipelines.begin(), pipelines.end(), std::back_inserter(seeds));
   const std::size_t n = seeds.size();
   for (std::size_t i = 0; i < n; i += 10) {
+    if (isCompact(seeds[i].frame)) {
+      continue;  // no older writer has these stages
+    }
     seeds.push_back(asOlderVersion(seeds[i], 0));
     seeds.push_back(asOlderVersion(seeds[i], 1));
   }

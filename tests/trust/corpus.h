@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "format/frame_header.h"
 #include "fz/span.h"
 
 namespace fz::trust {
@@ -18,7 +19,7 @@ struct Seed {
 };
 
 /// Every stage in every combination of types and settings alone in a pipeline, over n values of
-/// the first input family that applies; frames of version 3.2.
+/// the first input family that applies; frames of versions 3.2 and 3.3.
 std::vector<Seed> stageSeeds(std::size_t n_values);
 /// Every preset and every chain of support/fusion_chains.h, for both float types, in one, two and
 /// three dimensions, over a field whose values no library function computes.
@@ -27,6 +28,21 @@ std::vector<Seed> pipelineSeeds();
 Seed asOlderVersion(const Seed& seed, unsigned minor);
 /// All of the above together: the corpus of the mutation tests.
 std::vector<Seed> mutationSeeds();
+
+bool isCompact(const Bytes& frame);
+
+/// A frame taken apart; close() makes a whole one of it again, with sizes and checksums that fit,
+/// whatever was changed. Not for versions below 3.2.
+struct OpenFrame {
+  FrameHeader header;
+  Bytes payload;
+
+  /// Throws Error where the frame is no good one.
+  explicit OpenFrame(const Bytes& frame);
+  Bytes close();
+  /// All places that state the decoded length say this one.
+  void claimLength(std::uint64_t n_values, std::uint64_t value_bytes);
+};
 
 /// Sizes and checksums made to fit the bytes again, as far as they have the form of a frame.
 void repairFrame(Bytes& frame);

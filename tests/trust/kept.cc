@@ -61,7 +61,24 @@ void compare(const Seed& seed, const Bytes& frame, const std::string& where, Rep
 }
 
 /// Every stage's config cut to every length.
+void cutCompactConfigs(const Seed& seed, Report& report) {
+  const OpenFrame whole(seed.frame);
+  for (std::size_t s = 0; s < whole.header.stages.size(); ++s) {
+    for (std::uint32_t n = 0; n < whole.header.stages[s].config_size; ++n) {
+      OpenFrame cut = whole;
+      cut.header.stages[s].config_size = n;
+      compare(seed, cut.close(),
+              seed.name + ", config of stage " + std::to_string(s) + " cut to " +
+                  std::to_string(n) + " bytes",
+              report);
+    }
+  }
+}
+
 void cutConfigs(const Seed& seed, Report& report) {
+  if (isCompact(seed.frame)) {
+    return cutCompactConfigs(seed, report);
+  }
   const bool is_v30 = loadLe<std::uint16_t>(seed.frame.data() + 4) == 0x300;
   const std::size_t core = is_v30 ? kCoreBytesV30 : kCoreBytes;
   const auto n_stages = loadLe<std::uint32_t>(seed.frame.data() + 32);

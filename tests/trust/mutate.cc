@@ -1,10 +1,13 @@
 #include "trust/mutate.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <span>
 
 #include "format/frame_layout.h"
 #include "fz/byte_io.h"
+#include "fz/error.h"
 #include "fz/stage_descriptor.h"
 #include "fzm_format.h"
 
@@ -75,6 +78,11 @@ class FrameParts {
     if (bytes.size() < kCoreBytes) {
       return;
     }
+    if (isCompact(bytes)) {  // has a payload, but no records of a fixed length
+      const auto n_header = loadLe<std::uint64_t>(bytes.data() + kHeaderSizeOffset);
+      payload_ = n_header <= bytes.size() ? n_header : 0;
+      return;
+    }
     const std::size_t core =
         loadLe<std::uint16_t>(bytes.data() + 4) == 0x300 ? kCoreBytesV30 : kCoreBytes;
     const std::uint64_t n_stages = loadLe<std::uint32_t>(bytes.data() + 32);
@@ -84,6 +92,7 @@ class FrameParts {
       core_ = core;
       n_stages_ = n_stages;
       n_segments_ = n_segments;
+      payload_ = stage(n_stages_ + n_segments_);
     }
   }
 
@@ -92,7 +101,7 @@ class FrameParts {
   std::size_t segmentCount() const { return n_segments_; }
   std::size_t stage(std::size_t i) const { return core_ + kRecordBytes * i; }
   std::size_t segment(std::size_t i) const { return stage(n_stages_ + i); }
-  std::size_t payload() const { return stage(n_stages_ + n_segments_); }
+  std::size_t payload() const { return payload_; }
   std::size_t payloadBytes() const { return n_total_ - payload(); }
 
  private:
@@ -100,6 +109,7 @@ class FrameParts {
   std::size_t core_ = 0;
   std::size_t n_stages_ = 0;
   std::size_t n_segments_ = 0;
+  std::size_t payload_ = 0;
 };
 
 void editBytes(Bytes& bytes, std::mt19937_64& rng) {
@@ -252,13 +262,122 @@ void claimLength(Bytes& bytes, const FrameParts& parts, std::mt19937_64& rng) {
   }
 }
 
+/// A word of one to eight bytes in a list of them.
+template <std::size_t N>
+void changeBytes(std::array<std::uint8_t, N>& bytes, std::size_t n_used, std::mt19937_64& rng) {
+  const std::size_t width = std::size_t{1} << below(rng, 4);
+  const std::size_t place = below(rng, std::clamp<std::size_t>(n_used, 8, N) - width + 1);
+  std::uint64_t value = 0;
+  std::memcpy(&value, bytes.data() + place, width);
+  value = oddValue(rng, value);
+  std::memcpy(bytes.data() + place, &value, width);
+}
+
+void changeRecords(OpenFrame& frame, std::mt19937_64& rng) {
+  FZMStageInfo& stage = frame.header.stages[below(rng, frame.header.stages.size())];
+  const auto stages = allStages();
+  switch (below(rng, 6)) {
+    case 0:
+      stage.stage_version = static_cast<std::uint16_t>(oddValue(rng, stage.stage_version));
+      break;
+    case 1:
+      stage.stage_type = stages[below(rng, stages.size())]->id;
+      break;
+    case 2:
+      stage.input_buffer_ids[0] = static_cast<std::uint16_t>(oddValue(rng, stage.num_inputs));
+      break;
+    case 3:
+      stage.num_outputs = static_cast<std::uint8_t>(below(rng, FZM_MAX_PORTS + 1));
+      break;
+    case 4:
+      stage.config_size = static_cast<std::uint32_t>(below(rng, FZM_STAGE_CONFIG_SIZE + 1));
+      break;
+    default:
+      std::swap(stage, frame.header.stages[below(rng, frame.header.stages.size())]);
+  }
+}
+
+void changeDescription(FrameDescription& description, std::mt19937_64& rng) {
+  switch (below(rng, 4)) {
+    case 0:
+      description.type = static_cast<DataType>(below(rng, 12));
+      break;
+    case 1:
+      description.shape.n_axes = static_cast<std::uint8_t>(below(rng, FZM_MAX_AXES + 1));
+      break;
+    case 2: {
+      std::uint64_t& extent = description.shape.extents[below(rng, 3)];
+      extent = oddValue(rng, extent);
+      break;
+    }
+    default:
+      description.original_bytes = oddValue(rng, description.original_bytes);
+  }
+}
+
+/// Bytes put into or cut out of the end of a segment, which may be the wrong one.
+void changeSegments(OpenFrame& frame, std::mt19937_64& rng) {
+  if (frame.header.buffers.empty()) {
+    return;
+  }
+  FZMBufferEntry& segment = frame.header.buffers[below(rng, frame.header.buffers.size())];
+  if (rng() % 4 == 0) {
+    segment.dag_buffer_id = static_cast<std::uint16_t>(oddValue(rng, segment.dag_buffer_id));
+    return;
+  }
+  const std::size_t n = 1 + below(rng, 40);
+  if (rng() % 2 == 0) {
+    segment.data_size += n;
+    frame.payload.resize(frame.payload.size() + n, static_cast<std::uint8_t>(rng()));
+  } else {
+    const std::size_t n_less = std::min<std::size_t>({n, segment.data_size, frame.payload.size()});
+    segment.data_size -= n_less;
+    frame.payload.resize(frame.payload.size() - n_less);
+  }
+}
+
+/// What records of a fixed length have a place for is found by reading these; false where the
+/// frame is too damaged for that.
+bool changeCompact(Bytes& bytes, std::size_t kind, std::mt19937_64& rng) try {
+  OpenFrame frame(bytes);
+  FZMStageInfo& stage = frame.header.stages[below(rng, frame.header.stages.size())];
+  switch (kind) {
+    case 5:
+      changeRecords(frame, rng);
+      break;
+    case 6:
+      changeDescription(frame.header.description, rng);
+      break;
+    case 12:
+    case 13:
+      changeSegments(frame, rng);
+      break;
+    case 14: {
+      const std::uint64_t n_bytes = frame.header.core.uncompressed_size;
+      frame.claimLength(oddValue(rng, n_bytes) / 8, rng() % 2 == 0 ? 4 : 8);
+      break;
+    }
+    default:
+      changeBytes(stage.stage_config, stage.config_size, rng);
+  }
+  bytes = frame.close();
+  return true;
+} catch (const Error&) {
+  return false;
+}
+
 void changeOnce(Bytes& bytes, const std::vector<Seed>& seeds, std::mt19937_64& rng) {
   if (bytes.empty()) {
     return;
   }
   const FrameParts parts(bytes);
   const std::size_t kind = below(rng, 16);
-  if (kind < 2 || !parts.isFrame()) {
+  if (isCompact(bytes) && kind >= 5 && (kind < 9 || kind > 11) && changeCompact(bytes, kind, rng)) {
+    return;
+  }
+  const bool is_damaged_compact =
+      isCompact(bytes) && (kind < 2 || kind > 4) && (kind < 9 || kind > 11);
+  if (kind < 2 || is_damaged_compact || (!parts.isFrame() && !isCompact(bytes))) {
     return editBytes(bytes, rng);
   }
   switch (kind) {

@@ -6,7 +6,7 @@
 
 #include "backends/cpu/parallel_for.h"
 #include "format/frame_header.h"
-#include "format/frame_layout.h"
+#include "format/header_places.h"
 #include "fz/byte_io.h"
 #include "fz/error.h"
 #include "fzm_format.h"
@@ -71,11 +71,12 @@ void compare(const Bytes& frame, const std::string& where, Report& report) {
 /// A stage of a version that nobody knows, and damage in what comes before it.
 void unknownVersions(const Seed& seed, Report& report) {
   constexpr std::size_t kFirstVersions = 6;
-  const auto n_stages = loadLe<std::uint32_t>(seed.frame.data() + 32);
-  const auto n_header = loadLe<std::uint64_t>(seed.frame.data() + kHeaderSizeOffset);
-  for (std::uint32_t s = 0; s < n_stages; ++s) {
+  const FrameHeader header = readHeader(seed.frame, seed.frame.size());
+  const HeaderPlaces places = placesIn(header);
+  const std::size_t n_header = header.core.header_size;
+  for (std::size_t s = 0; s < places.stages.size(); ++s) {
     for (std::uint16_t version = 0; version < kFirstVersions; ++version) {
-      const std::size_t at = kCoreBytes + kRecordBytes * s + kRecordVersionOffset;
+      const std::size_t at = places.stages[s].version;
       for (std::size_t i = n_header; i < seed.frame.size(); i += 1 + seed.frame.size() / 50) {
         Bytes frame = seed.frame;
         ByteWriter({frame.data() + at, 2}).u16(version);

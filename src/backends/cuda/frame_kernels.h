@@ -81,6 +81,7 @@ struct FieldTarget {
 struct SegmentLimits {
   std::uint64_t max_bytes[FZM_MAX_BUFFERS];
   std::uint32_t n_segments;
+  std::uint32_t stores_offsets;  ///< 1: the header says where segments begin
 };
 
 /// Checks a frame's header against a template (in which fields and checksums are zero), against its

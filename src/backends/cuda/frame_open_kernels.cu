@@ -70,6 +70,9 @@ __global__ void __launch_bounds__(kThreads) openKernel(const std::uint8_t* frame
     std::uint64_t at = 0;
     for (std::uint32_t i = 0; i < limits.n_segments; ++i) {
       const std::uint64_t n = state->segment_bytes[i];
+      if (limits.stores_offsets == 0) {
+        state->segment_offset[i] = at;
+      }
       bad = bad || n > limits.max_bytes[i] || state->segment_offset[i] != at;
       at += bad ? 0 : n;
     }

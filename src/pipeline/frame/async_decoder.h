@@ -43,6 +43,7 @@ class AsyncDecoder {
   std::unique_ptr<DecodePlan> plan_;
   std::uint64_t original_bytes_;
   std::uint32_t header_bytes_;
+  bool stores_offsets_ = true;  // headers say where segments begin
   std::vector<std::uint8_t> template_;
   std::vector<cuda::FieldTarget> fields_;
   DeviceImage template_image_;

@@ -5,7 +5,7 @@
 #include "core/require.h"
 #include "core/stage_access.h"
 #include "cuda_check.h"
-#include "format/frame_layout.h"
+#include "format/header_places.h"
 #include "pipeline/frame/async_decoder.h"
 #include "pipeline/frame/device_fields.h"
 #include "pipeline/run/cuda_executor.h"
@@ -119,7 +119,10 @@ void AsyncDecoder::listFields(const FrameHeader& header) {
     fields_.push_back({targetOf(field), field.offset, field.n_bytes});
   }
   // Whether or not a stage fills it in: the bound may differ.
-  fields_.push_back({nullptr, kCoreBytes + kDescriptionBoundOffset, 8});
+  const HeaderPlaces places = placesIn(header);
+  fields_.push_back({nullptr, static_cast<std::uint32_t>(places.absolute_bound), 8});
+  stores_offsets_ = std::any_of(places.segments.begin(), places.segments.end(),
+                                [](const auto& segment) { return !segment.offset.empty(); });
   // The device compares what is left when these fields are taken out.
   for (const cuda::FieldTarget& field : fields_) {
     std::fill_n(template_.begin() + field.offset, field.n_bytes, std::uint8_t{0});
@@ -142,6 +145,7 @@ void AsyncDecoder::enqueue(const std::uint8_t* frame,
   const std::uint8_t* payload = frame + header_bytes_;
   cuda::SegmentLimits limits = {};
   limits.n_segments = static_cast<std::uint32_t>(segment_buffers_.size());
+  limits.stores_offsets = stores_offsets_ ? 1 : 0;
   std::uint64_t max_payload = 0;
   for (std::size_t i = 0; i < segment_buffers_.size(); ++i) {
     limits.max_bytes[i] = max_segment_[i];

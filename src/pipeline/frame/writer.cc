@@ -52,7 +52,22 @@ void FrameWriter::placeSinks(int source_buffer) {
   FZ_REQUIRE(sinks_.size() <= FZM_MAX_BUFFERS, ErrorCode::kGraph,
              "Pipeline: {} outputs to store, but a frame holds at most {}", sinks_.size(),
              FZM_MAX_BUFFERS);
-  header_bytes_ = fz::headerBytes(graph.nodes().size(), sinks_.size());
+  is_compact_ = std::any_of(order.begin(), order.end(), [](const DAGNode* node) {
+    return node->stage->getStageTypeId() >= FZM_FIRST_OWN_STAGE;
+  });
+  // A compact record with everything that it may say is shorter than one of a fixed length.
+  max_header_bytes_ = kCoreBytes + kRecordBytes * (graph.nodes().size() + sinks_.size());
+  header_bytes_ = max_header_bytes_;
+}
+
+void FrameWriter::placeHeader(std::size_t n_bytes,
+                              std::size_t padded_bytes,
+                              const FrameSettings& settings,
+                              FrameHeader& header) {
+  if (is_compact_) {
+    describe(n_bytes, padded_bytes, settings, header);
+    header_bytes_ = header.core.header_size;
+  }
 }
 
 /// Dims set on the pipeline go before those of a stage; those that do not hold the data are no
@@ -145,6 +160,10 @@ void FrameWriter::describe(std::size_t n_bytes,
     description.bound = description.bound ? description.bound : node->stage->boundInfo();
   }
   description.bound = description.bound ? description.bound : settings.declared_bound;
+  description.shape.n_axes = description.ndim;
+  std::copy_n(description.dims.begin(), description.ndim, description.shape.extents.begin());
+  header.core.version = is_compact_ ? FZM_VERSION_COMPACT : FZM_VERSION;
+  header.core.header_size = fz::headerBytes(header);
 }
 
 std::size_t FrameWriter::otherSegmentBytes() const {
@@ -159,19 +178,22 @@ std::size_t FrameWriter::otherSegmentBytes() const {
 std::size_t FrameWriter::assemble(FrameHeader& header,
                                   PoolBuffer& frame,
                                   const CpuExecutor& executor) const {
-  const std::size_t total = header_bytes_ + header.core.compressed_size;
+  const std::size_t n_header = header.core.header_size;
+  const std::size_t total = n_header + header.core.compressed_size;
   engine_.buffers.requireElsewhere(total, "frame");
-  const std::size_t n_first = header_bytes_ + engine_.buffers.at(sinks_.front()).size;
-  frame.reserve(total, std::min(n_first, frame.capacity()), "frame");
+  const std::size_t n_first = engine_.buffers.at(sinks_.front()).size;
+  frame.reserve(total, std::min(header_bytes_ + n_first, frame.capacity()), "frame");
+  if (n_header != header_bytes_ && n_first > 0) {
+    std::memmove(frame.data() + n_header, frame.data() + header_bytes_, n_first);
+  }
   for (std::size_t i = 1; i < sinks_.size(); ++i) {
     const Buffer& sink = engine_.buffers.at(sinks_[i]);
     if (sink.size > 0) {
-      std::memcpy(frame.data() + header_bytes_ + header.buffers[i].byte_offset, sink.d_ptr,
-                  sink.size);
+      std::memcpy(frame.data() + n_header + header.buffers[i].byte_offset, sink.d_ptr, sink.size);
     }
   }
   const MutableByteView all(frame.data(), total);
-  header.core.data_checksum = crc32(all.subspan(header_bytes_), executor);
+  header.core.data_checksum = crc32(all.subspan(n_header), executor);
   writeHeader(header, all);
   return total;
 }

@@ -37,7 +37,16 @@ class FrameWriter {
   int sourceBuffer() const { return source_buffer_; }
   /// Buffers that are stored, in the order of the frame.
   const std::vector<int>& sinks() const { return sinks_; }
+  /// Where the first segment begins. Before a run of pipelines whose header depends on their data
+  /// placeHeader() says so; until then it is more than any of them takes.
   std::size_t headerBytes() const { return header_bytes_; }
+  /// Leaves room for the header of the next run, as far as settings tell how long it is.
+  void placeHeader(std::size_t n_bytes,
+                   std::size_t padded_bytes,
+                   const FrameSettings& settings,
+                   FrameHeader& header);
+  /// What no header of these stages exceeds.
+  std::size_t maxHeaderBytes() const { return max_header_bytes_; }
 
   /// What the first stage reads; where it takes any bytes, what the caller says that they are.
   DataType sourceType(std::size_t n_bytes, const FrameSettings& settings) const;
@@ -51,7 +60,8 @@ class FrameWriter {
                 const FrameSettings& settings,
                 FrameHeader& header) const;
   /// Host memory: moves the segments behind the first, which was written in place, to theirs and
-  /// writes the header. Returns the bytes of the frame. Throws Error (kLimit, kOutOfMemory).
+  /// writes the header; a first segment that a longer or shorter header misplaced moves as well.
+  /// Returns the bytes of the frame. Throws Error (kLimit, kOutOfMemory).
   std::size_t assemble(FrameHeader& header, PoolBuffer& frame, const CpuExecutor& executor) const;
   /// Bytes of all segments but the first, as far as they are known.
   std::size_t otherSegmentBytes() const;
@@ -65,6 +75,8 @@ class FrameWriter {
   std::vector<std::string> sink_names_;   // their ports
   std::vector<std::uint16_t> frame_ids_;  // buffer -> id in the frame
   std::size_t header_bytes_ = 0;
+  std::size_t max_header_bytes_ = 0;
+  bool is_compact_ = false;
 };
 
 }  // namespace fz

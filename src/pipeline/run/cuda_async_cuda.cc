@@ -26,7 +26,7 @@ void CudaRunner::compressAsync(const void* input,
   FZ_REQUIRE(cuda::isAligned(d_frame), ErrorCode::kInvalidArgument,
              "Pipeline::compressAsync: the frame must be {}-byte aligned", cuda::kPointerAlignment);
   const std::size_t padded_bytes = bits::roundUp(n_bytes, core_.alignment);
-  const FrameRoom room = frameRoom(padded_bytes);
+  const FrameRoom room = frameRoom(n_bytes);
   FZ_REQUIRE(room.n_bytes <= capacity_bytes, ErrorCode::kBufferTooSmall,
              "Pipeline::compressAsync: the frame may take {} bytes, the caller's buffer has {}",
              room.n_bytes, capacity_bytes);

@@ -84,7 +84,7 @@ class CudaRunner final : public DeviceRunner {
   const void* alignedInput(const void* input, std::size_t n_bytes, cudaStream_t stream);
   /// Runs the stages and assembles the frame until every buffer was large enough.
   void runToEnd(const void* data, std::size_t n_bytes, cudaStream_t stream);
-  FrameRoom frameRoom(std::size_t padded_bytes);
+  FrameRoom frameRoom(std::size_t n_bytes);
   void bind(const Attempt& attempt);
   void updateTemplate(const Attempt& attempt, cudaStream_t stream);
   void enqueueFrame(const Attempt& attempt, Request::Mode mode, cuda::RunContext& run);
@@ -106,6 +106,7 @@ class CudaRunner final : public DeviceRunner {
   DeviceImage header_template_;
   DeviceImage header_fields_;
   std::uint32_t n_fields_ = 0;
+  bool is_header_placed_ = true;  // the room that the last attempt left was right
   PoolBuffer aligned_input_;
   PoolBuffer uploaded_frame_;
   std::size_t uploaded_bytes_ = 0;  // of the last frame's copy; 0: it was taken as it is

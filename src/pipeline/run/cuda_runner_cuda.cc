@@ -143,8 +143,11 @@ const void* CudaRunner::alignedInput(const void* input, std::size_t n_bytes, cud
 }
 
 /// Header, and every segment at its largest.
-CudaRunner::FrameRoom CudaRunner::frameRoom(std::size_t padded_bytes) {
-  const FrameWriter& writer = *core_.writer;
+CudaRunner::FrameRoom CudaRunner::frameRoom(std::size_t n_bytes) {
+  FrameWriter& writer = *core_.writer;
+  const std::size_t padded_bytes = bits::roundUp(n_bytes, core_.alignment);
+  FrameHeader header;
+  writer.placeHeader(n_bytes, padded_bytes, core_.frame_settings, header);
   core_.engine->buffers.at(writer.sourceBuffer()).size = padded_bytes;
   const std::vector<std::size_t> sizes =
       estimateSizes(core_.engine->graph, core_.engine->buffers, false);
@@ -207,9 +210,17 @@ void CudaRunner::updateTemplate(const Attempt& attempt, cudaStream_t stream) {
       fields.push_back({source, field.offset, field.n_bytes});
     }
   }
-  std::vector<std::uint8_t> bytes(core_.writer->headerBytes());
+  // A stage without kernels may find out, while it runs, what makes the header longer or shorter;
+  // then the attempt is made again, with the first segment where it belongs.
+  const std::size_t n_room = core_.writer->headerBytes();
+  is_header_placed_ = header.core.header_size == n_room;
+  if (!is_header_placed_) {
+    fields.clear();
+  }
+  std::vector<std::uint8_t> bytes(std::max<std::size_t>(header.core.header_size, n_room));
   header.core.data_checksum = 0;
   writeHeader(header, bytes);
+  bytes.resize(n_room);
   // What the device fills in must not make two templates differ.
   for (const cuda::HeaderField& field : fields) {
     std::fill_n(bytes.begin() + field.offset, field.n_bytes, std::uint8_t{0});
@@ -293,14 +304,14 @@ void CudaRunner::waitForRun(cudaStream_t stream) {
 void CudaRunner::runToEnd(const void* data, std::size_t n_bytes, cudaStream_t stream) {
   const std::size_t padded_bytes = bits::roundUp(n_bytes, core_.alignment);
   repeatUntilDone("Pipeline", [&] {
-    const FrameRoom room = frameRoom(padded_bytes);
+    const FrameRoom room = frameRoom(n_bytes);
     core_.frame.reserve(room.n_bytes, 0, "frame");
     launch({data, n_bytes, padded_bytes, core_.frame.data(), room.first_segment_bytes},
            Request::Mode::kWaits, {stream, &launcher_});
     call_timer_.end(stream);
     leave(stream);
     waitForRun(stream);
-    if (executor().finish(stream)) {
+    if (executor().finish(stream) && is_header_placed_) {
       return true;
     }
     dropGraph();  // the buffers move; the next launch captures again
