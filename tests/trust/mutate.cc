@@ -366,13 +366,17 @@ bool changeCompact(Bytes& bytes, std::size_t kind, std::mt19937_64& rng) try {
   return false;
 }
 
-void changeOnce(Bytes& bytes, const std::vector<Seed>& seeds, std::mt19937_64& rng) {
+void changeOnce(Bytes& bytes,
+                const std::vector<Seed>& seeds,
+                std::mt19937_64& rng,
+                bool& is_repaired) {
   if (bytes.empty()) {
     return;
   }
   const FrameParts parts(bytes);
   const std::size_t kind = below(rng, 16);
   if (isCompact(bytes) && kind >= 5 && (kind < 9 || kind > 11) && changeCompact(bytes, kind, rng)) {
+    is_repaired = true;  // by being put together again
     return;
   }
   const bool is_damaged_compact =
@@ -417,7 +421,7 @@ Mutant makeMutant(const std::vector<Seed>& seeds, std::mt19937_64& rng) {
   mutant.is_repaired = rng() % 2 == 0;
   const std::size_t n = 1 + below(rng, 3);
   for (std::size_t i = 0; i < n; ++i) {
-    changeOnce(mutant.bytes, seeds, rng);
+    changeOnce(mutant.bytes, seeds, rng, mutant.is_repaired);
   }
   if (mutant.is_repaired) {
     repairFrame(mutant.bytes);
