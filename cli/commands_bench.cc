@@ -85,6 +85,9 @@ std::vector<PipelineChoice> choices(const BenchArguments& arguments) {
       one.preset = preset;
       one.bound = bound;
       all.push_back(choosePipeline(one));
+      if (all.back().target) {
+        static_cast<void>(parseBound(bound));  // says why not
+      }
     }
   }
   return all;

@@ -18,6 +18,7 @@
 #include "report/hook.h"
 #include "stage_spec.h"
 #include "standard_streams.h"
+#include "target.h"
 #include "warnings.h"
 
 namespace fz::cli {
@@ -132,6 +133,7 @@ void compressFile(const CompressJob& job, const std::string& input) {
   progress.pause();
   sayField(job, field);
   CompressOptions options = optionsFor(job, field);
+  applyTarget(job.pipeline, field, job.common.quiet, options, progress);
   options.progress = progress.pipeline();
   HostCompression compression(field.type, field.bytes, options);
   checkMemoryFor(job, field, compression);

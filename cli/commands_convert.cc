@@ -18,6 +18,7 @@
 #include "pipeline_options.h"
 #include "progress.h"
 #include "standard_streams.h"
+#include "target.h"
 #include "warnings.h"
 
 namespace fz::cli {
@@ -160,6 +161,7 @@ void encodeAgain(const ConvertArguments& arguments,
   if (old_info.missing) {
     options.fill = old_info.missing->fill;
   }
+  applyTarget(choice, field, arguments.common.quiet, options, progress);
   options.progress = progress.pipeline();
   HostCompression compression(field.type, field.bytes, options);
   const std::uint64_t n_bytes = compression.estimateMemory() + field.bytes.size();

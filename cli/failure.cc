@@ -23,6 +23,7 @@ ExitCode exitCodeOf(ErrorCode code, Task task) {
       return ExitCode::kCorrupt;
     case ErrorCode::kBoundViolation:
     case ErrorCode::kFillValue:
+    case ErrorCode::kTarget:
       return ExitCode::kBound;
     case ErrorCode::kOutOfMemory:
     case ErrorCode::kLimit:

@@ -150,8 +150,28 @@ BoundRequest parseBound(std::string_view text) {
     }
     return {*mode, *value};
   }
-  failUsage(fmt::format("-b '{}': unknown kind of bound '{}'; use abs, rel or range{}", text, name,
-                        didYouMean(name, {"abs", "rel", "range"})));
+  if (targetKindFromName(name)) {
+    failUsage(
+        fmt::format("-b '{}' names a result, which only compress and convert look for a "
+                    "bound for; use abs, rel or range",
+                    text));
+  }
+  failUsage(fmt::format("-b '{}': unknown kind of bound '{}'; use abs, rel, range, psnr or ratio{}",
+                        text, name, didYouMean(name, {"abs", "rel", "range", "psnr", "ratio"})));
+}
+
+std::optional<ResultTarget> parseTarget(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::optional<ResultTarget::Kind> kind = targetKindFromName(text.substr(0, colon));
+  if (!kind || colon == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::optional<double> value = parseNumber<double>(text.substr(colon + 1));
+  if (!value || !std::isfinite(*value) || !(*value > 0)) {
+    failUsage(fmt::format("-b '{}': write a number above 0, as in {}", text,
+                          *kind == ResultTarget::Kind::kPsnr ? "psnr:80" : "ratio:20"));
+  }
+  return ResultTarget{*kind, *value};
 }
 
 std::optional<std::size_t> countOf(const std::array<std::size_t, 3>& dims) {

@@ -11,6 +11,7 @@
 #include "fz/backend.h"
 #include "fz/data_type.h"
 #include "fz/limits.h"
+#include "fz/target.h"
 #include "pipeline/bound_check.h"
 #include "progress.h"
 
@@ -55,6 +56,8 @@ void checkCommon(const CommonOptions& options);
 
 /// "abs:1e-3", "rel:1e-4", "range:1e-4".
 BoundRequest parseBound(std::string_view text);
+/// "psnr:80" or "ratio:20"; nothing where it is of no such kind.
+std::optional<ResultTarget> parseTarget(std::string_view text);
 /// "3600x1800": x first, one to three extents, the rest 1.
 std::array<std::size_t, 3> parseDims(std::string_view text);
 /// f32 or f64, also by their long names.

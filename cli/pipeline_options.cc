@@ -64,8 +64,10 @@ void requireOne(const PipelineArguments& arguments) {
 }  // namespace
 
 void addPipeline(CLI::App& app, PipelineArguments& arguments) {
-  app.add_option("-b,--bound", arguments.bound,
-                 "abs:E, rel:E or range:E; without it the pipeline's own (rel:1e-3 of pfpl)")
+  app.add_option(
+         "-b,--bound", arguments.bound,
+         "abs:E, rel:E or range:E, or a result to look for: psnr:DB, ratio:R; without it the "
+         "pipeline's own (rel:1e-3 of pfpl)")
       ->type_name("KIND:E");
   app.add_option(
          "-p,--preset", arguments.preset,
@@ -108,7 +110,10 @@ PipelineChoice choosePipeline(const PipelineArguments& arguments) {
   choice.name = CompressOptions().preset;
   choice.has_fallback = !arguments.no_fallback;
   if (!arguments.bound.empty()) {
-    choice.bound = parseBound(arguments.bound);
+    choice.target = parseTarget(arguments.bound);
+    if (!choice.target) {
+      choice.bound = parseBound(arguments.bound);
+    }
   }
   takeSettings(choice, arguments.settings);
   requireOne(arguments);

@@ -30,10 +30,11 @@ void addOwnPipeline(CLI::App& app, PipelineArguments& arguments);
 /// What they come to.
 struct PipelineChoice {
   std::optional<BoundRequest> bound;
-  std::string name;         ///< of the preset, of the file, or "--stages"
-  std::string config_toml;  ///< of the file; empty for presets and --stages
-  bool has_config = false;  ///< a file, which may have a shape
-  std::string stages;       ///< the text of --stages
+  std::optional<ResultTarget> target;  ///< instead of a bound
+  std::string name;                    ///< of the preset, of the file, or "--stages"
+  std::string config_toml;             ///< of the file; empty for presets and --stages
+  bool has_config = false;             ///< a file, which may have a shape
+  std::string stages;                  ///< the text of --stages
   std::vector<std::pair<std::string, std::string>> settings;
   bool has_fallback = true;  ///< lossless where that makes a smaller archive
 };

@@ -12,7 +12,9 @@ module fz
     FZ_ERROR_CORRUPT = 8, FZ_ERROR_UNSUPPORTED = 9, FZ_ERROR_LIMIT = 10, &
     FZ_ERROR_OUT_OF_MEMORY = 11, FZ_ERROR_IO = 12, FZ_ERROR_CONFIG = 13, &
     FZ_ERROR_NO_DEVICE = 14, FZ_ERROR_CUDA = 15, FZ_ERROR_INTERNAL = 16, &
-    FZ_ERROR_FILL_VALUE = 17
+    FZ_ERROR_FILL_VALUE = 17, FZ_ERROR_TARGET = 18
+
+  integer(c_int32_t), parameter :: FZ_TARGET_PSNR = 0, FZ_TARGET_RATIO = 1
 
   integer(c_int32_t), parameter :: FZ_TYPE_UINT8 = 0, FZ_TYPE_UINT16 = 1, FZ_TYPE_UINT32 = 2, &
     FZ_TYPE_UINT64 = 3, FZ_TYPE_INT8 = 4, FZ_TYPE_INT16 = 5, FZ_TYPE_INT32 = 6, &
@@ -190,6 +192,16 @@ module fz
       type(c_ptr), value :: inspection
       integer(c_size_t), value :: index
       real(c_double), intent(out) :: value
+      integer(c_int32_t) :: status
+    end function
+    function fz_find_bound(pipeline, target, target_value, values, n_bytes, bound, reached) &
+        bind(C) result(status)
+      import :: c_int32_t, c_size_t, c_double, c_ptr
+      type(c_ptr), value :: pipeline, values
+      integer(c_int32_t), value :: target
+      real(c_double), value :: target_value
+      integer(c_size_t), value :: n_bytes
+      real(c_double), intent(out) :: bound, reached
       integer(c_int32_t) :: status
     end function
     subroutine fz_archive_destroy(inspection) bind(C)

@@ -49,8 +49,9 @@ enum {
   FZ_ERROR_CONFIG = 13, /* a configuration is wrong; the message has the line */
   FZ_ERROR_NO_DEVICE = 14,
   FZ_ERROR_CUDA = 15,
-  FZ_ERROR_INTERNAL = 16,  /* a broken promise inside the library: please report */
-  FZ_ERROR_FILL_VALUE = 17 /* a fill value sets the range that a bound is relative to */
+  FZ_ERROR_INTERNAL = 16,   /* a broken promise inside the library: please report */
+  FZ_ERROR_FILL_VALUE = 17, /* a fill value sets the range that a bound is relative to */
+  FZ_ERROR_TARGET = 18      /* no bound reaches the ratio or PSNR that was asked for */
 };
 
 /* "corrupt", "limit", ...; "unknown" for other numbers. Never NULL. */
@@ -245,6 +246,25 @@ FZ_API fz_status fz_pipeline_explain(const fz_pipeline* pipeline,
 
 /* `stream` is a cudaStream_t, or NULL for the default stream and on the CPU. A call returns when
  * its result is there. */
+
+/* What to look for a bound for; values of fz_find_bound. */
+enum {
+  FZ_TARGET_PSNR = 0, /* at least this many decibels, over the values that are not missing */
+  FZ_TARGET_RATIO = 1 /* at most 1 / value of the original bytes */
+};
+
+/* The absolute bound with which a pipeline of these stages and settings reaches a result for these
+ * values (host memory): the largest for a PSNR, the smallest for a ratio. `reached`, which may be
+ * NULL, is what it comes to; infinity: nothing is lost. At most five trials. Make the pipeline
+ * again with FZ_BOUND_ABS and this bound to compress. FZ_ERROR_TARGET: none does, and the message
+ * has the best. */
+FZ_API fz_status fz_find_bound(const fz_pipeline* pipeline,
+                               int32_t target,
+                               double target_value,
+                               const void* values,
+                               size_t n_bytes,
+                               double* bound,
+                               double* reached);
 
 /* Bytes that no input of n_bytes can exceed when compressed: at most n_bytes + 592, unless the
  * options say FZ_FALLBACK_NONE. */

@@ -25,6 +25,7 @@ enum class ErrorCode {
   kCuda,             ///< a CUDA call failed
   kInternal,         ///< a broken promise inside the library: please report
   kFillValue,        ///< a fill value sets the range that a bound is relative to
+  kTarget,           ///< no bound reaches the ratio or PSNR that was asked for
 };
 
 /// Short name of a code, such as "corrupt".

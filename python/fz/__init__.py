@@ -16,6 +16,7 @@ from ._api import (
     VerifyReport,
     compress,
     decompress,
+    find_bound,
     free_device_memory,
     has_backend,
     inspect,
@@ -44,6 +45,7 @@ from .errors import (
     LimitError,
     NoDeviceError,
     OutOfMemoryError,
+    TargetError,
     TypeMismatchError,
     UnsupportedError,
 )
@@ -53,6 +55,7 @@ __all__ = [
     "CorruptError", "CudaError", "DeviceArray", "DeviceFrame", "Error", "FillValueError",
     "FrameBound", "FrameInfo", "GraphError", "InternalError", "InvalidArgumentError",
     "InvalidStateError", "IoError", "LimitError", "Missing", "NoDeviceError", "OutOfMemoryError",
-    "Pipeline", "Stage", "TypeMismatchError", "UnsupportedError", "VerifyReport", "__version__",
-    "compress", "decompress", "free_device_memory", "has_backend", "inspect", "presets", "stages", "verify",
+    "Pipeline", "Stage", "TargetError", "TypeMismatchError", "UnsupportedError", "VerifyReport",
+    "__version__", "compress", "decompress", "find_bound", "free_device_memory", "has_backend",
+    "inspect", "presets", "stages", "verify",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _fz
 from ._arrays import check_count, device_view, host_array, is_device_array, shape_of
-from ._bounds import Bound
+from ._bounds import Bound, target_of
 from ._device import DeviceArray, DeviceFrame
 from ._pipeline import Pipeline
 from .errors import BadSizeError, InvalidArgumentError, TypeMismatchError
@@ -57,7 +57,8 @@ def compress(
         field has none, and E is an absolute bound then; where what looks like a fill value sets
         the range of an array in host memory, `FillValueError`). NaN, infinities and `fill` have no
         part in it and come back bit for bit. Required with a preset, whose own would be a
-        guess; with `pipeline` or `toml` it replaces theirs.
+        guess; with `pipeline` or `toml` it replaces theirs. Or a result, for arrays in host
+        memory: ``"psnr:80"`` and ``"ratio:20"``, for which `find_bound` looks for a bound.
     preset
         Default ``"pfpl"``; `presets` lists them.
     pipeline, toml
@@ -98,6 +99,12 @@ def compress(
                 "compress: give a bound, such as 'abs:1e-3' (of every value) or 'range:1e-4' "
                 "(of max - min)"
             )
+    target = target_of(bound)
+    if target is not None:
+        bound = find_bound(
+            array, f"{target[0]}:{target[1]!r}", preset=preset, toml=toml, params=params,
+            backend=backend, threads=threads, fallback=fallback, fill=fill,
+        )  # fmt: skip
     made = Pipeline(
         preset=preset,
         toml=toml,
@@ -109,6 +116,56 @@ def compress(
         fill=fill,
     )
     return made.compress(array, out=out, stream=stream)
+
+
+def find_bound(
+    array: Any,
+    target: str,
+    *,
+    preset: str | None = None,
+    toml: str | None = None,
+    params: Mapping[str, bool | int | float | str] | None = None,
+    backend: str = "auto",
+    threads: int = 0,
+    fallback: bool = True,
+    fill: float | Sequence[float] | str | None = None,
+) -> Bound:
+    """The absolute bound with which `compress` reaches a result for this array.
+
+    >>> import numpy as np, fz
+    >>> field = np.sin(np.arange(40000, dtype="f4") / 50).reshape(200, 200)
+    >>> bound = fz.find_bound(field, "psnr:60")
+    >>> fz.verify(fz.compress(field, bound), field).psnr >= 60
+    True
+
+    Parameters
+    ----------
+    array
+        In host memory.
+    target
+        ``"psnr:80"``: at least that many decibels, over the values that are not missing, by the
+        largest bound. ``"ratio:20"``: at least that ratio, by the smallest bound.
+    preset, toml, params, backend, threads, fallback, fill
+        As in `compress`.
+
+    Raises
+    ------
+    TargetError
+        No bound reaches it; the message has the best that was reached.
+    """
+    wanted = target_of(target)
+    if wanted is None:
+        raise InvalidArgumentError(f"target '{target}': give psnr:DB or ratio:R, such as psnr:80")
+    made = Pipeline(
+        preset=preset if toml is not None else preset or "pfpl",
+        toml=toml,
+        params=params,
+        backend=backend,
+        threads=threads,
+        fallback=fallback,
+        fill=fill,
+    )
+    return Bound("abs", made._find_bound(array, *wanted)[0])
 
 
 def decompress(

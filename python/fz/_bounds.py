@@ -8,6 +8,22 @@ from dataclasses import dataclass
 from .errors import InvalidArgumentError
 
 _MODES = {"abs": "ABS", "rel": "REL", "range": "NOA"}
+_TARGETS = ("psnr", "ratio")
+
+
+def target_of(text: object) -> tuple[str, float] | None:
+    """``"psnr:80"`` and ``"ratio:20"`` as kind and number; None for anything else."""
+    if not isinstance(text, str):
+        return None
+    kind, colon, number = text.partition(":")
+    if not colon or kind not in _TARGETS:
+        return None
+    try:
+        return kind, float(number)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"bound '{text}': give psnr:DB or ratio:R with a number, such as psnr:80"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -40,6 +56,11 @@ class Bound:
         except ValueError:
             value = math.nan
         if not colon or kind not in _MODES or not math.isfinite(value) or value < 0:
+            if kind in _TARGETS:
+                raise InvalidArgumentError(
+                    f"bound '{text}' names a result, and only fz.compress looks for the bound of "
+                    "it; give the one that fz.find_bound finds"
+                )
             raise InvalidArgumentError(
                 f"bound '{text}': give abs:E, rel:E or range:E with a number E such as 1e-3"
             )

@@ -194,6 +194,17 @@ class Pipeline:
         finally:
             self._give(key, native)
 
+    def _find_bound(self, array: Any, kind: str, value: float) -> tuple[float, float]:
+        if is_device_array(array):
+            raise UnsupportedError("find_bound: arrays on a GPU are not looked at; copy it")
+        values = host_array(array)
+        name, dims = check_type(values.dtype), dims_of(values.shape)
+        backend = "cpu" if self.backend == "auto" else self.backend
+        return _fz.find_bound(
+            self._toml_for(name), self._source, self._settings(name, dims, backend), kind, value,
+            values,
+        )  # fmt: skip
+
     def decompress(self, frame: Any, **options: Any) -> Any:
         """`fz.decompress` with this pipeline's backend and threads."""
         from ._api import decompress

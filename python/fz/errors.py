@@ -122,10 +122,16 @@ class FillValueError(Error, ValueError):
     code = "fill value"
 
 
+class TargetError(Error, ValueError):
+    """No bound reaches the ratio or PSNR that was asked for; the message has the best."""
+
+    code = "target"
+
+
 CLASSES = (
     InvalidArgumentError, InvalidStateError, GraphError, TypeMismatchError, BadSizeError,
     BufferTooSmallError, BoundViolationError, CorruptError, UnsupportedError, LimitError,
     OutOfMemoryError, IoError, ConfigError, NoDeviceError, CudaError, InternalError,
-    FillValueError,
+    FillValueError, TargetError,
 )  # fmt: skip
 BY_CODE: dict[str, type[Error]] = {cls.code: cls for cls in CLASSES}

@@ -14,6 +14,7 @@
 #include "fz/error.h"
 #include "fz/host_api.h"
 #include "fz/stage_descriptor.h"
+#include "fz/target.h"
 #include "host_buffer.h"
 #include "stage_chain.h"
 
@@ -130,6 +131,21 @@ nb::bytes compressHost(const std::string& toml,
         fz::compress(settings.input_type, input.bytes(), optionsOf(toml, source_name, settings));
   }
   return toBytes(frame.bytes());
+}
+
+/// The bound that reaches a target, and what it reaches.
+std::pair<double, double> findBoundFor(const std::string& toml,
+                                       const std::string& source_name,
+                                       const PipelineSettings& settings,
+                                       const std::string& kind,
+                                       double value,
+                                       nb::handle values) {
+  const HostBuffer input(values, HostBuffer::Access::kRead);
+  const nb::gil_scoped_release release;
+  const TargetBound found =
+      findBound(settings.input_type, input.bytes(), {targetKindFromName(kind).value(), value},
+                optionsOf(toml, source_name, settings));
+  return {found.absolute, found.reached};
 }
 
 /// Memory is taken only once the header has been found sound.
@@ -284,6 +300,7 @@ void bindPipeline(nb::module_& module) {
       .def("explain", [](const NativePipeline& self) { return self.pipeline().explain(); })
       .def("toml", [](const NativePipeline& self) { return self.pipeline().saveConfigText(); });
   module.def("compress_host", &compressHost);
+  module.def("find_bound", &findBoundFor);
   module.def("decompress", &decompress);
   module.def("decompress_into", &decompressInto);
   module.def("stages_to_toml", [](const nb::list& rows, const std::string& input_type) {

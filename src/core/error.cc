@@ -40,6 +40,8 @@ const char* errorCodeName(ErrorCode code) noexcept {
       return "internal";
     case ErrorCode::kFillValue:
       return "fill value";
+    case ErrorCode::kTarget:
+      return "target";
   }
   return "unknown";
 }

@@ -1,0 +1,56 @@
+"""Results asked for instead of bounds."""
+
+import numpy as np
+import pytest
+
+import fz
+
+
+@pytest.fixture
+def field():
+    rng = np.random.default_rng(5)
+    y, x = np.mgrid[0:120, 0:200]
+    return (300 + 20 * np.sin(x / 15) * np.cos(y / 11) + rng.normal(0, 0.05, x.shape)).astype("f4")
+
+
+@pytest.mark.parametrize("preset", ["pfpl", "cusz"])
+def test_a_psnr_is_reached(field, preset):
+    frame = fz.compress(field, "psnr:70", preset=preset)
+    report = fz.verify(frame, field)
+    assert report and 70 <= report.psnr < 71
+    assert fz.inspect(frame).bound.kind == "abs"
+
+
+def test_a_ratio_is_reached(field):
+    frame = fz.compress(field, "ratio:6")
+    assert 6 <= field.nbytes / len(frame) < 7
+    assert fz.verify(frame, field)
+
+
+def test_the_bound_can_be_kept_for_the_next_field(field):
+    bound = fz.find_bound(field, "ratio:6")
+    assert bound.kind == "abs" and bound.value > 0
+    assert fz.compress(field, bound) == fz.compress(field, "ratio:6")
+
+
+def test_out_of_reach_is_an_error_with_the_best(field):
+    with pytest.raises(fz.TargetError, match=r"no bound reaches ratio:1e\+09; the best was ratio:"):
+        fz.compress(field, "ratio:1e9")
+
+
+def test_missing_values_have_no_part_in_it(field):
+    field[::3, ::2] = -9999
+    frame = fz.compress(field, "psnr:60", fill=-9999)
+    assert 60 <= fz.verify(frame, field).psnr < 61
+    assert np.array_equal(fz.decompress(frame) == -9999, field == -9999)
+
+
+@pytest.mark.parametrize("text", ["psnr:", "psnr:high", "ratio:-1", "ratio:0", "psnr:nan"])
+def test_what_is_no_number_is_refused(field, text):
+    with pytest.raises(fz.InvalidArgumentError):
+        fz.compress(field, text)
+
+
+def test_pipelines_say_where_to_ask(field):
+    with pytest.raises(fz.InvalidArgumentError, match="find_bound"):
+        fz.Pipeline(preset="pfpl", bound="psnr:80")
