@@ -1,0 +1,167 @@
+#include "fused/interp/config.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/require.h"
+#include "fz/byte_io.h"
+#include "shared/fp.h"
+
+namespace fz::interp {
+
+namespace {
+
+constexpr std::size_t kPlanOffset = 52;     // SPEC: config
+constexpr double kLargestBound = 0x1p1000;  // so that no step overflows
+constexpr std::uint64_t kLowBits = (std::uint64_t{1} << 24) - 1;
+
+/// What the proof of a bound needs of a type. SPEC: the bound.
+struct Resolution {
+  double rounding;        ///< error of a value that comes back, relative to its size
+  double smallest_bound;  ///< below it, subnormal numbers are in the way
+  double largest_value;
+};
+Resolution resolutionOf(DataType type) {
+  if (type == DataType::FLOAT32) {
+    return {0x1.00001p-24, 0x1p-120, 0x1p127};
+  }
+  return {0x1p-49, 0x1p-960, 0x1p1023};
+}
+
+/// The next number of at most 29 significant bits, so that products with floats are exact.
+double shortened(double x) {
+  const std::uint64_t bits = fp::bits(x);
+  return fp::bitCast<double>((bits & kLowBits) == 0 ? bits : (bits | kLowBits) + 1);
+}
+
+bool isInRange(const ValueRange& range, const Scale& scale) {
+  return !range.has_finite ||
+         (isCodable(scaled(range.min, scale)) && isCodable(scaled(range.max, scale)));
+}
+
+}  // namespace
+
+double resolveBound(double error_bound, ErrorBoundMode mode, double value_base) {
+  const bool is_relative = mode == ErrorBoundMode::NOA && value_base > 0.0;
+  return std::min(is_relative ? fp::mul(error_bound, value_base) : error_bound, kLargestBound);
+}
+
+Fixing scaleOf(double bound, const ValueRange& range, DataType type, std::uint32_t sub_bits) {
+  const Resolution resolution = resolutionOf(type);
+  const double largest = std::max(fp::abs(range.min), fp::abs(range.max));
+  const double eb = std::max(bound, resolution.smallest_bound);
+  // Where rounding would take more than a share of the bound, a bin keeps the rest of it, and what
+  // misses the bound is found by tests.
+  constexpr double kLargestShare = 0x1p-7;
+  const double lost = fp::mul(resolution.rounding, fp::add(largest, eb));
+  const double most = fp::mul(kLargestShare, eb);
+  const double half = sub_bits == 0 ? 0.0 : fp::mul(0.5, static_cast<double>(1u << sub_bits));
+  constexpr double kSlack = 1.0 - 0x1p-20;
+  const double unit =
+      fp::div(fp::mul(fp::sub(eb, std::min(lost, most)), kSlack), fp::add(half, 0.5));
+  Fixing made;
+  made.scale.sub_bits = sub_bits;
+  made.scale.units_per_value = shortened(fp::div(1.0, unit));
+  made.scale.value_per_unit = fp::div(1.0, made.scale.units_per_value);
+  made.is_proved =
+      lost <= most && bound == eb && fp::add(largest, fp::mul(2.0, eb)) < resolution.largest_value;
+  made.is_complete = isInRange(range, made.scale);
+  return made;
+}
+
+Fixing makeScale(double bound, const ValueRange& range, DataType type) {
+  const double middle = fp::add(fp::mul(0.5, range.min), fp::mul(0.5, range.max));
+  const double centre =
+      type == DataType::FLOAT32 ? static_cast<double>(static_cast<float>(middle)) : middle;
+  for (std::uint32_t sub_bits = kMaxSubBits + 1; sub_bits-- > 0;) {
+    Fixing made = scaleOf(bound, range, type, sub_bits);
+    if (!made.is_complete) {
+      made.scale.origin = centre;
+      made.is_complete = isInRange(range, made.scale);
+    }
+    if (made.is_complete) {
+      return made;
+    }
+  }
+  return scaleOf(bound, range, type, kMaxSubBits);
+}
+
+Extents squeezed(const Extents& dims) {
+  Extents left = {1, 1, 1};
+  std::size_t n = 0;
+  for (const std::uint32_t extent : dims) {
+    if (extent != 1) {
+      left[n++] = extent;
+    }
+  }
+  return left;
+}
+
+std::size_t configBytes(const Plan& plan) {
+  return kPlanOffset + planBytes(plan);
+}
+
+void writeConfig(const RunConfig& config, ByteWriter& out) {
+  out.u8(static_cast<std::uint8_t>(config.input_type));
+  out.u8(static_cast<std::uint8_t>(config.code_type));
+  out.u8(static_cast<std::uint8_t>(config.mode));
+  out.u8(static_cast<std::uint8_t>(config.scale.sub_bits));
+  out.u8(config.skips_missing ? 1 : 0).zeros(3);
+  out.f64(config.error_bound).f64(config.absolute_bound);
+  out.f64(config.scale.units_per_value).f64(config.scale.origin);
+  for (const std::uint32_t extent : config.dims) {
+    out.u32(extent);
+  }
+  writePlan(config.plan, out);
+}
+
+RunConfig readConfig(ByteReader& in) {
+  RunConfig config;
+  config.input_type = static_cast<DataType>(in.u8());
+  config.code_type = static_cast<DataType>(in.u8());
+  const std::uint8_t mode = in.u8();
+  config.scale.sub_bits = in.u8();
+  const std::uint8_t missing = in.u8();
+  const std::uint32_t zeros = in.u16() | std::uint32_t{in.u8()} << 16;
+  config.error_bound = in.f64();
+  config.absolute_bound = in.f64();
+  config.scale.units_per_value = in.f64();
+  config.scale.origin = in.f64();
+  for (std::uint32_t& extent : config.dims) {
+    extent = in.u32();
+  }
+  FZ_REQUIRE(!in.failed(), ErrorCode::kCorrupt, "{}: config of less than {} bytes", kName,
+             kPlanOffset);
+  config.mode = static_cast<ErrorBoundMode>(mode);
+  FZ_REQUIRE((config.mode == ErrorBoundMode::ABS || config.mode == ErrorBoundMode::NOA) &&
+                 config.scale.sub_bits <= kMaxSubBits && missing <= 1 && zeros == 0,
+             ErrorCode::kCorrupt, "{}: config with mode {}, {} sub-bin bits, missing {}", kName,
+             mode, config.scale.sub_bits, missing);
+  config.skips_missing = missing == 1;
+  FZ_REQUIRE(std::isfinite(config.error_bound) && config.error_bound > 0.0 &&
+                 std::isfinite(config.absolute_bound) && config.absolute_bound >= 0.0,
+             ErrorCode::kCorrupt, "{}: config with the error bound {}, absolute {}", kName,
+             config.error_bound, config.absolute_bound);
+  config.scale.value_per_unit = fp::div(1.0, config.scale.units_per_value);
+  FZ_REQUIRE(std::isnormal(config.scale.units_per_value) && config.scale.units_per_value > 0.0 &&
+                 std::isnormal(config.scale.value_per_unit) && std::isfinite(config.scale.origin),
+             ErrorCode::kCorrupt, "{}: config with {} units per value from {} on", kName,
+             config.scale.units_per_value, config.scale.origin);
+  std::uint64_t n_values = 0;
+  FZ_REQUIRE(!__builtin_mul_overflow(std::uint64_t{config.dims[0]} * config.dims[1],
+                                     std::uint64_t{config.dims[2]}, &n_values) &&
+                 n_values <= kMaxValues,
+             ErrorCode::kCorrupt, "{}: config with dims {} x {} x {}", kName, config.dims[0],
+             config.dims[1], config.dims[2]);
+  config.plan = readPlan(in, squeezed(config.dims));
+  return config;
+}
+
+StageTypes typesFromConfig(ByteView config) {
+  if (config.size() < 2) {
+    return {DataType::FLOAT32, DataType::INT16};  // readConfig refuses it with a better message
+  }
+  return {static_cast<DataType>(config[0]), static_cast<DataType>(config[1])};
+}
+
+}  // namespace fz::interp

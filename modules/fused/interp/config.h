@@ -1,0 +1,69 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "fused/interp/plan.h"
+#include "fz/bound.h"
+#include "fz/data_type.h"
+#include "fz/span.h"
+#include "fz/stage_descriptor.h"
+
+/// What a run works out before it codes anything, and the bytes of it. SPEC.md has the layout.
+namespace fz::interp {
+
+inline constexpr std::string_view kName = "Interp";
+/// Indices of outliers have 32 bits.
+inline constexpr std::uint64_t kMaxValues = 0xffffffffu;
+
+/// What decoding needs.
+struct RunConfig {
+  DataType input_type = DataType::FLOAT32;
+  DataType code_type = DataType::INT16;
+  ErrorBoundMode mode = ErrorBoundMode::ABS;
+  bool skips_missing = false;
+  double error_bound = 0.0;     ///< as it was asked for
+  double absolute_bound = 0.0;  ///< what it came to
+  Scale scale;
+  Extents dims = {};  ///< as they were given
+  Plan plan;          ///< of squeezed(dims)
+
+  std::uint64_t values() const { return std::uint64_t{dims[0]} * dims[1] * dims[2]; }
+};
+
+/// The extents without axes of one value, and those that are left moved to the front.
+Extents squeezed(const Extents& dims);
+
+std::size_t configBytes(const Plan& plan);
+void writeConfig(const RunConfig& config, ByteWriter& out);
+/// Trusts nothing. Throws Error(kCorrupt).
+RunConfig readConfig(ByteReader& in);
+StageTypes typesFromConfig(ByteView config);
+
+/// What a scan finds of a field.
+struct ValueRange {
+  double min = 0.0;  ///< of the finite values
+  double max = 0.0;
+  bool has_finite = false;
+  bool has_others = false;
+};
+
+/// The scale for a bound. The bound is proved where the scale says so: the distance of every value
+/// that has a fixed point from what it comes back as. Elsewhere each value must be tested.
+struct Fixing {
+  Scale scale;
+  bool is_proved = false;
+  bool is_complete = false;  ///< every finite value has a fixed point
+};
+/// The most sub-bin bits with which the range fits; none of it may: then `sub_bits` at least of
+/// them, and origin 0.
+Fixing makeScale(double bound, const ValueRange& range, DataType type);
+/// The same for some sub-bin bits and origin 0.
+Fixing scaleOf(double bound, const ValueRange& range, DataType type, std::uint32_t sub_bits);
+
+/// NOA: bound times the range; where that is 0, the bound itself.
+double resolveBound(double error_bound, ErrorBoundMode mode, double value_base);
+
+}  // namespace fz::interp

@@ -1,0 +1,180 @@
+// Whole plans: levels from coarse to fine, on lattices that hold only their own points.
+#include <atomic>
+
+#include "fused/interp/cpu/args.h"
+
+namespace fz::interp {
+
+namespace {
+
+Places evenPlaces(const Places& places, Axes axes) {
+  Places even = places;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    even.step[axis] *= has(axes, axis) ? 2 : 1;
+  }
+  return even;
+}
+
+/// The plan without its finest level, on the lattice below it.
+PlanStep coarser(const PlanStep& plan) {
+  const Axes axes = finest(plan.steps.levels).front().axes;
+  PlanStep below = plan;
+  below.steps = withoutFinest(plan.steps);
+  below.n = halved(plan.n, axes);
+  below.places = evenPlaces(plan.places, axes);
+  below.halvings += countAxes(axes);
+  return below;
+}
+
+/// The plan that codes the differences of a nested level, the finest one.
+PlanStep inner(const PlanStep& plan) {
+  const std::span<const Level> group = finest(plan.steps.levels);
+  const Axes axes = group.front().axes;
+  PlanStep inside = plan;
+  inside.steps = innerSteps(group);
+  inside.n = pointsOf(plan.n, axes, axes);
+  inside.places = evenPlaces(plan.places, axes);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    inside.places.first += has(axes, axis) ? plan.places.step[axis] : 0;
+  }
+  inside.is_nested = true;
+  return inside;
+}
+
+LevelStep levelStep(const PlanStep& plan, const Lattice& base) {
+  return {finest(plan.steps.levels).front(), plan.bin(), plan.n, base, plan.places};
+}
+LorenzoStep lorenzoStep(const PlanStep& plan) {
+  return {plan.steps.lorenzo, plan.bin(), plan.n, plan.is_nested, plan.places};
+}
+
+NestedArgs nestedArgs(const Core& core, const PlanStep& plan, const Lattice& base) {
+  const Level& level = finest(plan.steps.levels).front();
+  NestedArgs args;
+  args.axis = level.axes == kX ? 0 : level.axes == kY ? 1 : 2;
+  args.kernel = level.kernels[args.axis];
+  args.base = base;
+  args.places = inner(plan).places;
+  args.outliers = core.outliers;
+  args.check = core.check;
+  return args;
+}
+
+/// The fine lattice of a nested level from base and differences.
+void merge(const Core& core, const NestedArgs& args, const PlanStep& plan) {
+  const Extents odd = inner(plan).n;
+  forEachPart(core, odd, 2,
+              [&](const LinePart& part, std::int32_t* memory) { mergeLine(args, part, memory); });
+  if (args.result.data == nullptr) {
+    return;
+  }
+  const Extents even = halved(plan.n, finest(plan.steps.levels).front().axes);
+  if (args.axis != 0) {
+    forEachPart(core, even, 0,
+                [&](const LinePart& part, std::int32_t* /*memory*/) { copyLine(args, part); });
+  } else if (even[0] > odd[0]) {
+    for (std::uint32_t row = 0; row < even[1] * even[2]; ++row) {
+      copyLine(args, {odd[0], row % even[1], row / even[1], 1});
+    }
+  }
+}
+
+void encodeNested(const Core& core,
+                  const PlanStep& plan,
+                  const Source& source,
+                  const Lattice& base,
+                  void* codes,
+                  const Lattice& out) {
+  const PlanStep inside = inner(plan);
+  NestedArgs args = nestedArgs(core, plan, base);
+  args.source = source;
+  args.result = resultOf(out);
+  args.difference = core.stack.lattice(core.pool, inside.n, 0);
+  std::atomic<bool> has_gaps = source.has_gaps;
+  forEachPart(core, inside.n, 1, [&](const LinePart& part, std::int32_t* memory) {
+    if (!differLine(args, part, memory)) {
+      has_gaps.store(true, std::memory_order_relaxed);
+    }
+  });
+  Core inside_core = core;
+  inside_core.check = nullptr;  // differences are tested when they are values again
+  const bool is_wanted = out.data != nullptr || core.check != nullptr;
+  const Lattice found = is_wanted ? core.stack.lattice(core.pool, inside.n, 0) : Lattice{};
+  encodePlan(inside_core, inside, sourceOf(args.difference, has_gaps.load()), codes, found);
+  if (is_wanted) {
+    args.difference = found;
+    merge(core, args, plan);
+  }
+}
+
+std::uint8_t* codesAfter(const Core& core, const PlanStep& below, const void* codes) {
+  const std::uint64_t n_codes = stepsCodes(below.steps, below.n);
+  return static_cast<std::uint8_t*>(const_cast<void*>(codes)) +  // NOLINT: for both directions
+         n_codes * getDataTypeSize(core.code_type);
+}
+
+}  // namespace
+
+PlanStep wholePlan(const Plan& plan, const Extents& n, std::uint32_t sub_bits) {
+  PlanStep whole;
+  whole.steps = plan.steps();
+  whole.n = n;
+  whole.places = {0, {1, n[0], std::uint64_t{n[0]} * n[1]}};
+  whole.sub_bits = sub_bits;
+  whole.has_alpha = plan.has_alpha;
+  whole.n_axes = std::max(1u, countAxes(activeAxes(n)));
+  return whole;
+}
+
+void encodePlan(
+    const Core& core, const PlanStep& plan, const Source& source, void* codes, const Lattice& out) {
+  if (plan.steps.levels.empty()) {
+    encodeLorenzo(core, lorenzoStep(plan), source, codes, out);
+    return;
+  }
+  const std::size_t mark = core.stack.top();
+  const Level& level = finest(plan.steps.levels).front();
+  const PlanStep below = coarser(plan);
+  const Lattice base = core.stack.lattice(core.pool, below.n, level.axes);
+  const std::size_t mark_below = core.stack.top();
+  const Lattice even = core.stack.lattice(core.pool, below.n, 0);
+  pickEven(core, source, plan.n, level.axes, even);
+  encodePlan(core, below, sourceOf(even, source.has_gaps), codes, base);
+  core.stack.popTo(mark_below);
+  fillGhosts(core, base, level.axes, plan.n);
+  void* const own = codesAfter(core, below, codes);
+  if (level.is_nested) {
+    encodeNested(core, plan, source, base, own, out);
+  } else {
+    encodeLevel(core, levelStep(plan, base), source, own, out);
+  }
+  core.stack.popTo(mark);
+}
+
+void decodePlan(const Core& core, const PlanStep& plan, const void* codes, const Result& out) {
+  if (plan.steps.levels.empty()) {
+    decodeLorenzo(core, lorenzoStep(plan), codes, out);
+    return;
+  }
+  const std::size_t mark = core.stack.top();
+  const Level& level = finest(plan.steps.levels).front();
+  const PlanStep below = coarser(plan);
+  const Lattice base = core.stack.lattice(core.pool, below.n, level.axes);
+  decodePlan(core, below, codes, resultOf(base));
+  fillGhosts(core, base, level.axes, plan.n);
+  const void* const own = codesAfter(core, below, codes);
+  if (level.is_nested) {
+    const PlanStep inside = inner(plan);
+    NestedArgs args = nestedArgs(core, plan, base);
+    args.check = nullptr;
+    args.result = out;
+    args.difference = core.stack.lattice(core.pool, inside.n, 0);
+    decodePlan(core, inside, own, resultOf(args.difference));
+    merge(core, args, plan);
+  } else {
+    decodeLevel(core, levelStep(plan, base), own, out);
+  }
+  core.stack.popTo(mark);
+}
+
+}  // namespace fz::interp

@@ -1,0 +1,3 @@
+#include <gtest/gtest.h>
+
+#include "fused/interp/interp_stage.h"
