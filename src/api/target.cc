@@ -26,7 +26,8 @@ constexpr double kRatioSlack = 1.04;
 constexpr double kDecibelsPerOctave = 6.0205999132796239;
 
 struct Trial {
-  double octave = 0.0;  ///< log2 of the bound
+  double bound = 0.0;
+  double octave = 0.0;  ///< its log2, which does not lead back to the last bit of it
   double reached = 0.0;
 };
 
@@ -128,7 +129,7 @@ class Search {
     const Frame frame = compress(type_, values, options);
     const double ratio = static_cast<double>(values.size()) /
                          static_cast<double>(std::max<std::size_t>(frame.size(), 1));
-    return {std::log2(bound), isPsnr() ? psnrOf(values, frame) : ratio};
+    return {bound, std::log2(bound), isPsnr() ? psnrOf(values, frame) : ratio};
   }
 
   double psnrOf(ByteView values, const Frame& frame) const {
@@ -208,14 +209,14 @@ class Search {
 
   TargetBound result() const {
     if (best_) {
-      return {std::exp2(best_->octave), best_->reached, n_trials_};
+      return {best_->bound, best_->reached, n_trials_};
     }
     if (isPsnr() && range_ > 0) {
       // No error exceeds the bound, so that their mean square does not either.
       const double octave = std::log2(range_) - target_.value / kDecibelsPerOctave;
       return {roundedBound(octave - 1e-3), target_.value, n_trials_};
     }
-    throw TargetError(target_, {std::exp2(nearest_.octave), nearest_.reached, n_trials_});
+    throw TargetError(target_, {nearest_.bound, nearest_.reached, n_trials_});
   }
 
   DataType type_;
@@ -229,7 +230,7 @@ class Search {
   std::optional<Trial> best_;
   std::optional<Trial> failed_;  // nearest to the best
   Trial before_;
-  Trial nearest_ = {0.0, -std::numeric_limits<double>::infinity()};
+  Trial nearest_ = {0.0, 0.0, -std::numeric_limits<double>::infinity()};
 };
 
 }  // namespace
