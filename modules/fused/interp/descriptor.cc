@@ -38,7 +38,8 @@ const ParamTable& table() {
             [](S& s, const std::string& v) { s.setErrorBoundMode(*errorBoundModeFromName(v)); }),
         textParam<S>(
             "plan", "iso",
-            "iso: interpolation along all axes; lorenzo; or levels from coarse to fine, such as "
+            "iso: interpolation along all axes; lorenzo; auto: what crops of the field say; "
+            "lorenzo:auto: the same without levels; or levels from coarse to fine, such as "
             "'lorenzo:xy xy:cc:0 xy:cc:0' (SPEC.md)",
             &S::getPlan, [](S& s, const std::string& v) { s.setPlan(v); }),
         choiceParam<S>(

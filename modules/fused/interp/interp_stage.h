@@ -73,7 +73,7 @@ class InterpBase : public SimpleStage {
   std::size_t decodedBytes(std::span<const std::size_t> encoded_bytes) const override;
   void encodeCpu(const CpuRun& run) override;
   void decodeCpu(const CpuRun& run) override;
-  bool hasFixedEncodedBytes(std::size_t port) const override { return port == 0; }
+  bool hasFixedEncodedBytes(std::size_t port) const override;
   void writeConfig(ByteWriter& out) const override;
   void readConfig(ByteReader& in) override;
 

@@ -6,6 +6,7 @@
 #include "core/size_limit.h"
 #include "fused/interp/config.h"
 #include "fused/interp/cpu/state.h"
+#include "fused/interp/cpu/tune.h"
 #include "fused/interp/interp_stage.h"
 #include "fused/interp/stream.h"
 #include "fz/byte_io.h"
@@ -42,7 +43,7 @@ void InterpBase::setValueBase(double value_base) {
 }
 
 void InterpBase::setPlan(const std::string& text) {
-  if (text != "iso") {
+  if (text != "iso" && !tuneFamily(text)) {
     parsePlan(text);
   }
   plan_ = text;
@@ -58,6 +59,10 @@ std::optional<BoundInfo> InterpBase::boundInfo() const {
                      state_->config.absolute_bound};
   }
   return BoundInfo{mode_, error_bound_, mode_ == ErrorBoundMode::ABS ? error_bound_ : 0.0};
+}
+
+bool InterpBase::hasFixedEncodedBytes(std::size_t port) const {
+  return port == 0 && !tuneFamily(plan_);
 }
 
 SimpleStage::PortBytes InterpBase::encodedBytes(std::size_t input_bytes) const {
@@ -76,7 +81,9 @@ SimpleStage::PortBytes InterpBase::maxEncodedBytes(std::size_t input_bytes) cons
   const Extents extents =
       squeezed({static_cast<std::uint32_t>(dims[0]), static_cast<std::uint32_t>(dims[1]),
                 static_cast<std::uint32_t>(dims[2])});
-  const std::uint64_t n_codes = stepsCodes(planFor(plan_, extents).steps(), extents);
+  const std::uint64_t n_codes = tuneFamily(plan_)
+                                    ? tunedCodes(extents)
+                                    : stepsCodes(planFor(plan_, extents).steps(), extents);
   return {n_codes * getDataTypeSize(code_type_),
           n * (sizeof(std::uint32_t) + getDataTypeSize(input_type_))};
 }

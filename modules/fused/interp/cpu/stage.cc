@@ -11,6 +11,7 @@
 #include "core/size_limit.h"
 #include "fused/interp/cpu/args.h"
 #include "fused/interp/cpu/state.h"
+#include "fused/interp/cpu/tune.h"
 #include "fz/byte_io.h"
 #include "fzm_format.h"
 
@@ -59,8 +60,15 @@ void InterpBase::decodeCpu(const CpuRun& run) {
   state_->decode(run);
 }
 
+std::optional<TuneFamily> tuneFamily(std::string_view setting) {
+  return setting == "auto"           ? std::optional(TuneFamily::kAll)
+         : setting == "lorenzo:auto" ? std::optional(TuneFamily::kLorenzo)
+                                     : std::nullopt;
+}
+
 Plan planFor(std::string_view setting, const Extents& n) {
-  return setting == "iso" ? isoPlan(n) : fittedPlan(parsePlan(setting), n);
+  const bool is_iso = setting == "iso" || tuneFamily(setting);
+  return is_iso ? isoPlan(n) : fittedPlan(parsePlan(setting), n);
 }
 
 ValueRange InterpBase::State::scan(const CpuRun& run) {
@@ -173,6 +181,11 @@ void InterpBase::State::encode(const CpuRun& run) {
   const Fixing fixing = fix(run, range);
   config.scale = fixing.scale;
   const Extents n = squeezed(config.dims);
+  const bool has_gaps = range.has_others || !fixing.is_complete;
+  if (const std::optional<TuneFamily> family = tuneFamily(stage.plan_)) {
+    config.plan = tunePlan(core(run), fieldSource(run, config, has_gaps), n, config.scale.sub_bits,
+                           *family, planBytes(Plan{}) + FZM_STAGE_CONFIG_SIZE - configBytes({}));
+  }
   const std::size_t n_code_bytes =
       stepsCodes(config.plan.steps(), n) * getDataTypeSize(stage.code_type_);
   if (run.outputs[0].size() < n_code_bytes) {
@@ -182,7 +195,6 @@ void InterpBase::State::encode(const CpuRun& run) {
   const std::size_t n_values = config.values();
   const auto words = bits_memory.get<std::uint64_t>(run.pool, bits::ceilDiv(n_values, kWordValues));
   std::fill(words.begin(), words.end(), std::uint64_t{0});
-  const bool has_gaps = range.has_others || !fixing.is_complete;
   const FieldCheck check = {run.inputs[0].data(), config.input_type, config.scale,
                             config.absolute_bound};
   Core c = core(run);

@@ -1,0 +1,151 @@
+#include "fused/interp/cpu/cost.h"
+
+#include <algorithm>
+
+#include "shared/bits.h"
+
+namespace fz::interp {
+
+namespace {
+
+constexpr std::uint64_t kOne = 1024;  // a bit
+constexpr std::uint64_t kZeroBlock = 410;
+constexpr std::uint64_t kBlockClass = 2 * kOne;
+constexpr std::uint64_t kTableEntry = 3 * kOne;
+constexpr std::uint32_t kDirect = 16;  // zigzag values below it are symbols themselves
+
+constexpr std::size_t kTableBits = 8;
+
+/// 1024 log2(1 + i / 256), by squaring: no library and no rounding has a say in it.
+constexpr std::array<std::uint16_t, (1u << kTableBits) + 1> makeTable() {
+  std::array<std::uint16_t, (1u << kTableBits) + 1> table = {};
+  for (std::uint32_t i = 0; i <= 1u << kTableBits; ++i) {
+    std::uint64_t x = (std::uint64_t{1} << 31) + (std::uint64_t{i} << (31 - kTableBits));
+    std::uint32_t bits = 0;
+    if (i == 1u << kTableBits) {
+      table[i] = kOne;
+      continue;
+    }
+    for (int b = 0; b < 11; ++b) {
+      x = x * x >> 31;
+      bits <<= 1;
+      if (x >> 32 != 0) {
+        bits |= 1;
+        x >>= 1;
+      }
+    }
+    table[i] = static_cast<std::uint16_t>((bits + 1) / 2);
+  }
+  return table;
+}
+constexpr auto kLogs = makeTable();
+
+std::uint32_t zigzag(std::int32_t v) {
+  return (static_cast<std::uint32_t>(v) << 1) ^ static_cast<std::uint32_t>(v >> 31);
+}
+
+template <class C>
+std::uint64_t sumOf(const C* block) {
+  if constexpr (sizeof(C) == 2) {
+    std::uint32_t sum = 0;
+    for (std::size_t i = 0; i < kBlockCodes; ++i) {
+      sum += zigzag(block[i]);
+    }
+    return sum;
+  } else {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < kBlockCodes; ++i) {
+      sum += zigzag(block[i]);
+    }
+    return sum;
+  }
+}
+
+template <class C>
+std::uint64_t costOfBlocks(std::span<const C> codes) {
+  constexpr std::uint32_t kMost = 1u << 30;
+  constexpr auto kCount = std::uint32_t{kBlockCodes};
+  const std::uint64_t fixed = kBlockClass - std::uint64_t{kCount} * log2Of(kCount);
+  std::uint64_t cost = 0;
+  for (std::size_t at = 0; at + kBlockCodes <= codes.size(); at += kBlockCodes) {
+    const auto sum =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(sumOf(codes.data() + at), kMost));
+    cost += sum == 0 ? kZeroBlock
+                     : std::uint64_t{kCount + sum} * log2Of(kCount + sum) -
+                           std::uint64_t{sum} * log2Of(sum) + fixed;
+  }
+  return cost;
+}
+
+}  // namespace
+
+std::uint32_t log2Of(std::uint32_t v) {
+  const std::uint32_t exponent = bits::bitWidth(v) - 1;
+  const std::uint32_t fraction = exponent == 0 ? 0 : v << (32 - exponent);
+  return exponent * static_cast<std::uint32_t>(kOne) + kLogs[fraction >> (32 - kTableBits)];
+}
+
+std::uint64_t blockCost(std::span<const std::int16_t> codes) {
+  return costOfBlocks(codes);
+}
+std::uint64_t blockCost(std::span<const std::int32_t> codes) {
+  return costOfBlocks(codes);
+}
+
+ClassCost::ClassCost() : symbols_(kClasses * kSymbols) {
+}
+
+template <class C>
+void ClassCost::addBlocks(std::span<const C> codes) {
+  for (std::size_t at = 0; at + kBlockCodes <= codes.size(); at += kBlockCodes) {
+    const std::uint64_t sum = sumOf(codes.data() + at);
+    const std::size_t block_class =
+        sum == 0 ? 0 : std::min<std::size_t>(bits::bitWidth(sum), kClasses - 1);
+    ++blocks_[block_class];
+    if (block_class == 0) {
+      continue;
+    }
+    std::uint32_t* const counts = symbols_.data() + block_class * kSymbols;
+    for (std::size_t i = 0; i < kBlockCodes; ++i) {
+      const std::uint32_t u = zigzag(codes[at + i]);
+      if (u < kDirect) {
+        ++counts[u];
+      } else {
+        const std::uint32_t exponent = bits::bitWidth(u) - 1;
+        ++counts[kDirect + 4 * (exponent - 4) + (u >> (exponent - 2) & 3)];
+        raw_bits_ += exponent - 2;
+      }
+    }
+  }
+}
+
+void ClassCost::add(std::span<const std::int16_t> codes) {
+  addBlocks(codes);
+}
+void ClassCost::add(std::span<const std::int32_t> codes) {
+  addBlocks(codes);
+}
+
+std::uint64_t ClassCost::total() const {
+  const auto entropy = [](std::span<const std::uint32_t> counts, std::uint64_t per_entry) {
+    std::uint64_t n = 0;
+    for (const std::uint32_t count : counts) {
+      n += count;
+    }
+    std::uint64_t cost = 0;
+    for (const std::uint32_t count : counts) {
+      if (count > 0) {
+        cost += count * std::uint64_t{log2Of(static_cast<std::uint32_t>(n)) - log2Of(count)} +
+                per_entry;
+      }
+    }
+    return cost;
+  };
+  std::uint64_t cost = raw_bits_ * kOne + entropy(blocks_, 0);
+  for (std::size_t c = 1; c < kClasses; ++c) {
+    cost += entropy(std::span(symbols_).subspan(c * kSymbols, kSymbols), kTableEntry);
+  }
+  return cost;
+}
+
+}  // namespace fz::interp

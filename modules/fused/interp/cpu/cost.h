@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fused/interp/stream.h"
+
+/// What codes will cost, without coding them: in integers, so that a search decides alike
+/// everywhere. Costs are in 1/1024 bit.
+namespace fz::interp {
+
+/// 1024 log2(v), rounded down somewhere in its last digit; v > 0.
+std::uint32_t log2Of(std::uint32_t v);
+
+/// Whole blocks of 64, each as if its magnitudes were geometric around their mean: cheap.
+std::uint64_t blockCost(std::span<const std::int16_t> codes);
+std::uint64_t blockCost(std::span<const std::int32_t> codes);
+
+/// The entropy of symbols, given the class of their block, with what the tables take: close to
+/// what BlockANS makes of the same codes.
+class ClassCost {
+ public:
+  ClassCost();
+  void add(std::span<const std::int16_t> codes);
+  void add(std::span<const std::int32_t> codes);
+  std::uint64_t total() const;
+
+ private:
+  template <class C>
+  void addBlocks(std::span<const C> codes);
+
+  static constexpr std::size_t kClasses = 17;
+  static constexpr std::size_t kSymbols = 128;
+  std::array<std::uint32_t, kClasses> blocks_ = {};
+  std::vector<std::uint32_t> symbols_;
+  std::uint64_t raw_bits_ = 0;
+};
+
+}  // namespace fz::interp

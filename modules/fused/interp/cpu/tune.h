@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "fused/interp/cpu/grid.h"
+
+/// Choosing a plan from crops of a field. All decisions are made by integers, in a fixed order, so
+/// the plan depends on the values alone.
+namespace fz::interp {
+
+/// Which plans a search looks at.
+enum class TuneFamily : std::uint8_t {
+  kAll,      ///< levels on all axes, on one, nested ones; Lorenzo on any axes
+  kLorenzo,  ///< Lorenzo on any axes, no levels
+};
+
+/// What the setting `plan` asks to search; nothing where it names a plan.
+std::optional<TuneFamily> tuneFamily(std::string_view setting);
+
+/// Codes that no plan of a search exceeds, for a field of n points.
+std::uint64_t tunedCodes(const Extents& n);
+
+/// The plan with which a field costs least, as far as crops of it tell. `source` is the whole
+/// field, of n points (squeezed).
+Plan tunePlan(const Core& core,
+              const Source& source,
+              const Extents& n,
+              std::uint32_t sub_bits,
+              TuneFamily family,
+              std::size_t max_plan_bytes);
+
+}  // namespace fz::interp
