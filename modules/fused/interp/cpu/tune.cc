@@ -4,6 +4,7 @@
 #include "fused/interp/cpu/tune.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <optional>
@@ -18,8 +19,12 @@ namespace {
 using Cost = std::uint64_t;
 using Values = std::vector<std::int32_t>;
 
-constexpr std::size_t kSearchValues = std::size_t{1} << 16;
-constexpr std::size_t kJudgeValues = std::size_t{1} << 15;
+const std::size_t kSearchValues = std::size_t{1} << (getenv("FZ_S") ? atoi(getenv("FZ_S")) : 17);
+const std::size_t kJudgeValues = std::size_t{1} << (getenv("FZ_J") ? atoi(getenv("FZ_J")) : 18);
+// Choices inside a step are made on a part of its lattice of about this many points.
+constexpr std::size_t kPartValues = std::size_t{1} << 13;
+// Coarser lattices than this are too small for a choice of axes to matter.
+constexpr std::size_t kLeastValues = 256;
 // Crops keep this much of an axis, so that coarse lattices have something to interpolate.
 constexpr std::uint32_t kLeastExtent = 33;
 constexpr std::uint32_t kLeastPoints = 3;  // of an axis that is halved
@@ -36,6 +41,46 @@ std::size_t countOf(const Extents& n) {
 
 Lattice latticeOf(Values& values, const Extents& n) {
   return {values.data(), n, n[0], std::size_t{n[0]} * n[1]};
+}
+
+/// A slab from the middle of a lattice: what comes before and behind it along its slowest axis
+/// stands where the ghosts of a lattice of its own would.
+struct Slab {
+  std::size_t axis = 0;
+  std::uint32_t first = 0;
+  Extents n = {};
+};
+Slab slabOf(const Extents& n, std::size_t n_values) {
+  Slab slab;
+  slab.n = n;
+  slab.axis = n[2] > 1 ? 2 : n[1] > 1 ? 1 : 0;
+  const std::uint32_t extent = n[slab.axis];
+  const std::size_t wanted = n_values / (countOf(n) / extent) + 1;
+  // Even, as the lattice below it begins with an even point.
+  const auto length = static_cast<std::uint32_t>(std::max<std::size_t>(wanted, 8) + 1) & ~1u;
+  if (std::uint64_t{length} * 4 < std::uint64_t{extent} * 3) {
+    slab.n[slab.axis] = length;
+    slab.first = (extent - length) / 2 & ~1u;
+  }
+  return slab;
+}
+std::size_t stepAlong(std::size_t axis, std::size_t row, std::size_t plane) {
+  return axis == 0 ? 1 : axis == 1 ? row : plane;
+}
+Source partOf(const Source& source, const Slab& slab) {
+  Source part = source;
+  part.data =
+      static_cast<const std::uint8_t*>(source.data) +
+      slab.first * stepAlong(slab.axis, source.row, source.plane) * getDataTypeSize(source.type);
+  return part;
+}
+LevelStep partOf(const LevelStep& step, const Slab& slab) {
+  LevelStep part = step;
+  part.n = slab.n;
+  part.base.n = halved(slab.n, step.level.axes);
+  const std::uint32_t first = has(step.level.axes, slab.axis) ? slab.first / 2 : slab.first;
+  part.base.data += first * stepAlong(slab.axis, step.base.row, step.base.plane);
+  return part;
 }
 
 /// How often an axis may be halved.
@@ -105,26 +150,31 @@ class LevelTuner {
  public:
   LevelTuner(const Frame& frame, CodeBuffer& codes) : frame_(frame), codes_(codes) {}
 
-  /// Sets kernels and weights of `step.level`; returns the cost. `fine` gets the reconstruction.
-  Cost tune(LevelStep& step, const Source& source, bool thorough, const Lattice& fine) {
+  /// Sets kernels and weights of `step.level`, by a part of the lattice. Returns what the whole may
+  /// cost.
+  Cost choose(LevelStep& step, const Source& source, bool thorough) {
+    const Slab slab = slabOf(step.n, thorough ? 4 * kPartValues : kPartValues);
+    LevelStep part = partOf(step, slab);
+    const Source part_source = partOf(source, slab);
     const Axes axes = step.level.axes;
-    layOut(step.n, axes);
-    chooseKernels(step, source);
+    layOut(part.n, axes);
+    chooseKernels(part, part_source);
     if (countAxes(axes) > 1) {
-      choosePairs(step, source,
+      choosePairs(part, part_source,
                   thorough ? std::span<const std::uint8_t>(kAllPairs) : std::span(kFewPairs));
     }
     if (axes == kXyz) {
-      chooseCube(step, source,
+      chooseCube(part, part_source,
                  thorough ? std::span<const std::uint8_t>(kAllCubes) : std::span(kFewCubes));
     }
-    run(step, source, fine);
-    return codes_.cost(0, n_codes_);
+    step.level = part.level;
+    return best_ * countOf(step.n) / countOf(part.n);
   }
 
-  Cost costAsIs(const LevelStep& step, const Source& source, const Lattice& fine) {
+  /// The cost of a whole level; `fine` gets the reconstruction.
+  Cost run(const LevelStep& step, const Source& source, const Lattice& fine) {
     layOut(step.n, step.level.axes);
-    run(step, source, fine);
+    code(step, source, fine);
     return codes_.cost(0, n_codes_);
   }
 
@@ -141,7 +191,7 @@ class LevelTuner {
       }
     }
   }
-  void run(const LevelStep& step, const Source& source, const Lattice& fine) {
+  void code(const LevelStep& step, const Source& source, const Lattice& fine) {
     encodeLevel(frame_.core, step, source, codes_.reserve(n_codes_), fine);
   }
   Cost classCost(Axes odd) const { return codes_.cost(starts_[odd], counts_[odd]); }
@@ -152,7 +202,7 @@ class LevelTuner {
     std::array<Kernel, 3> chosen = step.level.kernels;
     for (const Kernel kernel : {Kernel::kCubic, Kernel::kLinear, Kernel::kNatural}) {
       step.level.kernels.fill(kernel);
-      run(step, source, {});
+      code(step, source, {});
       for (std::size_t axis = 0; axis < 3; ++axis) {
         const auto odd = static_cast<Axes>(1u << axis);
         if (has(step.level.axes, axis) && classCost(odd) < best[axis]) {
@@ -160,6 +210,10 @@ class LevelTuner {
           chosen[axis] = kernel;
         }
       }
+    }
+    best_ = 0;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      best_ += has(step.level.axes, axis) ? best[axis] : 0;
     }
     step.level.kernels.fill(Kernel::kCubic);
     for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -176,7 +230,7 @@ class LevelTuner {
     std::array<std::uint8_t, 3> chosen = {};
     for (const std::uint8_t set : sets) {
       step.level.pair_sets.fill(set);
-      run(step, source, {});
+      code(step, source, {});
       for (std::size_t i = 0; i < 3; ++i) {
         if ((kPairs[i] & step.level.axes) == kPairs[i] && classCost(kPairs[i]) < best[i]) {
           best[i] = classCost(kPairs[i]);
@@ -185,6 +239,9 @@ class LevelTuner {
       }
     }
     step.level.pair_sets = chosen;
+    for (std::size_t i = 0; i < 3; ++i) {
+      best_ += (kPairs[i] & step.level.axes) == kPairs[i] ? best[i] : 0;
+    }
   }
 
   void chooseCube(LevelStep& step, const Source& source, std::span<const std::uint8_t> sets) {
@@ -192,13 +249,14 @@ class LevelTuner {
     std::uint8_t chosen = 0;
     for (const std::uint8_t set : sets) {
       step.level.cube_set = set;
-      run(step, source, {});
+      code(step, source, {});
       if (classCost(kXyz) < best) {
         best = classCost(kXyz);
         chosen = set;
       }
     }
     step.level.cube_set = chosen;
+    best_ += best;
   }
 
   const Frame& frame_;
@@ -206,6 +264,7 @@ class LevelTuner {
   std::array<std::uint64_t, 8> starts_ = {};
   std::array<std::uint64_t, 8> counts_ = {};
   std::uint64_t n_codes_ = 0;
+  Cost best_ = 0;  // of the part, by class
 };
 
 /// A copy of a lattice with ghosts along the axes of a level above it.
@@ -325,14 +384,14 @@ class Programme {
     const std::uint32_t h = halvings_ + s[0] + s[1] + s[2];
     tryLorenzo(node, h);
     tryLevel(s, node, axes_, h);
-    if (countAxes(axes_) > 1) {
+    if (countAxes(axes_) > 1 && countOf(node.n) >= kLeastValues) {
       for (std::size_t axis = 0; axis < 3; ++axis) {
         if (has(axes_, axis)) {
           tryLevel(s, node, static_cast<Axes>(1u << axis), h);
         }
       }
     }
-    if (!is_nested_ && countAxes(axes_) > 1) {
+    if (!is_nested_ && countAxes(axes_) > 1 && countOf(node.n) >= kLeastValues) {
       for (std::size_t axis = 0; axis < 3; ++axis) {
         const bool is_whole = s[0] + s[1] + s[2] == s[axis];
         if (has(axes_, axis) && is_whole) {
@@ -343,24 +402,29 @@ class Programme {
   }
 
   void tryLorenzo(Solved& node, std::uint32_t h) {
-    node.r.resize(node.x.size());
-    const std::uint64_t n_codes = makeCodeArray(node.n).codes();
+    const Slab slab = slabOf(node.n, std::max(4 * kPartValues, countOf(node.n) / 4));
+    const Source part = partOf(sourceOfNode(node), slab);
+    const std::uint64_t n_part = makeCodeArray(slab.n).codes();
+    Cost best = std::numeric_limits<Cost>::max();
     const Axes active = activeAxes(node.n);
     for (std::uint32_t set = 8; set-- > 0;) {
       const auto axes = static_cast<Axes>(set);
       if ((axes & active) != axes) {
         continue;
       }
-      // What is reconstructed does not depend on the axes.
-      const bool is_first = node.cost == std::numeric_limits<Cost>::max();
-      encodeLorenzo(frame_.core, {axes, frame_.bin(h), node.n, is_nested_, {}}, sourceOfNode(node),
-                    codes_.reserve(n_codes), is_first ? latticeOf(node.r, node.n) : Lattice{});
-      const Cost cost = codes_.cost(0, n_codes);
-      if (cost < node.cost) {
-        node.cost = cost;
+      encodeLorenzo(frame_.core, {axes, frame_.bin(h), slab.n, is_nested_, {}}, part,
+                    codes_.reserve(n_part), {});
+      const Cost cost = codes_.cost(0, n_part);
+      if (cost < best) {
+        best = cost;
         node.lorenzo = axes;
       }
     }
+    node.r.resize(node.x.size());
+    const std::uint64_t n_codes = makeCodeArray(node.n).codes();
+    encodeLorenzo(frame_.core, {node.lorenzo, frame_.bin(h), node.n, is_nested_, {}},
+                  sourceOfNode(node), codes_.reserve(n_codes), latticeOf(node.r, node.n));
+    node.cost = codes_.cost(0, n_codes);
   }
 
   void tryLevel(const Strides& s, Solved& node, Axes axes, std::uint32_t h) {
@@ -378,10 +442,14 @@ class Programme {
     step.bin = frame_.bin(h);
     step.n = node.n;
     step.base = withGhosts(frame_.core, base.r, base.n, axes, node.n);
-    Values r(node.x.size());
-    const Cost cost =
-        base.cost +
-        LevelTuner(frame_, codes_).tune(step, sourceOfNode(node), false, latticeOf(r, node.n));
+    LevelTuner tuner(frame_, codes_);
+    const Cost expected = base.cost + tuner.choose(step, sourceOfNode(node), false);
+    Values r;
+    Cost cost = std::numeric_limits<Cost>::max();
+    if (expected - expected / 16 < node.cost) {
+      r.resize(node.x.size());
+      cost = base.cost + tuner.run(step, sourceOfNode(node), latticeOf(r, node.n));
+    }
     frame_.core.stack.popTo(mark);
     if (cost < node.cost) {
       node.cost = cost;
@@ -408,7 +476,7 @@ class Programme {
     step.bin = frame_.bin(h);
     step.n = node.n;
     step.base = withGhosts(frame_.core, base.r, base.n, axes, node.n);
-    LevelTuner(frame_, codes_).tune(step, sourceOfNode(node), false, {});
+    LevelTuner(frame_, codes_).choose(step, sourceOfNode(node), false);
     const Kernel kernel = step.level.kernels[axis];
     const Extents n_odd = pointsOf(node.n, axes, axes);
     Values difference(countOf(n_odd));
@@ -536,10 +604,13 @@ class Tuner {
     frame_.sub_bits = sub_bits;
     frame_.n_axes = std::max(1u, countAxes(activeAxes(n)));
     frame_.has_gaps = source.has_gaps;
-    crops_.push_back(cropOf(core, source, n, kSearchValues, 4));
-    if (countOf(crops_.front().n) < countOf(n)) {
-      crops_.push_back(cropOf(core, source, n, kJudgeValues, 1));
-      crops_.push_back(cropOf(core, source, n, kJudgeValues, 7));
+    crop_ = cropOf(core, source, n, kSearchValues, 4);
+    if (countOf(n) <= 2 * kJudgeValues) {
+      judged_.push_back(cropOf(core, source, n, countOf(n), 0));
+    } else {
+      for (const std::uint32_t eighths : {4u, 1u, 7u}) {
+        judged_.push_back(cropOf(core, source, n, kJudgeValues, eighths));
+      }
     }
   }
 
@@ -548,14 +619,16 @@ class Tuner {
       return bestLorenzo();
     }
     std::vector<Plan> plans = {isoPlan(n_), bestLorenzo()};
-    for (const bool has_alpha : {false, true}) {
-      frame_.has_alpha = has_alpha;
-      if (const std::optional<Plan> found = search()) {
-        plans.push_back(*found);
+    std::vector<Plan> open = {isoPlan(n_)};
+    if (const std::optional<Plan> found = search()) {
+      open.push_back(*found);
+    }
+    for (Plan& plan : open) {
+      for (const bool has_alpha : {false, true}) {
+        frame_.has_alpha = has_alpha;
+        plan.has_alpha = has_alpha;
+        plans.push_back(refined(plan));
       }
-      Plan iso = isoPlan(n_);
-      iso.has_alpha = has_alpha;
-      plans.push_back(refined(iso));
     }
     return cheapest(plans);
   }
@@ -563,11 +636,9 @@ class Tuner {
  private:
   std::optional<Plan> search() {
     Programme programme(frame_, codes_, activeAxes(n_), 0, false);
-    const Crop& crop = crops_.front();
+    const Crop& crop = crop_;
     programme.solve(crop.x, crop.n);
-    const std::optional<Plan> plan =
-        toPlan(programme.levels(), programme.lorenzo(), frame_.has_alpha, max_plan_bytes_);
-    return plan ? std::optional(refined(*plan)) : std::nullopt;
+    return toPlan(programme.levels(), programme.lorenzo(), frame_.has_alpha, max_plan_bytes_);
   }
 
   Plan bestLorenzo() {
@@ -584,7 +655,7 @@ class Tuner {
 
   /// The same levels, with the best of all weights. Inner levels of nested ones stay as they are.
   Plan refined(const Plan& plan) {
-    Crop& crop = crops_.front();
+    Crop& crop = crop_;
     Plan made = fittedPlan(plan, crop.n);
     if (made.n_levels != plan.n_levels) {
       return plan;  // the crop is too small for all of them
@@ -627,14 +698,16 @@ class Tuner {
     one.bin = frame_.bin(h);
     one.n = n;
     one.base = withGhosts(core_, r_below, n_below, axes, n);
-    LevelTuner(frame_, codes_).tune(one, source, true, latticeOf(r, n));
+    LevelTuner tuner(frame_, codes_);
+    tuner.choose(one, source, true);
+    tuner.run(one, source, latticeOf(r, n));
     core_.stack.popTo(mark);
     level = one.level;
   }
 
   Cost costOf(const Plan& plan) {
     ClassCost total;
-    for (Crop& crop : crops_) {
+    for (Crop& crop : judged_) {
       const Plan fitted = fittedPlan(plan, crop.n);
       PlanStep step = wholePlan(fitted, crop.n, frame_.sub_bits);
       step.n_axes = frame_.n_axes;
@@ -670,7 +743,8 @@ class Tuner {
   Extents n_;
   TuneFamily family_;
   std::size_t max_plan_bytes_;
-  std::vector<Crop> crops_;
+  Crop crop_;                 // to search
+  std::vector<Crop> judged_;  // to choose among what was found
 };
 
 }  // namespace
