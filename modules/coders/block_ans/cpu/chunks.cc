@@ -1,8 +1,5 @@
 #include "coders/block_ans/cpu/chunks.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "fz/byte_io.h"
 
 namespace fz::block_ans {
@@ -24,13 +21,14 @@ void loadBlock(const ValueView& in, std::uint64_t block, std::uint32_t* u) {
   }
 }
 
-/// Encodes all groups of a chunk, unless it is clear that its values are to be stored.
 template <class T>
-void encodeGroups(LaneEncoder& lanes,
-                  const ValueView& in,
-                  const Chunk& chunk,
-                  const std::uint8_t* classes,
-                  const Coding& coding) {
+std::uint32_t encodeAs(const ValueView& in,
+                       const Chunk& chunk,
+                       const std::uint8_t* classes,
+                       const Coding& coding,
+                       std::uint16_t* stack,
+                       std::uint32_t* states) {
+  LaneEncoder lanes(stack);
   const std::uint64_t first_group = chunk.first_value / kGroupValues;
   for (std::uint64_t g = first_group + chunk.n_groups; g-- > first_group;) {
     const std::uint8_t* of_group = classes + g * kGroupBlocks;
@@ -43,17 +41,21 @@ void encodeGroups(LaneEncoder& lanes,
     }
     encodeClasses(lanes, coding, of_group);
     if (lanes.words() >= rawWords(chunk.n_values, in.value_bytes)) {
-      return;
+      break;
     }
   }
+  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+    states[lane] = lanes.state(lane);
+  }
+  return lanes.words();
 }
 
 }  // namespace
 
-void measureGroups(const ValueView& in,
-                   GroupRange groups,
-                   std::uint8_t* classes,
-                   SubCounts* counts) {
+void measurePlain(const ValueView& in,
+                  GroupRange groups,
+                  std::uint8_t* classes,
+                  SubCounts* counts) {
   withType(in, [&]<class T>(T /*type*/) {
     for (std::uint64_t b = groups.begin * kGroupBlocks; b < groups.end * kGroupBlocks; ++b) {
       std::uint32_t u[kBlockValues];
@@ -83,54 +85,47 @@ std::uint32_t groupWeight(const std::uint8_t* classes) {
   return weight;
 }
 
-std::uint32_t encodeChunk(const ValueView& in,
+void fillStep(std::uint32_t freq,
+              std::uint32_t start,
+              std::uint32_t n_raw,
+              std::uint32_t symbol,
+              StepTable& table) {
+  const std::uint32_t scale = kScale << n_raw;
+  // x < freq * 2^21, so that the reciprocal, rounded up, is wrong by too little to be seen. The one
+  // of 1 does not fit: what then comes out is x - 1, which the bias puts right.
+  const std::uint32_t shift = freq <= 1 ? 0 : bits::bitWidth(freq - 1) - 1;
+  const std::uint64_t one = std::uint64_t{1} << (32 + shift);
+  table.reciprocal[symbol] =
+      freq <= 1 ? 0xFFFFFFFF : static_cast<std::uint32_t>((one + freq - 1) / freq);
+  table.threshold[symbol] = freq << (kStateBits - kScaleBits - n_raw);
+  table.factor[symbol] = (scale - freq) | shift << 16;
+  table.bias[symbol] = freq == 1 ? start + scale - 1 : start;
+}
+
+std::uint32_t encodePlain(const ValueView& in,
                           const Chunk& chunk,
                           const std::uint8_t* classes,
                           const Coding& coding,
                           std::uint16_t* stack,
-                          std::uint8_t* out) {
-  const auto n_raw = static_cast<std::uint32_t>(rawWords(chunk.n_values, in.value_bytes));
-  LaneEncoder lanes(stack);
-  withType(in, [&]<class T>(T /*type*/) { encodeGroups<T>(lanes, in, chunk, classes, coding); });
-  std::uint32_t states[kLanes];
-  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
-    states[lane] = lanes.state(lane);
-  }
-  std::uint8_t front[kMaxStateBytes];
-  const auto n_front = static_cast<std::uint32_t>(writeStates(states, front));
-  const std::uint32_t n_words = n_front / 2 + lanes.words();
-  if (n_words < n_raw) {
-    std::memcpy(out, front, n_front);
-    for (std::uint32_t i = 0; i < lanes.words(); ++i) {
-      storeLe(out + n_front + 2 * std::size_t{i}, stack[lanes.words() - 1 - i]);
-    }
-    return n_words;
-  }
-  std::memcpy(out, static_cast<const std::uint8_t*>(in.values) + chunk.first_value * in.value_bytes,
-              2 * std::size_t{n_raw});
-  return n_raw;
+                          std::uint32_t* states) {
+  return withType(in, [&]<class T>(T /*type*/) {
+    return encodeAs<T>(in, chunk, classes, coding, stack, states);
+  });
 }
 
-bool decodeChunk(ByteView stream,
+void copyReversedPlain(const std::uint16_t* words, std::uint32_t n_words, std::uint8_t* out) {
+  for (std::uint32_t i = 0; i < n_words; ++i) {
+    storeLe(out + 2 * std::size_t{i}, words[n_words - 1 - i]);
+  }
+}
+
+bool decodePlain(const ChunkWords& in,
                  const Chunk& chunk,
                  const Coding& coding,
                  const SlotSymbols& slots,
                  const ValueView& shape,
                  void* out) {
-  const ByteView bytes =
-      stream.subspan(static_cast<std::size_t>(chunk.byte_offset), 2 * std::size_t{chunk.n_words});
-  if (isStored(chunk, shape.value_bytes)) {
-    std::memcpy(static_cast<std::uint8_t*>(out) + chunk.first_value * shape.value_bytes,
-                bytes.data(), bytes.size());
-    return true;
-  }
-  std::uint32_t states[kLanes];
-  const std::size_t n_front = readStates(bytes, states);
-  if (n_front == 0) {
-    return false;
-  }
-  LaneDecoder lanes(states, bytes.data() + n_front,
-                    static_cast<std::uint32_t>((bytes.size() - n_front) / 2));
+  LaneDecoder lanes(in.states, in.words, in.n_words);
   std::uint32_t past_end = 0;
   withType(shape, [&]<class T>(T /*type*/) {
     T* values = static_cast<T*>(out);

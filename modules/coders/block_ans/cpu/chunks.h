@@ -30,6 +30,36 @@ struct SubCounts {
   std::uint32_t of[kCountCopies][kTables][kSymbols];
 };
 
+/// How a state takes in a symbol with n raw bits, without a division: with x below the threshold
+/// (else a word is put), x + bias + floor(x * reciprocal / 2^(32 + shift)) * factor, and the raw
+/// bits at kScaleBits. Exact for all such x. The shift is in the upper half of `factor`.
+struct StepTable {
+  alignas(64) std::uint32_t reciprocal[kSymbols];
+  alignas(64) std::uint32_t threshold[kSymbols];
+  alignas(64) std::uint32_t factor[kSymbols];
+  alignas(64) std::uint32_t bias[kSymbols];
+};
+void fillStep(std::uint32_t freq,
+              std::uint32_t start,
+              std::uint32_t n_raw,
+              std::uint32_t symbol,
+              StepTable& table);
+
+/// What chunks are encoded with; which part is filled depends on the vectors.
+struct EncodeTables {
+  StepTable of[kTables];
+  Coding coding;
+};
+void makeEncodeTables(const Coding& coding, EncodeTables& tables);
+
+/// What chunks are decoded with.
+struct DecodeTables {
+  alignas(64) std::uint32_t of[kTables][kScale];
+  Coding coding;
+  SlotSymbols slots;
+};
+void makeDecodeTables(const Coding& coding, Map map, DecodeTables& tables);
+
 /// Classes of the blocks of some groups (kGroupBlocks for each, counted from the first group of
 /// all), and where wanted what is counted of them, which is added.
 void measureGroups(const ValueView& in,
@@ -39,18 +69,45 @@ void measureGroups(const ValueView& in,
 
 std::uint32_t groupWeight(const std::uint8_t* classes);
 
+/// Words behind the end of a stack that may be written.
+inline constexpr std::size_t kStackSlack = 32;
+
 /// Encodes the values of a chunk into at most its raw words at `out`; returns the words. `stack`
-/// has maxChunkWords for the weight of the chunk.
+/// has room for those of a chunk of its weight, and kStackSlack more.
 std::uint32_t encodeChunk(const ValueView& in,
                           const Chunk& chunk,
                           const std::uint8_t* classes,
-                          const Coding& coding,
+                          const EncodeTables& tables,
                           std::uint16_t* stack,
                           std::uint8_t* out);
 
 /// Decodes a chunk into values of `out`, which are those of the whole output. False: the stream
 /// is damaged.
 bool decodeChunk(ByteView stream,
+                 const Chunk& chunk,
+                 const DecodeTables& tables,
+                 const ValueView& shape,
+                 void* out);
+
+/// A chunk behind its front.
+struct ChunkWords {
+  std::uint32_t states[kLanes];
+  const std::uint8_t* words;
+  std::uint32_t n_words;
+};
+
+// The codec's text as it stands, for machines without such vectors.
+
+void measurePlain(const ValueView& in, GroupRange groups, std::uint8_t* classes, SubCounts* counts);
+/// Returns the words on the stack, last one first. Ends early when there are as many as raw ones.
+std::uint32_t encodePlain(const ValueView& in,
+                          const Chunk& chunk,
+                          const std::uint8_t* classes,
+                          const Coding& coding,
+                          std::uint16_t* stack,
+                          std::uint32_t* states);
+void copyReversedPlain(const std::uint16_t* words, std::uint32_t n_words, std::uint8_t* out);
+bool decodePlain(const ChunkWords& in,
                  const Chunk& chunk,
                  const Coding& coding,
                  const SlotSymbols& slots,

@@ -24,6 +24,12 @@ constexpr std::uint64_t kAssumedGroupWeight = 6144;
 // Work per task only; no byte depends on it.
 constexpr std::uint64_t kMaxTaskGroups = 1u << 18;  // counters have 32 bits
 
+/// How values are cut into chunks.
+struct Cut {
+  std::span<Chunk> chunks;
+  std::size_t max_words;  ///< that a chunk can take while it is encoded
+};
+
 std::uint64_t groupsOf(std::uint64_t n_values) {
   return bits::ceilDiv<std::uint64_t>(n_values, kGroupValues);
 }
@@ -36,13 +42,51 @@ std::uint32_t chunkWeight(std::uint32_t setting, std::uint64_t total_weight) {
   return static_cast<std::uint32_t>(std::clamp(share, kLeastWeight, kMostWeight));
 }
 
-}  // namespace
+/// Moves the chunks together behind the directory, and writes what is before them. Returns the
+/// bytes of the stream; at least those of the values: nothing was moved.
+std::size_t place(const Book& book,
+                  std::span<Chunk> chunks,
+                  std::size_t value_bytes,
+                  MutableByteView out) {
+  const std::size_t directory = kHeaderBytes + book.n_bytes;
+  std::size_t at = directory + kEntryBytes * chunks.size();
+  for (const Chunk& chunk : chunks) {
+    at += 2 * std::size_t{chunk.n_words};
+  }
+  const Chunk& last = chunks.back();
+  const std::size_t n_stored =
+      kHeaderBytes + static_cast<std::size_t>(last.first_value + last.n_values) * value_bytes;
+  if (at >= n_stored) {
+    return n_stored;
+  }
+  const std::size_t n_bytes = at;
+  // Chunks take no more room than their values, so those that move towards the end come first.
+  // From the last of them back to the first, then the others: no chunk runs over another.
+  const auto move = [&](Chunk& chunk, std::size_t to) {
+    std::memmove(out.data() + to, out.data() + chunk.byte_offset, 2 * std::size_t{chunk.n_words});
+    chunk.byte_offset = to;
+  };
+  for (std::size_t c = chunks.size(); c-- > 0;) {
+    at -= 2 * std::size_t{chunks[c].n_words};
+    if (at > chunks[c].byte_offset) {
+      move(chunks[c], at);
+    }
+  }
+  for (Chunk& chunk : chunks) {
+    if (at < chunk.byte_offset) {
+      move(chunk, at);
+    }
+    at += 2 * std::size_t{chunk.n_words};
+  }
+  writeHeader(book.n_bytes == 0 ? Form::kBank : Form::kCounted, chunks.size(), out);
+  std::memcpy(out.data() + kHeaderBytes, book.bytes.data(), book.n_bytes);
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    writeEntry(chunks[c], out.data() + directory + kEntryBytes * c);
+  }
+  return n_bytes;
+}
 
-/// How values are cut into chunks.
-struct Cut {
-  std::span<Chunk> chunks;
-  std::size_t max_words;  ///< that a chunk can take while it is encoded
-};
+}  // namespace
 
 /// What a stage keeps between calls.
 struct BlockAnsBase::State {
@@ -50,8 +94,8 @@ struct BlockAnsBase::State {
   Scratch counts;
   Scratch chunks;
   Scratch stacks;
-  Book book;
-  SlotSymbols slots;
+  Scratch book_room;
+  Scratch tables;
 
   /// Gives f(task, groups) a share of the groups for each task; returns the number of tasks.
   template <class F>
@@ -66,30 +110,27 @@ struct BlockAnsBase::State {
                     std::min<std::uint64_t>(n_groups, executor.threadCount()));
   }
 
-  void measure(const ValueView& in, const CpuRun& run, bool is_counted);
+  void measure(const ValueView& in, const CpuRun& run, Book& book);
   Cut cutByWeight(const ValueView& in, const CpuRun& run, std::uint32_t setting);
   Cut cutEvenly(const ValueView& in, const CpuRun& run, std::uint32_t setting);
-  void encodeChunks(const ValueView& in, const CpuRun& run, const Cut& cut, bool is_measured);
-  std::size_t place(std::span<Chunk> chunks, std::size_t value_bytes, MutableByteView out) const;
+  void encodeChunks(const ValueView& in,
+                    const CpuRun& run,
+                    const Cut& cut,
+                    const Coding& coding,
+                    bool is_measured);
   std::size_t encode(const ValueView& in, const CpuRun& run, const Settings& settings);
 };
 
-/// Classes of all blocks, and the tables where they are counted.
-void BlockAnsBase::State::measure(const ValueView& in, const CpuRun& run, bool is_counted) {
+/// Classes of all blocks, and the tables that are made of what is counted.
+void BlockAnsBase::State::measure(const ValueView& in, const CpuRun& run, Book& book) {
   const std::uint64_t n_groups = groupsOf(in.n_values);
   const auto n_tasks = static_cast<std::size_t>(taskCount(run.executor, n_groups));
   const auto of_blocks = classes.get<std::uint8_t>(run.pool, n_groups * kGroupBlocks);
-  const auto sub = counts.get<SubCounts>(run.pool, is_counted ? n_tasks : 0);
+  const auto sub = counts.get<SubCounts>(run.pool, n_tasks);
   forTasks(run.executor, n_groups, [&](std::size_t task, GroupRange groups) {
-    SubCounts* const mine = is_counted ? &sub[task] : nullptr;
-    if (mine != nullptr) {
-      std::memset(mine, 0, sizeof(*mine));
-    }
-    measureGroups(in, groups, of_blocks.data(), mine);
+    std::memset(&sub[task], 0, sizeof(SubCounts));
+    measureGroups(in, groups, of_blocks.data(), &sub[task]);
   });
-  if (!is_counted) {
-    return;
-  }
   Counts sums = {};
   for (const SubCounts& part : sub) {
     for (const auto& copy : part.of) {
@@ -154,12 +195,16 @@ Cut BlockAnsBase::State::cutEvenly(const ValueView& in, const CpuRun& run, std::
 void BlockAnsBase::State::encodeChunks(const ValueView& in,
                                        const CpuRun& run,
                                        const Cut& cut,
+                                       const Coding& coding,
                                        bool is_measured) {
   const std::uint64_t n_groups = groupsOf(in.n_values);
   const auto of_blocks = classes.get<std::uint8_t>(run.pool, n_groups * kGroupBlocks);
   const std::size_t n_chunks = cut.chunks.size();
   const std::size_t n_tasks = std::min(n_chunks, run.executor.threadCount());
-  const auto words = stacks.get<std::uint16_t>(run.pool, n_tasks * cut.max_words);
+  const std::size_t stack_words = cut.max_words + kStackSlack;
+  const auto words = stacks.get<std::uint16_t>(run.pool, n_tasks * stack_words);
+  EncodeTables& with = tables.get<EncodeTables>(run.pool, 1)[0];
+  makeEncodeTables(coding, with);
   parallelFor(run.executor, n_tasks, [&](std::size_t task) {
     for (std::size_t c = n_chunks * task / n_tasks; c < n_chunks * (task + 1) / n_tasks; ++c) {
       Chunk& chunk = cut.chunks[c];
@@ -171,53 +216,10 @@ void BlockAnsBase::State::encodeChunks(const ValueView& in,
         measureGroups(in, {first_group, first_group + chunk.n_groups}, of_blocks.data(), nullptr);
       }
       chunk.n_words =
-          encodeChunk(in, chunk, of_blocks.data(), book.coding, words.data() + task * cut.max_words,
+          encodeChunk(in, chunk, of_blocks.data(), with, words.data() + task * stack_words,
                       run.outputs[0].data() + chunk.byte_offset);
     }
   });
-}
-
-/// Moves the chunks together behind the directory, and writes what is before them. Returns the
-/// bytes of the stream; at least those of the values: nothing was moved.
-std::size_t BlockAnsBase::State::place(std::span<Chunk> chunks_of_all,
-                                       std::size_t value_bytes,
-                                       MutableByteView out) const {
-  const std::size_t directory = kHeaderBytes + book.n_bytes;
-  std::size_t at = directory + kEntryBytes * chunks_of_all.size();
-  for (const Chunk& chunk : chunks_of_all) {
-    at += 2 * std::size_t{chunk.n_words};
-  }
-  const Chunk& last = chunks_of_all.back();
-  const std::size_t n_stored =
-      kHeaderBytes + static_cast<std::size_t>(last.first_value + last.n_values) * value_bytes;
-  if (at >= n_stored) {
-    return n_stored;
-  }
-  const std::size_t n_bytes = at;
-  // Chunks take no more room than their values, so those that move towards the end come first.
-  // From the last of them back to the first, then the others: no chunk runs over another.
-  const auto move = [&](Chunk& chunk, std::size_t to) {
-    std::memmove(out.data() + to, out.data() + chunk.byte_offset, 2 * std::size_t{chunk.n_words});
-    chunk.byte_offset = to;
-  };
-  for (std::size_t c = chunks_of_all.size(); c-- > 0;) {
-    at -= 2 * std::size_t{chunks_of_all[c].n_words};
-    if (at > chunks_of_all[c].byte_offset) {
-      move(chunks_of_all[c], at);
-    }
-  }
-  for (Chunk& chunk : chunks_of_all) {
-    if (at < chunk.byte_offset) {
-      move(chunk, at);
-    }
-    at += 2 * std::size_t{chunk.n_words};
-  }
-  writeHeader(book.n_bytes == 0 ? Form::kBank : Form::kCounted, chunks_of_all.size(), out);
-  std::memcpy(out.data() + kHeaderBytes, book.bytes.data(), book.n_bytes);
-  for (std::size_t c = 0; c < chunks_of_all.size(); ++c) {
-    writeEntry(chunks_of_all[c], out.data() + directory + kEntryBytes * c);
-  }
-  return n_bytes;
 }
 
 /// Writes the smallest form; returns its bytes.
@@ -226,9 +228,10 @@ std::size_t BlockAnsBase::State::encode(const ValueView& in,
                                         const Settings& settings) {
   const MutableByteView out = run.outputs[0];
   const bool is_counted = settings.tables == BlockAnsTables::Counted;
+  Book& book = book_room.get<Book>(run.pool, 1)[0];
   Cut cut = {};
   if (is_counted) {
-    measure(in, run, true);
+    measure(in, run, book);
     cut = cutByWeight(in, run, settings.chunk_weight);
   } else {
     book.coding = bank(in.value_bytes);
@@ -237,10 +240,10 @@ std::size_t BlockAnsBase::State::encode(const ValueView& in,
   }
   FZ_REQUIRE(cut.chunks.size() <= kMaxChunks, ErrorCode::kBadSize,
              "BlockANS: {} chunks, at most {}", cut.chunks.size(), kMaxChunks);
-  encodeChunks(in, run, cut, is_counted);
+  encodeChunks(in, run, cut, book.coding, is_counted);
   const std::size_t n_stored =
       kHeaderBytes + static_cast<std::size_t>(in.n_values) * in.value_bytes;
-  std::size_t n_bytes = place(cut.chunks, in.value_bytes, out);
+  std::size_t n_bytes = place(book, cut.chunks, in.value_bytes, out);
   if (in.n_values <= kMaxPackedValues) {
     std::uint32_t u[kMaxPackedValues];
     mapValues(in, u);
@@ -297,16 +300,16 @@ void BlockAnsBase::decodeCpu(const CpuRun& run) {
              ErrorCode::kCorrupt, "BlockANS: {} packed values, at most {}", settings_.n_values,
              kMaxPackedValues);
   std::span<Chunk> chunks;
+  DecodeTables& tables = state_->tables.get<DecodeTables>(run.pool, 1)[0];
   if (header.n_chunks != 0) {
     std::size_t offset = kHeaderBytes;
+    Coding coding = bank(valueBytes());
     if (header.form == Form::kCounted) {
-      offset += readBook(stream.subspan(offset), valueBytes(), state_->book.coding);
-    } else {
-      state_->book.coding = bank(valueBytes());
+      offset += readBook(stream.subspan(offset), valueBytes(), coding);
     }
     chunks = state_->chunks.get<Chunk>(run.pool, static_cast<std::size_t>(header.n_chunks));
     readDirectory(stream, offset, settings_.n_values, valueBytes(), chunks);
-    fillSlots(state_->book.coding, state_->slots);
+    makeDecodeTables(coding, static_cast<Map>(settings_.map), tables);
   }
   if (run.outputs[0].size() < n_bytes) {
     requestOutputBytes(0, n_bytes);
@@ -323,7 +326,7 @@ void BlockAnsBase::decodeCpu(const CpuRun& run) {
   }
   FirstIndex damaged;
   parallelFor(run.executor, chunks.size(), [&](std::size_t c) {
-    if (!decodeChunk(stream, chunks[c], state_->book.coding, state_->slots, shape, out)) {
+    if (!decodeChunk(stream, chunks[c], tables, shape, out)) {
       damaged.record(c);
     }
   });
