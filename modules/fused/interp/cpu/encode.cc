@@ -34,6 +34,10 @@ class RowEncoder {
                         std::size_t{walk.firstCell()} * (has_x ? 2 : 1);
     const std::size_t n_even = walk.points(0);
     const std::size_t n_odd = walk.points(kX);
+    if (odd != 0 || has_x) {
+      // Rows are short and far apart, so the hardware does not see the next one coming.
+      prefetchRow(in, (has(a_.axes, 1) ? 4 : 2) * s.row, n_even + n_odd);
+    }
     if (!has_x) {
       if (odd != 0) {
         fixValues<1>(in, n_even, s.has_gaps, s.scale, walk.coderRow(0));
@@ -91,6 +95,15 @@ class RowEncoder {
   }
 
  private:
+  /// n values from `ahead` values behind `row` on, which may lie outside the field.
+  static void prefetchRow(const T* row, std::size_t ahead, std::size_t n) {
+    constexpr std::size_t kLineBytes = 64;
+    const auto first = reinterpret_cast<std::uintptr_t>(row) + ahead * sizeof(T);
+    for (std::size_t i = 0; i < n * sizeof(T); i += kLineBytes) {
+      __builtin_prefetch(reinterpret_cast<const void*>(first + i));  // NOLINT
+    }
+  }
+
   /// Of the points of a class in a row.
   Places placesOf(const Walk& walk, Axes odd, const RowAt& at) const {
     const std::uint64_t stride = has(a_.axes, 0) ? 2 : 1;

@@ -23,17 +23,20 @@ ValueRange rangeOfType(const T* values, std::size_t n) {
   // Integers that are ordered as the values are; the sign of zeros does not matter.
   const auto flip = [](Int bits)
                         HWY_ATTR { return bits ^ ((bits >> (8 * sizeof(T) - 1)) & Limits::max()); };
+  constexpr auto kExponent = __builtin_bit_cast(Int, std::numeric_limits<T>::infinity());
   Int low = Limits::max();
   Int high = Limits::min();
   Int others = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const Int key = flip(fp::bitCast<Int>(values[i]));
-    const bool is_finite = fp::isFinite(values[i]);
-    const Int up = is_finite ? key : Limits::max();
-    const Int down = is_finite ? key : Limits::min();
+    const Int word = fp::bitCast<Int>(values[i]);
+    // All ones or zero, and no branch: so the loop becomes vector code.
+    const Int is_other = static_cast<Int>(-static_cast<Int>((word & kExponent) == kExponent));
+    const Int key = flip(word) & ~is_other;
+    const Int up = key | (is_other & Limits::max());
+    const Int down = key | (is_other & Limits::min());
     low = low < up ? low : up;
     high = high > down ? high : down;
-    others |= is_finite ? Int{0} : Int{1};
+    others |= is_other;
   }
   ValueRange range;
   range.has_others = others != 0;

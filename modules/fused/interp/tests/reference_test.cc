@@ -4,8 +4,11 @@
 #include <random>
 
 #include "backends/cpu/parallel_for.h"
+#include "fused/interp/config.h"
 #include "fused/interp/cpu/grid.h"
 #include "fused/interp/stream.h"
+#include "fused/interp/tests/support.h"
+#include "fz/byte_io.h"
 
 namespace fz::test {
 namespace {
@@ -180,6 +183,92 @@ TEST(InterpCore, EqualsTheReferenceWhereALevelHasManyTiles) {
       }
     }
   }
+}
+
+/// Streams of the stage: fixed point as its config says, codes of the reference, and as outliers
+/// what has no fixed point, what was clamped, and what misses the bound.
+template <class T, class TCode>
+void expectReferenceStreams(const std::vector<T>& values, InterpStage<T, TCode>& stage) {
+  const Encoded e = encodeValues(stage, values);
+  ByteReader in(e.config);
+  const interp::RunConfig config = interp::readConfig(in);
+  Array x(interp::squeezed(config.dims));
+  ASSERT_EQ(x.values.size(), values.size());
+  std::vector<bool> is_outlier(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double s = interp::scaled(values[i], config.scale);
+    x.values[i] = interp::isCodable(s) ? interp::toFixed(s) : interp::kNoValue;
+    is_outlier[i] = !interp::isCodable(s) && !(config.skips_missing && std::isnan(values[i]));
+  }
+  Walk reference(config.plan, x.n, config.scale.sub_bits, std::numeric_limits<TCode>::max());
+  const Array found = reference.encode(x);
+  for (const std::uint32_t i : reference.clamped) {
+    is_outlier[i] = true;
+  }
+  std::vector<std::uint32_t> indices;
+  std::vector<T> kept;
+  std::vector<T> decoded(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const T back = interp::fromFixed<T>(found.values[i], config.scale);
+    if (is_outlier[i] || (x.values[i] != interp::kNoValue &&
+                          !fp::withinBound(static_cast<double>(values[i]),
+                                           static_cast<double>(back), config.absolute_bound))) {
+      indices.push_back(static_cast<std::uint32_t>(i));
+      kept.push_back(values[i]);
+    }
+    decoded[i] = back;
+  }
+  ASSERT_EQ(e.streams[0],
+            toBytes(std::vector<TCode>(reference.codes.begin(), reference.codes.end())));
+  Bytes outliers = toBytes(indices);
+  const Bytes kept_bytes = toBytes(kept);
+  outliers.insert(outliers.end(), kept_bytes.begin(), kept_bytes.end());
+  ASSERT_EQ(e.streams[1], outliers);
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    decoded[indices[i]] = kept[i];
+  }
+  ASSERT_EQ(decode(kInterpId, e), toBytes(decoded));
+}
+
+template <class T, class TCode>
+void tryFields(std::uint64_t seed) {
+  Rng rng(seed);
+  const std::size_t extents[] = {1, 2, 3, 5, 8, 17, 31, 37};
+  for (int i = 0; i < 120; ++i) {
+    const Dims dims = {extents[rng() % 8], extents[rng() % 8], extents[rng() % 8]};
+    std::vector<T> values(dims[0] * dims[1] * dims[2]);
+    const double offset = i % 3 == 0 ? 1e6 : 0.0;
+    const double size = i % 5 == 0 ? 1e5 : 1.0;
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      values[k] = static_cast<T>(offset + size * std::sin(0.1 * static_cast<double>(k)) +
+                                 1e-3 * static_cast<double>(rng() % 7));
+      if (i % 4 == 0 && rng() % 20 == 0) {
+        values[k] = rng() % 2 == 0 ? std::numeric_limits<T>::quiet_NaN()
+                                   : std::numeric_limits<T>::infinity();
+      }
+    }
+    InterpStage<T, TCode> stage;
+    stage.setDims(dims);
+    stage.setErrorBound(std::pow(10.0, -static_cast<double>(rng() % 7)));
+    stage.setSkipsMissing(i % 8 == 0);
+    const Extents n =
+        interp::squeezed({static_cast<std::uint32_t>(dims[0]), static_cast<std::uint32_t>(dims[1]),
+                          static_cast<std::uint32_t>(dims[2])});
+    stage.setPlan(planText(randomPlan(rng, n)));
+    SCOPED_TRACE(testing::Message() << i << ": " << dims[0] << " x " << dims[1] << " x " << dims[2]
+                                    << ", " << stage.getPlan() << ", " << stage.getErrorBound());
+    expectReferenceStreams(values, stage);
+    if (testing::Test::HasFatalFailure()) {
+      return;
+    }
+  }
+}
+
+TEST(InterpStreams, AreThoseOfTheReference) {
+  tryFields<float, std::int16_t>(1);
+  tryFields<float, std::int32_t>(2);
+  tryFields<double, std::int16_t>(3);
+  tryFields<double, std::int32_t>(4);
 }
 
 }  // namespace
