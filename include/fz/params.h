@@ -38,6 +38,8 @@ struct Param {
   std::optional<ParamValue> config_default = {};
   /// Settings that depend on the data and are not part of a saved configuration.
   bool saved = true;
+  /// Of kText: other texts that the setter understands.
+  std::vector<std::string_view> examples = {};
 };
 
 /// The settings of one stage, in the order in which they are documented and saved.
@@ -152,10 +154,15 @@ Param choiceParam(
 
 /// Any text; the setter throws InvalidArgument for one that it does not understand.
 template <class S, class Get, class Set>
-Param textParam(
-    std::string_view key, std::string_view def, std::string_view help, Get get, Set set) {
+Param textParam(std::string_view key,
+                std::string_view def,
+                std::string_view help,
+                Get get,
+                Set set,
+                std::vector<std::string_view> examples = {}) {
   Param param = choiceParam<S>(key, def, {}, help, get, set);
   param.kind = ParamKind::kText;
+  param.examples = std::move(examples);
   return param;
 }
 

@@ -35,7 +35,11 @@ std::vector<ParamValue> otherValues(const Param& param) {
       }
       return values;
     case ParamKind::kText:
-      return {std::string("0.25")};
+      values.emplace_back(param.default_value);
+      for (const std::string_view example : param.examples) {
+        values.emplace_back(std::string(example));
+      }
+      return values;
     case ParamKind::kReal:
       return {0.25, 0.5, 2.0};
     case ParamKind::kInt:

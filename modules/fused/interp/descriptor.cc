@@ -41,7 +41,7 @@ const ParamTable& table() {
             "iso: interpolation along all axes; lorenzo; auto: what crops of the field say; "
             "lorenzo:auto: the same without levels; or levels from coarse to fine, such as "
             "'lorenzo:xy xy:cc:0 xy:cc:0' (SPEC.md)",
-            &S::getPlan, [](S& s, const std::string& v) { s.setPlan(v); }),
+            &S::getPlan, [](S& s, const std::string& v) { s.setPlan(v); }, {"lorenzo"}),
         choiceParam<S>(
             "missing", "exact", {"exact", "skip"},
             "NaN is stored exactly, or skipped: a Mask in front puts it back",
