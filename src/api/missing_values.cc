@@ -146,8 +146,9 @@ MaskSettings maskSettingsFor(Pipeline& pipeline,
       mode != nullptr && std::get<std::string>(mode->get(first)) ==
                              std::string(errorBoundModeName(ErrorBoundMode::NOA));
   const bool is_open = base != nullptr && std::get<double>(base->get(first)) == 0.0;
-  if (settings.hold[0] > 0 && is_relative && is_open) {
-    // Zeros must not be part of the range, so the stage is told it.
+  if (is_relative && is_open) {
+    // Zeros must not be part of the range, and a stage that need not look for it can work on tiles
+    // from the Mask.
     ValidRange range;
     withWords(type, values, fill, [&](const auto& words) { range = words.range(); });
     if (range.low < range.high) {
