@@ -79,22 +79,40 @@ bool findLoop(const T* values,
   return any != 0;
 }
 
+/// For values without or with one declared fill value, which are nearly all. The largest magnitude,
+/// as an integer, tells of NaN and infinities for less than a comparison of each.
+template <class T, std::size_t kFills>
+HWY_INLINE bool anyOf256(const T* HWY_RESTRICT values, const T* fill) {
+  const hn::ScalableTag<T> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const std::size_t n_lanes = hn::Lanes(d);
+  const auto declared = hn::Set(d, kFills == 0 ? T{} : fill[0]);
+  auto most = hn::Zero(di);
+  auto found = hn::FirstN(d, 0);
+  for (std::size_t i = 0; i < 256; i += n_lanes) {
+    const auto v = hn::LoadU(d, values + i);
+    most = hn::Max(most, hn::BitCast(di, hn::Abs(v)));
+    if (kFills != 0) {
+      found = hn::Or(found, hn::Eq(v, declared));
+    }
+  }
+  const auto largest = hn::BitCast(di, hn::Set(d, std::numeric_limits<T>::max()));
+  return !hn::AllFalse(di, hn::Gt(most, largest)) || !hn::AllFalse(d, found);
+}
+
 template <class T>
 bool anyLoop(const T* values, std::size_t n_values, const T* fill, std::size_t n_fill) {
-  const hn::ScalableTag<T> d;
-  const std::size_t n_lanes = hn::Lanes(d);
   constexpr std::size_t kStep = 256;  // values between two looks at what was found
+  std::uint64_t words[kStep / 64];
   std::size_t at = 0;
   for (; at + kStep <= n_values; at += kStep) {
-    auto any = hn::FirstN(d, 0);
-    for (std::size_t i = at; i < at + kStep; i += n_lanes) {
-      any = hn::Or(any, isMissing(d, hn::LoadU(d, values + i), fill, n_fill));
-    }
-    if (!hn::AllFalse(d, any)) {
+    const bool found = n_fill == 0   ? anyOf256<T, 0>(values + at, fill)
+                       : n_fill == 1 ? anyOf256<T, 1>(values + at, fill)
+                                     : findLoop(values + at, kStep, fill, n_fill, words);
+    if (found) {
       return true;
     }
   }
-  std::uint64_t words[kStep / 64];
   return findLoop(values + at, n_values - at, fill, n_fill, words);
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "backends/cpu/field_watch.h"
 #include "backends/cpu/parallel_for.h"
 #include "backends/cpu/stream_copy.h"
 #include "fz/progress.h"
@@ -180,6 +181,13 @@ const void* encodeFirst(const TileChain& chain,
   }
 }
 
+void watchTile(const TileWalk& walk, const TileRange& range, const std::uint8_t* field) {
+  if (walk.watch != nullptr) {
+    const std::size_t value_bytes = walk.chain.field_bytes;
+    walk.watch->look({field + range.first * value_bytes, range.n_values * value_bytes});
+  }
+}
+
 /// A tile of the field through order and steps; returns where its values are. `last` is where the
 /// last of them puts its values, or null: in the scratch.
 const void* encodeFront(const TileWalk& walk,
@@ -204,6 +212,7 @@ const void* encodeFront(const TileWalk& walk,
     std::uint8_t* to = to_output ? last : scratch.tiles[flip++ % 2];
     if (k == 0 && chain.order == nullptr && !to_output) {
       at = encodeFirst(chain, range, coded, field, to);
+      watchTile(walk, range, field);  // now that it is in cache
       continue;
     }
     if (k > 0) {
@@ -212,7 +221,9 @@ const void* encodeFront(const TileWalk& walk,
     chain.steps[k].op->encodeTile(coded, at, to);
     at = to;
   }
-  expectShare(walk, tile + 1, field, n_left - 1, n_left);
+  if (n_left > 0) {
+    expectShare(walk, tile + 1, field, n_left - 1, n_left);
+  }
   return at;
 }
 
@@ -285,6 +296,9 @@ std::uint64_t encodeInPlace(const TileWalk& walk, ByteView field, MutableByteVie
   const WorkerScratch scratch = WorkerScratches(walk, 1, slot_bytes).at(0);
   std::uint64_t end = 0;
   for (std::size_t tile = 0; tile < walk.cut.tileCount(); ++tile) {
+    if (walk.watch != nullptr && walk.watch->hasFound()) {
+      break;
+    }
     const TileRange range = walk.cut.encodedAt(tile);
     const void* values = encodeFront(walk, tile, field.data(), scratch, nullptr);
     countTiles(walk, 1);
