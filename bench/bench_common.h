@@ -57,6 +57,30 @@ struct Row {
   double shareOf(double gbs) const { return 100 * gbs * (1 + 1 / ratio) / (2 * memcpy_gbs); }
 };
 
+/// A preset on a field with missing values, and on the same field with its gaps filled. Best times
+/// of whole calls.
+struct MissingRow {
+  struct Times {
+    double compress_ms = 0;
+    double decompress_ms = 0;
+  };
+  std::string name;
+  Times filled = {};
+  Times missing = {};
+  double filled_ratio = 0;
+  double missing_ratio = 0;
+  double declared_ms =
+      0;              ///< compressing the filled field, with a fill value that it does not have
+  double ask_ms = 0;  ///< hasMissing() of the filled field, part of compress_ms
+
+  /// Speed with missing values, in percent of that without.
+  double compressShare() const { return 100 * filled.compress_ms / missing.compress_ms; }
+  double decompressShare() const { return 100 * filled.decompress_ms / missing.decompress_ms; }
+  /// What a field without missing values pays, in percent.
+  double askCost() const { return 100 * ask_ms / (filled.compress_ms - ask_ms); }
+  double declaredCost() const { return 100 * (declared_ms / filled.compress_ms - 1); }
+};
+
 /// Median time of `runs` calls after one warm-up.
 template <class F>
 double medianSeconds(int runs, F f) {
@@ -83,5 +107,6 @@ Bytes makeField(DataType type, const std::array<std::size_t, 3>& dims);
 
 std::vector<Row> benchStages(const Options& options);
 std::vector<Row> benchPresets(const Options& options);
+std::vector<MissingRow> benchMissing(const Options& options);
 
 }  // namespace fz::bench

@@ -20,6 +20,40 @@ void print(const std::string& title, const std::vector<fz::bench::Row>& rows) {
   fmt::print("\n");
 }
 
+void print(const std::vector<fz::bench::MissingRow>& rows) {
+  fmt::print("{:<34} {:>15} {:>25} {:>25} {:>12}\n", "35 % missing; ms: filled, missing", "ratio",
+             "compress: ms, % of speed", "decompress", "% to ask");
+  for (const fz::bench::MissingRow& row : rows) {
+    fmt::print(
+        "{:<34} {:>7.2f} {:>7.2f} {:>9.2f} {:>9.2f} {:>5.1f} {:>9.2f} {:>9.2f} {:>5.1f} "
+        "{:>6.2f} {:>5.1f}\n",
+        row.name, row.filled_ratio, row.missing_ratio, row.filled.compress_ms,
+        row.missing.compress_ms, row.compressShare(), row.filled.decompress_ms,
+        row.missing.decompress_ms, row.decompressShare(), row.askCost(), row.declaredCost());
+  }
+  fmt::print(
+      "\n% to ask: what a field without missing values pays, with nothing declared and with "
+      "one fill value declared\n");
+}
+
+nlohmann::json toJson(const std::vector<fz::bench::MissingRow>& rows) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const fz::bench::MissingRow& row : rows) {
+    list.push_back({{"name", row.name},
+                    {"filled_ratio", row.filled_ratio},
+                    {"missing_ratio", row.missing_ratio},
+                    {"filled_compress_ms", row.filled.compress_ms},
+                    {"filled_decompress_ms", row.filled.decompress_ms},
+                    {"missing_compress_ms", row.missing.compress_ms},
+                    {"missing_decompress_ms", row.missing.decompress_ms},
+                    {"compress_percent", row.compressShare()},
+                    {"decompress_percent", row.decompressShare()},
+                    {"ask_percent", row.askCost()},
+                    {"declared_percent", row.declaredCost()}});
+  }
+  return list;
+}
+
 nlohmann::json toJson(const std::vector<fz::bench::Row>& rows) {
   nlohmann::json list = nlohmann::json::array();
   for (const fz::bench::Row& row : rows) {
@@ -45,6 +79,7 @@ int main(int argc, char** argv) {
   std::string json_path;
   bool stages_only = false;
   bool presets_only = false;
+  bool missing_only = false;
   app.add_option("--mib", megabytes, "size of the data in MiB")->capture_default_str();
   app.add_option("--threads", options.threads, "threads of the presets; stages run on one")
       ->capture_default_str();
@@ -63,6 +98,8 @@ int main(int argc, char** argv) {
   app.add_option("--json", json_path, "also write the rows to this file");
   app.add_flag("--stages", stages_only, "stages only");
   app.add_flag("--presets", presets_only, "presets only");
+  app.add_flag("--missing", missing_only,
+               "only what missing values cost presets: whole calls, best of all runs");
   CLI11_PARSE(app, argc, argv);
   options.n_bytes = megabytes << 20;
   if (fusion != "both") {
@@ -73,12 +110,17 @@ int main(int argc, char** argv) {
   }
   nlohmann::json json;
   try {
-    if (!presets_only) {
+    if (missing_only) {
+      const auto rows = fz::bench::benchMissing(options);
+      print(rows);
+      json["missing"] = toJson(rows);
+    }
+    if (!presets_only && !missing_only) {
       const auto rows = fz::bench::benchStages(options);
       print("stage, one thread", rows);
       json["stages"] = toJson(rows);
     }
-    if (!stages_only) {
+    if (!stages_only && !missing_only) {
       const auto rows = fz::bench::benchPresets(options);
       print(fmt::format("preset, {} threads",
                         options.threads == 0 ? "all" : std::to_string(options.threads)),

@@ -77,6 +77,9 @@ class CpuTileOp : public CpuTilePart {
  public:
   virtual void encodeTile(const TileRange& range, const void* in, void* out) = 0;
   virtual void decodeTile(const TileRange& range, const void* in, void* out) = 0;
+  /// Whether decodeTile() may be given the same memory twice: what leaves most values as they are
+  /// need not copy them. Both sides must have values of one size.
+  virtual bool decodesInPlace() const { return false; }
   /// The first values of a unit that is encoded as a whole elsewhere: as encodeTile, but leaves no
   /// findings. Only asked for where tileOp() says RowsReach::kBands.
   virtual void encodeAhead(const TileRange& /*range*/, const void* /*in*/, void* /*out*/) {}

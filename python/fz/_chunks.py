@@ -21,6 +21,7 @@ from ._pipeline import Pipeline, _preset_toml
 from .errors import BoundViolationError, FillValueError
 
 _MARKERS = {"float32": ("uint32", 0x7FC0F500), "float64": ("uint64", 0x7FF800000000F500)}
+FLOATS = frozenset(_MARKERS)
 _MOST_EXACT = 256  # what fits into the last byte of a marker
 _MOST_FILL = 8  # what the library takes
 _LOSSLESS = """

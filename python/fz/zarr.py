@@ -30,6 +30,8 @@ from ._arrays import host_array
 #: The codec's name in the metadata of arrays.
 NAME = "fz.frame"
 _GPU_CLASS = "fz.zarr.FZCuda"
+# Of the encoding of a variable of xarray, which one that is given replaces as a whole.
+_KEPT = ("_FillValue", "missing_value", "dtype", "scale_factor", "add_offset", "chunks", "shards")
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,50 @@ def codecs(bound: str | None = None, preset: str | None = None, **options: Any) 
     on_gpu = zarr.config.get("codecs").get(NAME) == _GPU_CLASS
     made = (FZCuda if on_gpu else FZ)(bound=bound, preset=preset, **options)
     return {"serializer": made, "compressors": None}
+
+
+def encoding(
+    data: Any,
+    bound: str | None = None,
+    preset: str | None = None,
+    zarr_format: int = 3,
+    **options: Any,
+) -> dict[str, dict[str, Any]]:
+    """The `encoding` with which an xarray dataset is written: fz for its float32 and float64 data.
+
+    A codec is not told of ``_FillValue`` and ``missing_value``, which format 3 has in attributes
+    only. Here they are read from the encoding and the attributes of each variable, and are exact
+    besides those of `exact`. What else the variables' encoding says of values and chunks is kept;
+    variables that are stored as integers are left to xarray.
+
+    >>> import numpy as np, xarray as xr
+    >>> data = xr.Dataset({"t": ("x", np.array([280, np.nan], "f4"))})
+    >>> data.t.encoding["_FillValue"] = -9999.0
+    >>> made = encoding(data, "abs:1e-3")
+    >>> made["t"]["_FillValue"], made["t"]["serializer"].exact
+    (-9999.0, (-9999.0,))
+    """
+    named = tuple(options.pop("exact", ()))
+    made: dict[str, dict[str, Any]] = {}
+    for name, variable in data.data_vars.items():
+        if np.dtype(variable.encoding.get("dtype", variable.dtype)).name not in _chunks.FLOATS:
+            continue
+        declared = [
+            float(value)
+            for source in (variable.encoding, variable.attrs)
+            for key in ("_FillValue", "missing_value")
+            for value in np.ravel(source.get(key, ()))
+        ]
+        kept = {key: variable.encoding[key] for key in _KEPT if key in variable.encoding}
+        settings = {"exact": (*named, *declared), **options}
+        if zarr_format == 2:
+            from .numcodecs import FZ as FZ2
+
+            codec = {"compressors": (FZ2(bound=bound, preset=preset, **settings),)}
+        else:
+            codec = codecs(bound, preset, **settings)
+        made[name] = {**kept, **codec}
+    return made
 
 
 def enable_gpu(on: bool = True) -> None:

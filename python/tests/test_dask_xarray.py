@@ -63,3 +63,47 @@ def test_xarray_writes_and_reads_datasets(cluster, tmp_path, zarr_format):
     finite = np.isfinite(field)
     assert np.isnan(values[~finite]).all()
     assert np.abs(values[finite].astype("f8") - field[finite].astype("f8")).max() <= 1e-3
+
+
+def sea(fill):
+    """Temperatures with land, and where the land is."""
+    lat, lon = np.meshgrid(np.linspace(-1.5, 1.5, 60), np.linspace(0, 6.3, 90), indexing="ij")
+    values = (288 + 12 * np.cos(lat) + np.sin(5 * lon)).astype("f4")
+    land = np.sin(3 * lon) + np.cos(4 * lat) > 0.9
+    values[land] = fill
+    return np.stack([values, values + np.float32(0.5) * ~land]), land
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("bound", ["abs:1e-2", "range:1e-3"])
+@pytest.mark.parametrize("is_decoded", [True, False])
+def test_fill_values_of_xarray_survive_zarr(tmp_path, zarr_format, bound, is_decoded):
+    # As they are in memory after xarray has read a file, with and without mask_and_scale.
+    field, land = sea(np.nan if is_decoded else -9999.0)
+    data = xr.Dataset({"t": (("time", "lat", "lon"), field), "n": ("time", np.arange(2))})
+    if is_decoded:
+        data.t.encoding = {"_FillValue": np.float32(-9999), "missing_value": np.float32(-9999)}
+    else:
+        data.t.attrs["_FillValue"] = np.float32(-9999)
+    encoding = fz.zarr.encoding(data, bound, zarr_format=zarr_format)
+    assert list(encoding) == ["t"]
+    path = tmp_path / "a.zarr"
+    data.to_zarr(path, encoding=encoding, zarr_format=zarr_format, consolidated=False)
+    stored = zarr.open_group(path)["t"][...]
+    assert (stored[:, land] == np.float32(-9999)).all()
+    with xr.open_zarr(path, consolidated=False) as back:
+        values = back.t.values
+    assert (np.isnan(values) == land).all()
+    valid = field[:, ~land].astype("f8")
+    allowed = 1e-2 if bound.startswith("abs") else 1e-3 * (valid.max() - valid.min())
+    assert np.abs(values[:, ~land].astype("f8") - valid).max() <= allowed
+
+
+def test_the_encoding_keeps_what_it_does_not_change():
+    data = xr.Dataset({"t": ("x", np.ones(4, "f8")), "packed": ("x", np.ones(4, "f8"))})
+    data.t.encoding = {"chunks": (2,), "dtype": "f4", "zlib": True, "_FillValue": 1e20}
+    data.packed.encoding = {"dtype": "i2", "scale_factor": 0.1, "_FillValue": -1}
+    made = fz.zarr.encoding(data, "abs:1e-3", "cuszp2", exact=[-5.0])
+    assert list(made) == ["t"]
+    assert made["t"]["chunks"] == (2,) and made["t"]["dtype"] == "f4" and "zlib" not in made["t"]
+    assert made["t"]["serializer"] == fz.zarr.FZ("abs:1e-3", "cuszp2", exact=[-5.0, 1e20])

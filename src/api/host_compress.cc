@@ -6,6 +6,7 @@
 #include "api/missing_values.h"
 #include "core/require.h"
 #include "fz/presets.h"
+#include "pipeline/pipeline_access.h"
 
 namespace fz {
 
@@ -73,10 +74,20 @@ HostCompression::HostCompression(DataType type,
                                  const CompressOptions& options,
                                  Fusion fusion) try
     : type_(type), values_(values), options_(options), fusion_(fusion) {
-  build(hasMissing(type, values, options.fill));
+  build(hasMissingInSample(type, values, options.fill));
+  if (is_masked_ || !can_be_masked_ || options.fill.empty()) {
+    return;
+  }
+  if (pipeline_->getBackend() == Backend::CPU) {
+    watch_ = std::make_unique<MissingWatch>(type, options.fill);
+  } else if (hasAnyMissing(type, values, options.fill)) {
+    build(true);
+  }
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }
+
+HostCompression::~HostCompression() = default;
 
 void HostCompression::build(bool masked) {
   pipeline_ = std::make_shared<Pipeline>();
@@ -104,6 +115,10 @@ Frame HostCompression::runOnce() {
   if (pipeline.getBackend() == Backend::CUDA) {
     return compressByDevice(pipeline, values_, options_);
   }
+  if (watch_ != nullptr) {
+    watch_->reset();
+  }
+  const WatchScope scope(pipeline, is_masked_ ? nullptr : watch_.get());
   const CompressedView view = pipeline.compress(values_.data(), values_.size());
   requireSoundRange(pipeline, values_, options_);
   pipeline.setProgress(nullptr);
@@ -120,7 +135,8 @@ Frame HostCompression::run() try {
   try {
     return runOnce();
   } catch (const Error& error) {
-    // Few missing values hide from the sample, but not from stages that cannot store them.
+    // Few missing values hide from the sample, but not from a watch, nor from stages that cannot
+    // store them.
     const bool is_refused = error.code() == ErrorCode::kBoundViolation;
     if (!is_refused || is_masked_ || !can_be_masked_ ||
         !hasAnyMissing(type_, values_, options_.fill)) {

@@ -9,6 +9,7 @@
 
 namespace fz {
 
+class FieldWatch;
 struct FrameHeader;
 
 /// One compression of an array in host memory: looked at and planned when it is made, then run.
@@ -20,6 +21,7 @@ class HostCompression {
                   ByteView values,
                   const CompressOptions& options,
                   Fusion fusion = Fusion::Auto);
+  ~HostCompression();
 
   /// As the function of that name, for these values.
   std::size_t estimateMemory() const;
@@ -30,7 +32,7 @@ class HostCompression {
   Pipeline& pipeline() { return *pipeline_; }
   /// run() may be called again, and leaves the pipeline as it is.
   void keepPipeline() { keeps_pipeline_ = true; }
-  /// Whether a Mask takes out missing values.
+  /// Whether a Mask takes out missing values. Those that no sample has are found by run().
   bool isMasked() const { return is_masked_; }
 
  private:
@@ -45,6 +47,7 @@ class HostCompression {
   bool can_be_masked_ = false;
   bool is_masked_ = false;
   bool keeps_pipeline_ = false;
+  std::unique_ptr<FieldWatch> watch_;  ///< where a fill value is declared that the sample has not
 };
 
 /// Throws FillValueError, as Pipeline::requireRangeWithoutFill() does, unless the options say that

@@ -33,6 +33,14 @@ class Words {
     }
   }
   std::size_t count() const { return (size() + kWordValues - 1) / kWordValues; }
+  bool isAligned() const {
+    return reinterpret_cast<std::uintptr_t>(values_.data()) % alignof(T) == 0;
+  }
+  /// Precondition: isAligned().
+  bool hasAnyMissing() const {
+    return anyMissing(std::span<const T>(reinterpret_cast<const T*>(values_.data()), size()),
+                      std::span<const T>(fill_));
+  }
   bool hasMissing(std::size_t word) const {
     T copied[kWordValues];
     const std::size_t n = std::min(kWordValues, size() - word * kWordValues);
@@ -41,7 +49,7 @@ class Words {
     return findMissing(copied, n, fill_, &missing);
   }
   ValidRange range() const {
-    if (reinterpret_cast<std::uintptr_t>(values_.data()) % alignof(T) == 0) {
+    if (isAligned()) {
       return rangeOfValid({reinterpret_cast<const T*>(values_.data()), size()}, fill_);
     }
     std::vector<T> copied(size());
@@ -69,6 +77,10 @@ void withWords(DataType type, ByteView values, std::span<const double> fill, F f
 bool hasMissingIn(DataType type, ByteView values, std::span<const double> fill, bool all) {
   bool found = false;
   withWords(type, values, fill, [&](const auto& words) {
+    if (all && words.isAligned()) {
+      found = words.hasAnyMissing();
+      return;
+    }
     const std::size_t n = all ? words.count() : std::min(words.count(), kSampleWords);
     for (std::size_t i = 0; i < n && !found; ++i) {
       // Odd places of equal shares, so that no period of the field hides from all of them.
@@ -112,12 +124,41 @@ std::string tileText(const std::array<std::size_t, 3>& tile) {
 
 }  // namespace
 
-bool hasMissing(DataType type, ByteView values, std::span<const double> fill) {
+MissingWatch::MissingWatch(DataType type, std::span<const double> fill) : type_(type) {
+  for (const double value : fill) {
+    addFill(value, fill_f32_);
+    addFill(value, fill_f64_);
+  }
+}
+
+bool MissingWatch::isThereIn(ByteView part) const noexcept {
+  const auto has_missing = [&]<class T>(const std::vector<T>& fill) {
+    return anyMissing(
+        std::span<const T>(reinterpret_cast<const T*>(part.data()), part.size() / sizeof(T)),
+        std::span<const T>(fill));
+  };
+  return type_ == DataType::FLOAT32 ? has_missing(fill_f32_) : has_missing(fill_f64_);
+}
+
+namespace {
+
+void requireFewFills(std::span<const double> fill) {
   const auto n_finite = static_cast<std::size_t>(
       std::count_if(fill.begin(), fill.end(), [](double value) { return fp::isFinite(value); }));
   FZ_REQUIRE_ARG(n_finite <= kMaxFillValues, "at most {} fill values can be declared, not {}",
                  kMaxFillValues, n_finite);
+}
+
+}  // namespace
+
+bool hasMissing(DataType type, ByteView values, std::span<const double> fill) {
+  requireFewFills(fill);
   return hasMissingIn(type, values, fill, !fill.empty());
+}
+
+bool hasMissingInSample(DataType type, ByteView values, std::span<const double> fill) {
+  requireFewFills(fill);
+  return hasMissingIn(type, values, fill, false);
 }
 
 bool hasAnyMissing(DataType type, ByteView values, std::span<const double> fill) {
@@ -146,8 +187,9 @@ MaskSettings maskSettingsFor(Pipeline& pipeline,
       mode != nullptr && std::get<std::string>(mode->get(first)) ==
                              std::string(errorBoundModeName(ErrorBoundMode::NOA));
   const bool is_open = base != nullptr && std::get<double>(base->get(first)) == 0.0;
-  if (settings.hold[0] > 0 && is_relative && is_open) {
-    // Zeros must not be part of the range, so the stage is told it.
+  if (is_relative && is_open) {
+    // Zeros must not be part of the range, and a stage that need not look for it can work on tiles
+    // from the Mask.
     ValidRange range;
     withWords(type, values, fill, [&](const auto& words) { range = words.range(); });
     if (range.low < range.high) {

@@ -3,7 +3,9 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <vector>
 
+#include "backends/cpu/field_watch.h"
 #include "fz/data_type.h"
 #include "fz/missing.h"
 #include "fz/span.h"
@@ -11,8 +13,23 @@
 
 namespace fz {
 
+/// As hasMissing(), but a sample is looked at whatever was declared.
+bool hasMissingInSample(DataType type, ByteView values, std::span<const double> fill);
 /// As hasMissing(), but all values are looked at whatever was declared.
 bool hasAnyMissing(DataType type, ByteView values, std::span<const double> fill);
+
+/// Looks for missing values in a run that has no Mask.
+class MissingWatch final : public FieldWatch {
+ public:
+  MissingWatch(DataType type, std::span<const double> fill);
+
+ private:
+  bool isThereIn(ByteView part) const noexcept override;
+
+  DataType type_;
+  std::vector<float> fill_f32_;
+  std::vector<double> fill_f64_;
+};
 
 /// Whether a pipeline, finalized or not, can have a Mask before its first stage: that takes
 /// values of this type and loses something of them.

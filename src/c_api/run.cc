@@ -6,6 +6,7 @@
 #include "c_api/handles.h"
 #include "c_api/transfer.h"
 #include "format/frame_header.h"
+#include "pipeline/pipeline_access.h"
 
 using fz::ErrorCode;
 using fz::c_api::guarded;
@@ -48,11 +49,17 @@ CompressedView compressBy(const fz_pipeline& handle,
 CompressedView compressHost(fz_pipeline& handle, ByteView bytes, cudaStream_t stream) {
   const DataType type = handle.masked_type;
   const bool can_be_masked = type != DataType::UNKNOWN;
-  if (!can_be_masked || !hasMissing(type, bytes, handle.fill)) {
+  const bool is_watched =
+      can_be_masked && !handle.fill.empty() && handle.pipeline.getBackend() == Backend::CPU;
+  const auto has_missing = is_watched ? hasMissingInSample : hasMissing;
+  if (!can_be_masked || !has_missing(type, bytes, handle.fill)) {
     try {
+      MissingWatch watch(type, handle.fill);
+      const WatchScope scope(handle.pipeline, is_watched ? &watch : nullptr);
       return compressBy(handle, handle.pipeline, bytes, stream);
     } catch (const Error& error) {
-      // Few missing values hide from the sample, but not from stages that cannot store them.
+      // Few missing values hide from the sample, but not from a watch, nor from stages that cannot
+      // store them.
       if (error.code() != ErrorCode::kBoundViolation || !can_be_masked ||
           !hasAnyMissing(type, bytes, handle.fill)) {
         throw;

@@ -8,6 +8,7 @@
 #include "fz/progress.h"
 #include "fz/stage_dims.h"
 #include "pipeline/compressor.h"
+#include "pipeline/pipeline_access.h"
 #include "pipeline/pipeline_impl.h"
 #include "shared/bits.h"
 
@@ -112,6 +113,10 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
   recordCompressed(n_bytes);
 }
 
+void PipelineAccess::setWatch(Pipeline& pipeline, FieldWatch* watch) {
+  pipeline.impl_->watch = watch;
+}
+
 void Pipeline::Impl::runOnHost(const void* input, std::size_t n_bytes, cudaStream_t stream) {
   requireHostPointer(input, "input");
   const std::size_t padded_bytes = bits::roundUp(n_bytes, alignment);
@@ -130,7 +135,9 @@ void Pipeline::Impl::runOnHost(const void* input, std::size_t n_bytes, cudaStrea
   buffers.setLimit(memory_limit_bytes, frame.capacity());
   // A test may have put other threads there.
   const ExecContext& threads = engine->context != nullptr ? *engine->context : context;
-  runOnCpu(*engine, {.context = &threads, .progress = progress, .profiling = profiling}, stream);
+  const Request request{
+      .context = &threads, .progress = progress, .watch = watch, .profiling = profiling};
+  runOnCpu(*engine, request, stream);
   writer->describe(n_bytes, padded_bytes, frame_settings, last_header);
   frame_bytes = writer->assemble(last_header, frame,
                                  context.cpu != nullptr ? *context.cpu : CpuExecutor::serial());

@@ -16,6 +16,7 @@
 
 namespace fz {
 
+class FieldWatch;
 struct RunProgress;
 
 /// What a pipeline's calls work on, on either backend. Calls go down from here: nothing below knows
@@ -54,6 +55,7 @@ struct PipelineCore {
   DecodeLimits limits;
   std::size_t memory_limit_bytes = 0;
   RunProgress* progress = nullptr;
+  FieldWatch* watch = nullptr;
   bool profiling = false;
   std::size_t alignment = 1;  // of the input's length
 

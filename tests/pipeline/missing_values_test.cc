@@ -232,6 +232,42 @@ TEST(MissingValues, FuseWithALinearQuantiserBehindTheMask) {
       << compression.pipeline().explain();
 }
 
+/// Every valid value above 290 is an outlier, far more than memory is reserved for at first.
+TYPED_TEST(MissingValues, FuseWithListsOfOutliersBehindTheMask) {
+  using T = TypeParam;
+  for (const ErrorBoundMode mode : {ErrorBoundMode::ABS, ErrorBoundMode::NOA}) {
+    const std::vector<T> values = masked<T>(maskKinds()[0], false);
+    const ByteView bytes(reinterpret_cast<const std::uint8_t*>(values.data()),
+                         values.size() * sizeof(T));
+    CompressOptions options = optionsOf(*findPreset("pfpl"), mode, 1e-3);
+    options.params = {{"quantizer.outlier_threshold", "290"}};
+    options.threads = 1;
+    HostCompression compression(kDataTypeOf<T>, bytes, options);
+    const Frame one = compression.run();
+    if constexpr (sizeof(T) == 4) {
+      ASSERT_EQ(compression.pipeline().getFusedGroups().size(), 1u);
+      EXPECT_EQ(compression.pipeline().getFusedGroups().front().stages.size(), 5u)
+          << compression.pipeline().explain();
+    }
+    expectKept(values, one, 1e-3 * (mode == ErrorBoundMode::NOA ? 30.0 : 1.0));
+    for (const std::size_t n_threads : {2, 7}) {
+      options.threads = n_threads;
+      for (const Fusion fusion : {Fusion::Auto, Fusion::Off}) {
+        const Frame other = HostCompression(kDataTypeOf<T>, bytes, options, fusion).run();
+        ASSERT_TRUE(std::equal(one.bytes().begin(), one.bytes().end(), other.bytes().begin(),
+                               other.bytes().end()))
+            << n_threads;
+      }
+      const Array back = decompress(one, {.backend = Backend::CPU, .threads = n_threads});
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (!(values[i] < T{290})) {
+          ASSERT_EQ(bitsOf(back.as<T>()[i]), bitsOf(values[i])) << i;
+        }
+      }
+    }
+  }
+}
+
 TEST(MissingValues, ThatNobodyDeclaredAreFoundWhereAStageCannotStoreThem) {
   std::vector<float> values(1'000'000, 1.0f);
   values[777'777] = std::numeric_limits<float>::quiet_NaN();  // hides from any sample

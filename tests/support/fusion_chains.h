@@ -85,6 +85,13 @@ inline std::vector<FusionChain> fusionChains() {
                                           stage("c", "RZE", "levels = 3", "s")});
   chains.push_back({"lists to planes", quantizer("uint16", lists + "\nzigzag_codes = true") +
                                            stage("c", "BitplaneRZE", "", "q", true)});
+  chains.push_back({"mask, lists to bytes",
+                    "[[stage]]\nname = \"m\"\ntype = \"Mask\"\ninput_type = \"float32\"\n" +
+                        stage("q", "Quantizer",
+                              "input_type = \"float32\"\ncode_type = \"uint32\"\n" + lists, "m") +
+                        stage("s", "Bitshuffle", shuffle4, "q", true) +
+                        stage("c", "RZE", "levels = 3", "s"),
+                    true, false});
   chains.push_back(
       {"relative, one stage less", quantizer("uint32", rel) + stage("c", "RZE", "", "q", true)});
   chains.push_back(

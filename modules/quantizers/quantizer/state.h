@@ -7,6 +7,7 @@
 #include <mutex>
 #include <span>
 
+#include "fz/span.h"
 #include "mem/scratch.h"
 #include "quantizers/quantizer/cpu/tile.h"
 #include "quantizers/quantizer/quantizer.h"
@@ -28,8 +29,8 @@ struct QuantizerBase::State final : CpuTileOp {
   double threshold() const;
   /// ABS and NOA: how a rung codes data of this range, which is 0 where it does not count.
   BinSettings binSettings(double range, unsigned rung) const;
-  /// Up to kTileValues values.
-  void encodePiece(const TileRange& range, const void* in, void* codes);
+  /// Up to kTileValues values. Returns how many were refused.
+  std::size_t encodePiece(const TileRange& range, const void* in, void* codes);
 
   QuantizerBase& stage;
 
@@ -49,9 +50,17 @@ struct QuantizerBase::State final : CpuTileOp {
   std::size_t keepRefused(std::uint64_t* masks, std::size_t n, const void* in, void* codes) const;
   void recordViolations(const TileRange& range, const std::uint64_t* masks, const void* in);
   void settleViolations();
+  void keepOutliers(const TileRange& range, std::size_t n_refused, const void* in);
   void writeOutliers(const CpuRun& run, std::size_t n_outliers);
+  template <class U>
+  void gatherOutliers(const CpuRun& run, std::span<const std::uint64_t> offsets) const;
+  template <class U>
+  void orderOutliers(const CpuRun& run, std::span<const std::uint64_t> offsets, std::size_t n);
   void beginDecode(const CpuRun& run);
-  void scatterOutliers(const CpuRun& run) const;
+  void takeOutliers(const CpuRun& run);
+  void sortOutliers(const CpuRun& run);
+  void decodeCodes(const TileRange& range, const void* in, void* out) const;
+  void putOutliers(const TileRange& range, void* out) const;
 
   // What the tiles of a run found so far; the same whatever the threads do.
   std::atomic<std::uint64_t> n_refused_ = 0;
@@ -60,18 +69,23 @@ struct QuantizerBase::State final : CpuTileOp {
   std::mutex first_refused_mutex_;  ///< of the two
   std::atomic<bool> are_refused_finite_ = true;
   BinRules rules_ = {};
-  std::span<std::uint64_t> refused_;  ///< a bit per value, where outliers are listed
+  // Where outliers are listed.
+  std::span<std::uint64_t> refused_;  ///< a bit per value
+  TileCut cut_;
+  // Of an encode of tiles from a stage before, which are gone when all outliers are counted: those
+  // of a tile stand together, tiles as they came.
+  MutableByteView kept_;                   ///< the port of the values
+  std::span<std::uint64_t> kept_at_;       ///< of each tile, where its outliers begin
+  std::atomic<std::uint64_t> n_kept_ = 0;  ///< with those for which there was no room
+  // Of a decode.
+  const std::uint32_t* indices_ = nullptr;  ///< ascending
+  const std::uint8_t* values_ = nullptr;
 
   Scratch masks_;
   Scratch tile_counts_;
+  Scratch tile_places_;
+  Scratch outliers_;
 };
-
-inline std::size_t tileCount(std::size_t n) {
-  return bits::ceilDiv(n, kTileValues);
-}
-inline std::size_t tileLength(std::size_t tile, std::size_t n) {
-  return std::min(kTileValues, n - tile * kTileValues);
-}
 
 /// Calls f(index) for every set bit of the masks of n values, in order.
 template <class F>

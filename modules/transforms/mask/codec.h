@@ -108,6 +108,19 @@ FZ_HD Brick brickAt(const Grid& grid, std::uint64_t index) {
   return brick;
 }
 
+/// f(row, start, n_bits) for the rows of a brick in order, without a division for each.
+template <class F>
+FZ_HD void forRows(const Grid& grid, const Brick& brick, F f) {
+  std::uint32_t row = 0;
+  for (std::uint32_t z = 0; z < brick.n_z; ++z) {
+    std::uint64_t start = brick.rowStart(grid, row);
+    for (std::uint32_t y = 0; y < brick.n_y; ++y, ++row, start += grid.nx) {
+      const std::uint64_t left = grid.is_line ? grid.n_bits - start : brick.n_x;
+      f(row, start, left < brick.n_x ? static_cast<std::uint32_t>(left) : brick.n_x);
+    }
+  }
+}
+
 /// The n (1 to 64) bits from `start` on.
 FZ_HD std::uint64_t loadBits(const std::uint64_t* words, std::uint64_t start, std::uint32_t n) {
   const std::uint64_t* const word = words + start / 64;
@@ -338,20 +351,20 @@ FZ_HD std::uint64_t codeRow(Coder& coder,
 /// Codes the rows of a brick in order, known to an encoder, found by a decoder.
 template <class Coder>
 FZ_HD void codeBrick(Coder& coder, const Grid& grid, const Brick& brick, std::uint64_t* rows) {
-  for (std::uint32_t row = 0; row < brick.rows(); ++row) {
+  forRows(grid, brick, [&](std::uint32_t row, std::uint64_t /*start*/, std::uint32_t n_bits) {
     RowNeighbours around;
     if (grid.is_line) {
       around.west = row > 0 && rows[row - 1] >> (kRowBits - 1) != 0;
     } else {
-      const bool has_north = row % brick.n_y != 0;
       const bool has_behind = row >= brick.n_y;
+      const bool has_north = has_behind ? row % brick.n_y != 0 : row != 0;
       around.has_any = has_north || has_behind;
       around.north = has_north ? rows[row - 1] : has_behind ? rows[row - brick.n_y] : 0;
       around.behind = has_behind ? rows[row - brick.n_y] : around.north;
       around.west = (around.north & 1) != 0;
     }
-    rows[row] = codeRow(coder, rows[row], around, brick.rowBits(grid, row));
-  }
+    rows[row] = codeRow(coder, rows[row], around, n_bits);
+  });
 }
 
 }  // namespace fz::mask

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "backends/cpu/missing.h"
 #include "core/require.h"
 #include "shared/bits.h"
 
@@ -20,12 +21,11 @@ struct BrickRows {
   BrickKind load(const Grid& grid, const Brick& brick, const std::uint64_t* words) {
     std::uint64_t ones = 0;
     std::uint64_t zeros = 0;
-    for (std::uint32_t row = 0; row < brick.rows(); ++row) {
-      const std::uint32_t n = brick.rowBits(grid, row);
-      rows[row] = loadBits(words, brick.rowStart(grid, row), n);
+    forRows(grid, brick, [&](std::uint32_t row, std::uint64_t start, std::uint32_t n) {
+      rows[row] = loadBits(words, start, n);
       ones |= rows[row];
       zeros |= rows[row] ^ lowBits(n);
-    }
+    });
     return ones == 0 ? kNone : zeros == 0 ? kAll : kCoded;
   }
 };
@@ -121,13 +121,12 @@ bool decodeBrick(
       return false;
     }
   }
-  for (std::uint32_t row = 0; row < brick.rows(); ++row) {
-    const std::uint32_t n = brick.rowBits(grid, row);
+  forRows(grid, brick, [&](std::uint32_t row, std::uint64_t start, std::uint32_t n) {
     const std::uint64_t bits = kind == kAll ? lowBits(n) : rows[row];
     ones |= bits;
     zeros |= bits ^ lowBits(n);
-    orBits(words, brick.rowStart(grid, row), bits, n);
-  }
+    orBits(words, start, bits, n);
+  });
   return kind == kAll || (ones != 0 && zeros != 0);
 }
 
@@ -169,12 +168,8 @@ std::uint64_t countOnes(std::span<const std::uint64_t> words, const CpuExecutor&
   std::uint64_t counts[kCountParts] = {};
   const std::size_t share = bits::ceilDiv(words.size(), kCountParts);
   parallelFor(executor, kCountParts, [&](std::size_t part) {
-    std::uint64_t n = 0;
-    const std::size_t end = std::min(words.size(), (part + 1) * share);
-    for (std::size_t i = part * share; i < end; ++i) {
-      n += static_cast<std::uint64_t>(__builtin_popcountll(words[i]));
-    }
-    counts[part] = n;
+    const std::size_t begin = std::min(words.size(), part * share);
+    counts[part] = fz::countOnes(words.subspan(begin, std::min(words.size() - begin, share)));
   });
   std::uint64_t total = 0;
   for (const std::uint64_t n : counts) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "backends/cpu/field_watch.h"
 #include "backends/cpu/parallel_for.h"
 #include "backends/cpu/stream_copy.h"
 #include "fz/progress.h"
@@ -15,13 +16,14 @@ namespace fz {
 namespace {
 
 constexpr std::size_t kLineBytes = 64;
+/// Machines take a load for one of what was just stored at a distance of a multiple of this, and
+/// wait: buffers that a step reads and writes side by side lie half of it apart.
+constexpr std::size_t kAliasBytes = 4096;
 /// Tiles that a thread takes at a time: enough to make up for waiting for the slab before.
 constexpr std::size_t kMaxSlabTiles = 32;
 constexpr std::size_t kSlabBytes = 128 * 1024;
 constexpr std::size_t kMaxStreamedTileBytes = 64 * 1024;
 constexpr std::size_t kMaxExpectedTileBytes = 16 * 1024;
-/// Coding one tile is too short a time for memory to bring the next one.
-constexpr std::size_t kTilesAhead = 2;
 
 /// How many tiles make up the work that threads take in order.
 std::size_t slabTiles(const TileWalk& walk) {
@@ -44,7 +46,8 @@ class WorkerScratches {
   WorkerScratches(const TileWalk& walk, std::size_t n_workers, std::size_t slot_bytes)
       // A band's codes may begin within a line so that the coder's part of them does not.
       : tile_bytes_(bits::roundUp(walk.cut.maxTileValues() * walk.chain.between_bytes + kLineBytes,
-                                  kLineBytes)),
+                                  kAliasBytes) +
+                    kAliasBytes / 2),
         n_tiles_(buffersBetween(walk.chain)),
         n_pieces_(walk.chain.order == nullptr ? 0 : 2),
         scratch_bytes_((n_tiles_ + n_pieces_) * tile_bytes_ +
@@ -155,6 +158,36 @@ const void* encodeFirst(const TileChain& chain,
   return to + skipped_bytes;
 }
 
+/// Asks for a share of the field's part of a tile while one before it is in later steps: those that
+/// read and those that compute take turns, and left alone memory would rest during the latter. In
+/// shares, since a machine has only so many requests under way. Always inline: compilers drop calls
+/// of functions that do nothing but this.
+[[gnu::always_inline]] inline void expectShare(const TileWalk& walk,
+                                               std::size_t tile,
+                                               const std::uint8_t* field,
+                                               std::size_t share,
+                                               std::size_t n_shares) {
+  const std::size_t tile_bytes = walk.cut.tile_values * walk.chain.field_bytes;
+  if (walk.chain.order != nullptr || tile >= walk.cut.tileCount() ||
+      tile_bytes > kMaxExpectedTileBytes) {
+    return;
+  }
+  const std::uint8_t* const begin = field + walk.cut.at(tile).first * walk.chain.field_bytes;
+  const std::size_t n_bytes = walk.cut.at(tile).n_values * walk.chain.field_bytes;
+  const std::size_t end = n_bytes * (share + 1) / n_shares;
+  for (std::size_t at = n_bytes * share / n_shares / kLineBytes * kLineBytes; at < end;
+       at += kLineBytes) {
+    __builtin_prefetch(begin + at, 0, 2);
+  }
+}
+
+void watchTile(const TileWalk& walk, const TileRange& range, const std::uint8_t* field) {
+  if (walk.watch != nullptr) {
+    const std::size_t value_bytes = walk.chain.field_bytes;
+    walk.watch->look({field + range.first * value_bytes, range.n_values * value_bytes});
+  }
+}
+
 /// A tile of the field through order and steps; returns where its values are. `last` is where the
 /// last of them puts its values, or null: in the scratch.
 const void* encodeFront(const TileWalk& walk,
@@ -179,10 +212,17 @@ const void* encodeFront(const TileWalk& walk,
     std::uint8_t* to = to_output ? last : scratch.tiles[flip++ % 2];
     if (k == 0 && chain.order == nullptr && !to_output) {
       at = encodeFirst(chain, range, coded, field, to);
+      watchTile(walk, range, field);  // now that it is in cache
       continue;
+    }
+    if (k > 0) {
+      expectShare(walk, tile + 1, field, k - 1, n_left);
     }
     chain.steps[k].op->encodeTile(coded, at, to);
     at = to;
+  }
+  if (n_left > 0) {
+    expectShare(walk, tile + 1, field, n_left - 1, n_left);
   }
   return at;
 }
@@ -198,18 +238,22 @@ void decodeFront(const TileWalk& walk,
   const TileChain& chain = walk.chain;
   const TileRange range = walk.cut.at(tile);
   const TileRange coded = walk.cut.decodedAt(tile);
+  std::uint8_t* const end = field + range.first * chain.field_bytes;
+  std::uint8_t* const last = streams ? scratch.slot : end;
+  const bool in_place = chain.order == nullptr && chain.steps.size() > 1 &&
+                        coded.n_values == range.n_values &&
+                        chain.steps.front().op->decodesInPlace();
   for (std::size_t k = chain.steps.size(); k-- > 0;) {
     const TileStep& step = chain.steps[k];
     if (k == 0 && chain.order == nullptr) {
       at = static_cast<const std::uint8_t*>(at) + (range.first - coded.first) * step.coded_bytes;
-      std::uint8_t* to = field + range.first * chain.field_bytes;
-      step.op->decodeTile(range, at, streams ? scratch.slot : to);
+      step.op->decodeTile(range, at, last);
       if (streams) {
-        streamCopy(to, scratch.slot, range.n_values * chain.field_bytes);
+        streamCopy(end, last, range.n_values * chain.field_bytes);
       }
       return;
     }
-    void* to = scratch.tiles[flip++ % 2];
+    void* to = k == 1 && in_place ? last : scratch.tiles[flip++ % 2];
     step.op->decodeTile(coded, at, to);
     at = to;
   }
@@ -245,22 +289,6 @@ void forSlabs(const TileWalk& walk, std::size_t n_slabs, std::size_t slot_bytes,
   });
 }
 
-/// Asks for the field's part of a tile while one before it is being coded: stages that read and
-/// stages that compute take turns, and left alone memory would rest during the latter.
-void expectTile(const TileWalk& walk, std::size_t tile, const std::uint8_t* field) {
-  const std::size_t tile_bytes = walk.cut.tile_values * walk.chain.field_bytes;
-  if (walk.chain.order != nullptr || tile >= walk.cut.tileCount() ||
-      tile_bytes > kMaxExpectedTileBytes) {
-    return;
-  }
-  const TileRange range = walk.cut.at(tile);
-  const std::uint8_t* begin = field + range.first * walk.chain.field_bytes;
-  const std::uint8_t* end = begin + range.n_values * walk.chain.field_bytes;
-  for (const std::uint8_t* at = begin; at < end; at += kLineBytes) {
-    __builtin_prefetch(at, 0, 2);
-  }
-}
-
 /// One thread knows where a tile goes, and needs a slot only where the end of the output is near.
 std::uint64_t encodeInPlace(const TileWalk& walk, ByteView field, MutableByteView payload) {
   const TileChain& chain = walk.chain;
@@ -268,9 +296,11 @@ std::uint64_t encodeInPlace(const TileWalk& walk, ByteView field, MutableByteVie
   const WorkerScratch scratch = WorkerScratches(walk, 1, slot_bytes).at(0);
   std::uint64_t end = 0;
   for (std::size_t tile = 0; tile < walk.cut.tileCount(); ++tile) {
+    if (walk.watch != nullptr && walk.watch->hasFound()) {
+      break;
+    }
     const TileRange range = walk.cut.encodedAt(tile);
     const void* values = encodeFront(walk, tile, field.data(), scratch, nullptr);
-    expectTile(walk, tile + kTilesAhead, field.data());
     countTiles(walk, 1);
     const std::size_t room = end < payload.size() ? payload.size() - end : 0;
     if (room >= slot_bytes) {
@@ -317,9 +347,6 @@ std::uint64_t encodeInSlots(const TileWalk& walk, ByteView field, MutableByteVie
              for (std::size_t i = 0; i < n_here; ++i) {
                const TileRange range = walk.cut.encodedAt(first + i);
                const void* values = encodeFront(walk, first + i, field.data(), scratch, nullptr);
-               if (i + kTilesAhead < n_here) {
-                 expectTile(walk, first + i + kTilesAhead, field.data());
-               }
                at[i + 1] = at[i] + chain.coder->encodeTile(range, values, scratch.slot + at[i]);
              }
              const std::size_t n_bytes = at[n_here];

@@ -13,6 +13,7 @@ namespace fz {
 
 class CpuExecutor;
 class MemoryPool;
+class FieldWatch;
 struct RunProgress;
 
 /// A map, rows or planes with the bytes of a value on its two sides.
@@ -46,11 +47,13 @@ struct TileWalk {
   MemoryPool* pool;
   TileWork& work;
   RunProgress* progress = nullptr;  ///< told of tiles that are done; may be null
+  FieldWatch* watch = nullptr;      ///< shown every tile of a field that is encoded; may be null
 };
 
 /// Takes every tile through all stages while it is in cache. `out` is the coder's whole output, or
 /// that of the last step. The coder is told the size of its payload. Bytes do not depend on the
-/// number of threads.
+/// number of threads. Where a watch has found something, tiles may be left out. Precondition: a
+/// chain with an order has no watch.
 void encodeTiles(const TileWalk& walk, ByteView field, MutableByteView out);
 /// The way back; `in` is the input of the last step, and unused with a coder, which has its own.
 void decodeTiles(const TileWalk& walk, ByteView in, MutableByteView field);

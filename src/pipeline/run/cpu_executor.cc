@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <chrono>
 
+#include "backends/cpu/field_watch.h"
 #include "backends/cpu/parallel_for.h"
 #include "backends/cpu/tile_walk.h"
 #include "core/stage_access.h"
 #include "pipeline/engine.h"
 #include "pipeline/plan/tile_role.h"
+#include "shared/bits.h"
 
 namespace fz {
 
@@ -138,9 +140,42 @@ void beginStage(Engine& engine, const DAGNode& node, const ExecContext* context)
   node.stage->estimateOutputSizesInto(run.sizes, run.capacities);
 }
 
+void requireNothingFound(const FieldWatch* watch) {
+  FZ_REQUIRE(watch == nullptr || !watch->hasFound(), ErrorCode::kBoundViolation,
+             "the field has missing values, but no Mask");
+}
+
+/// The whole field at once, for steps that do not show their tiles.
+void watchField(FieldWatch& watch, ByteView field, const CpuExecutor& executor) {
+  constexpr std::size_t kPartBytes = std::size_t{1} << 18;
+  parallelFor(executor, bits::ceilDiv(field.size(), kPartBytes), [&](std::size_t part) {
+    const std::size_t first = part * kPartBytes;
+    watch.look(field.subspan(first, std::min(kPartBytes, field.size() - first)));
+  });
+  requireNothingFound(&watch);
+}
+
+/// What is to look at the tiles of a step: none where it begins behind the field, and where it
+/// shows no tiles, after it has looked at all.
+FieldWatch* watchOf(Engine& engine, const Step& step, const Request& request) {
+  const DAGNode& first = *step.chain.front();
+  if (request.watch == nullptr || !first.dependencies.empty()) {
+    return nullptr;
+  }
+  if (step.isFused() && step.cpu->chain.order == nullptr) {
+    return request.watch;
+  }
+  engine.prepareInputs(first);
+  const NodeRun& run = engine.runOf(first);
+  watchField(*request.watch, {static_cast<const std::uint8_t*>(run.inputs[0]), run.sizes[0]},
+             request.context->cpu != nullptr ? *request.context->cpu : CpuExecutor::serial());
+  return nullptr;
+}
+
 void runSingle(Engine& engine, const Step& step, const Request& request, cudaStream_t stream) {
   DAGNode& node = *step.runs_at;
   const auto start = std::chrono::steady_clock::now();
+  watchOf(engine, step, request);
   beginStage(engine, node, request.context);
   runStage(engine, node, stream);
   engine.runOf(node).elapsed_ms = millisecondsSince(start);
@@ -168,6 +203,7 @@ bool attemptChain(Engine& engine, const Step& step, const TileWalk& walk, cudaSt
   const MutableByteView out(static_cast<std::uint8_t*>(last.outputs[0]), last.capacities[0]);
   stageOf(*step.chain.front()).isInverse() ? decodeTiles(walk, in, out)
                                            : encodeTiles(walk, in, out);
+  requireNothingFound(walk.watch);
   bool is_done = true;
   for (const DAGNode* node : cpu.in_order) {
     StageAccess::endInGroup(stageOf(*node), engine.buffers.pool());
@@ -202,7 +238,13 @@ void runFused(Engine& engine, Step& step, const Request& request, cudaStream_t s
                     step.coder_values};
   const CpuExecutor& threads =
       request.context->cpu != nullptr ? *request.context->cpu : CpuExecutor::serial();
-  const TileWalk walk{cpu.chain, cut, threads, engine.buffers.pool(), cpu.work, request.progress};
+  const TileWalk walk{cpu.chain,
+                      cut,
+                      threads,
+                      engine.buffers.pool(),
+                      cpu.work,
+                      request.progress,
+                      watchOf(engine, step, request)};
   repeatUntilDone(step.name, [&] { return attemptChain(engine, step, walk, stream); });
   for (const DAGNode* node : cpu.in_order) {
     node->stage->postStreamSync(stream);

@@ -13,6 +13,7 @@
 namespace fz {
 
 class Engine;
+class FieldWatch;
 struct Step;
 
 /// What a caller wants of one run.
@@ -26,6 +27,7 @@ struct Request {
 
   const ExecContext* context = nullptr;
   RunProgress* progress = nullptr;  ///< counts stages as they are done
+  FieldWatch* watch = nullptr;      ///< on the CPU: looks at the field; may be null
   bool profiling = false;
   Mode mode = Mode::kWaits;
   /// On a device: enqueues what must come before the first stage; may be empty.

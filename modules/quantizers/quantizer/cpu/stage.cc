@@ -59,20 +59,28 @@ void QuantizerBase::State::beginEncode(const CpuRun& run) {
   if (stage.hasOutlierPorts()) {
     refused_ = masks_.get<std::uint64_t>(run.pool,
                                          bits::ceilDiv<std::size_t>(stage.n_values_, kMaskValues));
+    const bool has_field = run.inputs[0].data() != nullptr;
+    kept_ = has_field ? MutableByteView{} : run.outputs[1];
+    n_kept_ = 0;
+    kept_at_ = tile_places_.get<std::uint64_t>(run.pool, has_field ? 0 : cut_.tileCount());
   }
 }
 
 void QuantizerBase::State::encodeTile(const TileRange& range, const void* in, void* out) {
   const std::size_t value_bytes = getDataTypeSize(stage.value_type_);
   const std::size_t code_bytes = getDataTypeSize(stage.code_type_);
+  std::size_t n_refused = 0;
   for (std::size_t at = 0; at < range.n_values; at += kTileValues) {
-    encodePiece({range.first + at, std::min(kTileValues, range.n_values - at)},
-                static_cast<const std::uint8_t*>(in) + at * value_bytes,
-                static_cast<std::uint8_t*>(out) + at * code_bytes);
+    n_refused += encodePiece({range.first + at, std::min(kTileValues, range.n_values - at)},
+                             static_cast<const std::uint8_t*>(in) + at * value_bytes,
+                             static_cast<std::uint8_t*>(out) + at * code_bytes);
+  }
+  if (n_refused != 0 && !kept_at_.empty()) {
+    keepOutliers(range, n_refused, in);
   }
 }
 
-void QuantizerBase::State::encodePiece(const TileRange& range, const void* in, void* codes) {
+std::size_t QuantizerBase::State::encodePiece(const TileRange& range, const void* in, void* codes) {
   const Widths widths{getDataTypeSize(stage.value_type_), getDataTypeSize(stage.code_type_)};
   std::uint64_t masks_here[kTileValues / kMaskValues];
   const EncodeTileArgs args{
@@ -86,11 +94,11 @@ void QuantizerBase::State::encodePiece(const TileRange& range, const void* in, v
     n_refused = encodeAbsTile(widths, rules_, args);
   }
   if (n_refused == 0) {
-    return;
+    return 0;
   }
   if (stage.linear_ && stage.policy_ == LinearPolicy::Wrap) {
     wrapRefused(args.masks, range.n_values, in, codes);
-    return;
+    return 0;
   }
   if (stage.inplace_) {
     n_refused = keepRefused(args.masks, range.n_values, in, codes);
@@ -99,6 +107,7 @@ void QuantizerBase::State::encodePiece(const TileRange& range, const void* in, v
   if (!stage.hasOutlierPorts() && n_refused != 0) {
     recordViolations(range, args.masks, in);
   }
+  return n_refused;
 }
 
 /// Linear codes that only agree with the value modulo their range.
@@ -204,9 +213,19 @@ void QuantizerBase::State::beginDecode(const CpuRun& run) {
   const std::size_t n_bytes = stage.decodedBytes({sizes, n_inputs});
   FZ_REQUIRE(run.outputs[0].size() >= n_bytes, ErrorCode::kBufferTooSmall,
              "Quantizer: the values need {} bytes, got {}", n_bytes, run.outputs[0].size());
+  if (stage.hasOutlierPorts()) {
+    takeOutliers(run);
+  }
 }
 
 void QuantizerBase::State::decodeTile(const TileRange& range, const void* in, void* out) {
+  decodeCodes(range, in, out);
+  if (stage.hasOutlierPorts() && stage.n_outliers_ != 0) {
+    putOutliers(range, out);
+  }
+}
+
+void QuantizerBase::State::decodeCodes(const TileRange& range, const void* in, void* out) const {
   const Widths widths{getDataTypeSize(stage.value_type_), getDataTypeSize(stage.code_type_)};
   const DecodeTileArgs args{in, range.n_values, out};
   if (stage.mode_ == ErrorBoundMode::REL) {
@@ -220,7 +239,8 @@ void QuantizerBase::State::decodeTile(const TileRange& range, const void* in, vo
   decodeAbsTile(widths, {stage.bound_in_use_, stage.radius_, form}, args);
 }
 
-void QuantizerBase::State::beginTiles(const CpuRun& run, const TileCut& /*cut*/) {
+void QuantizerBase::State::beginTiles(const CpuRun& run, const TileCut& cut) {
+  cut_ = cut;
   stage.isInverse() ? beginDecode(run) : beginEncode(run);
 }
 
@@ -229,20 +249,17 @@ void QuantizerBase::State::endTiles(const CpuRun& run) {
     endEncode(run);
     return;
   }
-  if (stage.hasOutlierPorts()) {
-    scatterOutliers(run);
-  }
   stage.setActualBytes(0, stage.n_values_ * getDataTypeSize(stage.value_type_));
 }
 
 TileOp QuantizerBase::cpuTileOp() const {
+  const bool scans = !isInverse() && mode_ == ErrorBoundMode::NOA && value_base_ == 0.0;
   if (!hasOutlierPorts()) {
-    const bool scans = !isInverse() && mode_ == ErrorBoundMode::NOA && value_base_ == 0.0;
     return MapOp{.is_first = scans};
   }
   // Outliers are marked in words of bits, so tiles begin where words do and come in the field's
-  // order; then they are gathered from the field, or put into it.
-  return RowsOp{.unit_values = kMaskValues, .is_first = true};
+  // order.
+  return RowsOp{.unit_values = kMaskValues, .is_first = scans};
 }
 
 CpuTilePart* QuantizerBase::cpuTilePart() {
@@ -250,27 +267,27 @@ CpuTilePart* QuantizerBase::cpuTilePart() {
 }
 
 void QuantizerBase::encodeCpu(const CpuRun& run) {
-  state_->beginTiles(run, {});
   const std::size_t value_bytes = getDataTypeSize(value_type_);
   const std::size_t code_bytes = getDataTypeSize(code_type_);
-  parallelFor(run.executor, tileCount(n_values_), [&](std::size_t tile) {
-    const std::size_t begin = tile * kTileValues;
-    state_->encodePiece({begin, tileLength(tile, n_values_)},
-                        run.inputs[0].data() + begin * value_bytes,
-                        run.outputs[0].data() + begin * code_bytes);
+  const TileCut cut{.n_values = run.inputs[0].size() / value_bytes, .tile_values = kTileValues};
+  state_->beginTiles(run, cut);
+  parallelFor(run.executor, cut.tileCount(), [&](std::size_t tile) {
+    const TileRange range = cut.at(tile);
+    state_->encodeTile(range, run.inputs[0].data() + range.first * value_bytes,
+                       run.outputs[0].data() + range.first * code_bytes);
   });
   state_->endTiles(run);
 }
 
 void QuantizerBase::decodeCpu(const CpuRun& run) {
-  state_->beginTiles(run, {});
   const std::size_t value_bytes = getDataTypeSize(value_type_);
   const std::size_t code_bytes = getDataTypeSize(code_type_);
-  parallelFor(run.executor, tileCount(n_values_), [&](std::size_t tile) {
-    const std::size_t begin = tile * kTileValues;
-    state_->decodeTile({begin, tileLength(tile, n_values_)},
-                       run.inputs[0].data() + begin * code_bytes,
-                       run.outputs[0].data() + begin * value_bytes);
+  const TileCut cut{.n_values = n_values_, .tile_values = kTileValues};
+  state_->beginTiles(run, cut);
+  parallelFor(run.executor, cut.tileCount(), [&](std::size_t tile) {
+    const TileRange range = cut.at(tile);
+    state_->decodeTile(range, run.inputs[0].data() + range.first * code_bytes,
+                       run.outputs[0].data() + range.first * value_bytes);
   });
   state_->endTiles(run);
 }

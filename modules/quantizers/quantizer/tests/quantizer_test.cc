@@ -174,6 +174,13 @@ TEST(Quantizer, IndexOutsideIsCorruptAndTheLastOfEqualIndicesWins) {
   Encoded e = encode(stage, toBytes(kExample));
   e.streams[2] = toBytes(std::vector<std::uint32_t>{6, 6});
   EXPECT_EQ(fromBytes<float>(decode(14, e))[6], 7000.f);
+  e.streams[2] = toBytes(std::vector<std::uint32_t>{6, 2});
+  const std::vector<float> first = fromBytes<float>(decode(14, e));
+  e.streams[2] = toBytes(std::vector<std::uint32_t>{2, 6});
+  const std::vector<float> second = fromBytes<float>(decode(14, e));
+  EXPECT_EQ(first[2], second[6]);
+  EXPECT_EQ(first[6], second[2]);
+  EXPECT_EQ(second[6], 7000.f);
   e.streams[2] = toBytes(std::vector<std::uint32_t>{5, 8});
   try {
     decode(14, e);

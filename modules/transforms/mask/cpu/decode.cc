@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "backends/cpu/missing.h"
 #include "backends/cpu/parallel_for.h"
 #include "core/require.h"
 #include "fz/byte_io.h"
@@ -125,8 +126,15 @@ void MaskBase::State::checkPatterns(const CpuRun& run) const {
 
 template <class T>
 void MaskBase::State::decodeValues(const TileRange& range, const T* in, T* out) const {
-  if (words.empty()) {
+  if (in != out) {
     std::memcpy(out, in, range.n_values * sizeof(T));
+  }
+  if (words.empty()) {
+    return;
+  }
+  if (patterns.size() == 1) {
+    putWhere({reinterpret_cast<BitsOf<T>*>(out), range.n_values},
+             words.data() + range.first / kWordValues, static_cast<BitsOf<T>>(patterns.front()));
     return;
   }
   const std::uint8_t* raw = nullptr;
@@ -139,16 +147,8 @@ void MaskBase::State::decodeValues(const TileRange& range, const T* in, T* out) 
     raw = raw_values + rank * sizeof(T);
   }
   for (std::size_t at = 0; at < range.n_values; at += kWordValues) {
-    const std::size_t n = std::min(kWordValues, range.n_values - at);
     const std::size_t w = (range.first + at) / kWordValues;
-    const std::uint64_t word = words[w];
-    if (word == lowBits(static_cast<std::uint32_t>(n)) && patterns.size() == 1) {
-      std::fill_n(reinterpret_cast<BitsOf<T>*>(out + at), n,
-                  static_cast<BitsOf<T>>(patterns.front()));
-      continue;
-    }
-    std::memcpy(out + at, in + at, n * sizeof(T));
-    for (std::uint64_t left = word; left != 0; left &= left - 1) {
+    for (std::uint64_t left = words[w]; left != 0; left &= left - 1) {
       const std::uint32_t k = bits::firstSet(left);
       if (raw != nullptr) {
         std::memcpy(out + at + k, raw, sizeof(T));

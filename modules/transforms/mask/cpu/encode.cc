@@ -67,37 +67,6 @@ std::uint64_t MaskBase::State::lastValidBefore(std::size_t tile) const {
 }
 
 template <class T>
-void MaskBase::State::recordPatterns(const TileRange& range,
-                                     const T* in,
-                                     TileFinding& finding) const {
-  const auto record = [&](std::uint64_t pattern) {
-    if (!finding.has_missing) {
-      finding.has_missing = true;
-      finding.pattern = pattern;
-    }
-    finding.has_patterns = finding.has_patterns || finding.pattern != pattern;
-  };
-  for (std::size_t at = 0; at < range.n_values; at += kWordValues) {
-    std::uint64_t word = words[(range.first + at) / kWordValues];
-    if (word == ~std::uint64_t{0}) {
-      // Most words that have any are full: one comparison that the compiler makes vectors of.
-      const BitsOf<T> first = bitsAt(in, at);
-      BitsOf<T> differences = 0;
-      for (std::size_t i = 0; i < kWordValues; ++i) {
-        differences |= bitsAt(in, at + i) ^ first;
-      }
-      if (differences == 0) {
-        record(first);
-        continue;
-      }
-    }
-    for (; word != 0; word &= word - 1) {
-      record(bitsAt(in, at + bits::firstSet(word)));
-    }
-  }
-}
-
-template <class T>
 void MaskBase::State::encodeValues(const TileRange& range, const T* in, T* out) {
   TileFinding& finding = findings[range.first / tile_values];
   std::uint64_t* const tile_words = words.data() + range.first / kWordValues;
@@ -107,84 +76,110 @@ void MaskBase::State::encodeValues(const TileRange& range, const T* in, T* out) 
                              std::memory_order_release);
     return;
   }
-  recordPatterns(range, in, finding);
-  if (fillsTiles()) {
-    std::memcpy(out, in, range.n_values * sizeof(T));
-  } else {
-    holdIn(range, in, out, finding);
+  std::size_t word = 0;
+  while (tile_words[word] == 0) {
+    ++word;
+  }
+  // Nearly all tiles have one pattern, which is all that has to be known of them.
+  const BitsOf<T> pattern = bitsAt(in, word * kWordValues + bits::firstSet(tile_words[word]));
+  finding.has_missing = true;
+  finding.pattern = pattern;
+  finding.has_patterns =
+      !copyReplaced({reinterpret_cast<const BitsOf<T>*>(in), range.n_values}, tile_words,
+                    {.from = pattern, .to = 0}, reinterpret_cast<BitsOf<T>*>(out));
+  if (!fillsTiles()) {
+    finding.last_valid.store(holdIn(range, out), std::memory_order_release);
   }
 }
 
-/// Up to 64 values with the one before in the places of the word's ones; returns the last.
+/// Values in the places of a word's ones take the one before, the first of all `held`; `values` are
+/// those from the word's first on.
 template <class T>
-T copyHeld(std::uint64_t word, std::size_t n_values, const T* in, T* out, T held) {
-  if (word == 0) {
-    std::memcpy(out, in, n_values * sizeof(T));
-    return in[n_values - 1];
+void holdRuns(std::uint64_t word, T held, T* values) {
+  while (word != 0) {
+    const std::uint32_t begin = bits::firstSet(word);
+    const std::uint32_t end = begin + bits::firstSet(~(word >> begin));
+    const T value = begin == 0 ? held : values[begin - 1];
+    for (std::uint32_t i = begin; i < end; ++i) {
+      values[i] = value;
+    }
+    word &= end == kWordValues ? 0 : ~std::uint64_t{0} << end;
   }
-  if (word == lowBits(static_cast<std::uint32_t>(n_values))) {
-    std::fill_n(out, n_values, held);
-    return held;
-  }
-  for (std::size_t k = 0; k < n_values; ++k) {
-    held = (word >> k & 1) != 0 ? held : in[k];
-    out[k] = held;
-  }
-  return held;
 }
 
-/// The value before, in the whole field or inside of units.
+/// The value before, in the whole field or inside of units, for the missing values of a tile, which
+/// are zeros. Returns the last valid one, as findings have it.
 template <class T>
-void MaskBase::State::holdIn(const TileRange& range, const T* in, T* out, TileFinding& finding) {
+std::uint64_t MaskBase::State::holdIn(const TileRange& range, T* out) const {
   const std::uint64_t* const tile_words = words.data() + range.first / kWordValues;
-  const T* const values = reinterpret_cast<const T*>(field);
-  const std::size_t hold_values = stage.hold_[0];
+  const std::size_t n_words = bits::ceilDiv(range.n_values, kWordValues);
+  const auto used = [&](std::size_t word) {
+    return lowBits(
+        static_cast<std::uint32_t>(std::min(kWordValues, range.n_values - word * kWordValues)));
+  };
   std::uint64_t last = kUnknown;
-  T held{};
-  const bool has_whole_words = hold_values != 0 && kWordValues % hold_values == 0;
-  for (std::size_t at = 0; at < range.n_values;) {
-    const std::uint64_t whole = tile_words[at / kWordValues];
-    if (has_whole_words && at % kWordValues == 0 && at + kWordValues <= range.n_values &&
-        (whole == 0 || whole == ~std::uint64_t{0})) {
-      // Nearly all words: no unit in them has to be looked into.
-      if (whole == 0) {
-        std::memcpy(out + at, in + at, kWordValues * sizeof(T));
-      } else {
-        std::fill_n(out + at, kWordValues, T{});
-      }
-      at += kWordValues;
+  for (std::size_t word = n_words; word-- > 0 && last == kUnknown;) {
+    const std::uint64_t valid = ~tile_words[word] & used(word);
+    if (valid != 0) {
+      last = range.first + word * kWordValues + bits::bitWidth(valid) - 1 + kIndexBase;
+    }
+  }
+  const std::size_t hold_values = stage.hold_[0];
+  if (hold_values != 0 && kWordValues % hold_values != 0) {
+    holdInUnits(range, out);
+    return last;
+  }
+  if (hold_values == 0) {
+    T held{};
+    if ((tile_words[0] & 1) != 0) {
+      const std::uint64_t before = lastValidBefore<T>(range.first / tile_values);
+      const std::uint64_t held_at = before == kNoneYet ? first_valid : before;
+      held = held_at == kNoneYet ? T{} : reinterpret_cast<const T*>(field)[held_at - kIndexBase];
+      last = last == kUnknown ? before : last;
+    }
+    for (std::size_t word = 0; word < n_words; ++word) {
+      T* const values = out + word * kWordValues;
+      holdRuns(tile_words[word], word == 0 ? held : *(values - 1), values);
+    }
+    return last;
+  }
+  // Units of whole words: only those with missing and valid values are not zeros or themselves.
+  const std::uint64_t unit = lowBits(static_cast<std::uint32_t>(hold_values));
+  for (std::size_t word = 0; word < n_words; ++word) {
+    if (tile_words[word] == 0 || tile_words[word] == used(word)) {
       continue;
     }
-    const std::size_t n_unit =
-        hold_values == 0 ? range.n_values : std::min(hold_values, range.n_values - at);
-    const auto is_missing = [&](std::size_t i) {
-      return (tile_words[i / kWordValues] >> (i % kWordValues) & 1) != 0;
-    };
-    if (is_missing(at)) {
-      if (hold_values == 0) {
-        last = lastValidBefore<T>(range.first / tile_values);
-        const std::uint64_t held_at = last == kNoneYet ? first_valid : last;
-        held = held_at == kNoneYet ? T{} : values[held_at - kIndexBase];
-      } else {
-        std::size_t i = at;
-        while (i < at + n_unit && is_missing(i)) {
-          ++i;
-        }
-        held = i < at + n_unit ? in[i] : T{};
+    for (std::size_t at = 0; at < kWordValues; at += hold_values) {
+      const std::uint64_t missing = tile_words[word] >> at & unit;
+      const std::uint64_t valid = ~missing & unit & used(word) >> at;
+      if (missing != 0 && valid != 0) {
+        T* const values = out + word * kWordValues + at;
+        holdRuns(missing, values[bits::firstSet(valid)], values);
       }
     }
-    for (std::size_t i = at; i < at + n_unit;) {
-      const std::size_t n = std::min(kWordValues - i % kWordValues, at + n_unit - i);
-      const std::uint64_t word =
-          tile_words[i / kWordValues] >> (i % kWordValues) & lowBits(static_cast<std::uint32_t>(n));
-      held = copyHeld(word, n, in + i, out + i, held);
-      const std::uint64_t valid = ~word & lowBits(static_cast<std::uint32_t>(n));
-      last = valid == 0 ? last : range.first + i + bits::bitWidth(valid) - 1 + kIndexBase;
-      i += n;
-    }
-    at += n_unit;
   }
-  finding.last_valid.store(last, std::memory_order_release);
+  return last;
+}
+
+/// Units that are no part of a word: many of them, or some with an odd number of values.
+template <class T>
+void MaskBase::State::holdInUnits(const TileRange& range, T* out) const {
+  const std::uint64_t* const tile_words = words.data() + range.first / kWordValues;
+  const auto is_missing = [&](std::size_t i) {
+    return (tile_words[i / kWordValues] >> (i % kWordValues) & 1) != 0;
+  };
+  for (std::size_t at = 0; at < range.n_values; at += stage.hold_[0]) {
+    const std::size_t end = std::min(at + stage.hold_[0], range.n_values);
+    std::size_t first = at;
+    while (first < end && is_missing(first)) {
+      ++first;
+    }
+    T held = first < end ? out[first] : T{};
+    for (std::size_t i = at; i < end; ++i) {
+      held = is_missing(i) ? held : out[i];
+      out[i] = held;
+    }
+  }
 }
 
 /// To the left, else the one above, else the one behind, and at the origin the first valid one.

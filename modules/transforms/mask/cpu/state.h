@@ -61,6 +61,7 @@ struct MaskBase::State final : CpuTileOp {
   void beginTiles(const CpuRun& run, const TileCut& cut) override;
   void encodeTile(const TileRange& range, const void* in, void* out) override;
   void decodeTile(const TileRange& range, const void* in, void* out) override;
+  bool decodesInPlace() const override { return true; }
   void endTiles(const CpuRun& run) override;
 
   /// Whether missing values are filled behind all tiles, by tiles of the grid.
@@ -90,11 +91,11 @@ struct MaskBase::State final : CpuTileOp {
   template <class T>
   void fillTile(const std::array<std::uint64_t, 3>& origin, T* values) const;
   template <class T>
-  void holdIn(const TileRange& range, const T* in, T* out, TileFinding& finding);
+  std::uint64_t holdIn(const TileRange& range, T* out) const;
+  template <class T>
+  void holdInUnits(const TileRange& range, T* out) const;
   template <class T>
   std::uint64_t lastValidBefore(std::size_t tile) const;
-  template <class T>
-  void recordPatterns(const TileRange& range, const T* in, TileFinding& finding) const;
   template <class T>
   void findPatterns(const CpuRun& run);
   template <class T>
