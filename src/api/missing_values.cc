@@ -19,6 +19,7 @@ namespace fz {
 namespace {
 
 constexpr std::string_view kMask = "Mask";
+constexpr std::string_view kSkip = "skip";
 constexpr std::size_t kWordValues = 64;
 // A sample is a few words of values, spread over the field.
 constexpr std::size_t kSampleWords = 64;
@@ -118,6 +119,13 @@ std::array<std::size_t, 3> tileOf(const Pipeline& pipeline) {
   return {};
 }
 
+/// Whether a stage can be told to take no notice of NaN.
+bool canSkipMissing(const Stage& stage) {
+  const Param* const param = stage.paramTable().find("missing");
+  return param != nullptr &&
+         std::find(param->choices.begin(), param->choices.end(), kSkip) != param->choices.end();
+}
+
 std::string tileText(const std::array<std::size_t, 3>& tile) {
   return tile[0] == 0 ? std::string() : fmt::format("{}x{}x{}", tile[0], tile[1], tile[2]);
 }
@@ -180,6 +188,9 @@ MaskSettings maskSettingsFor(Pipeline& pipeline,
                              ByteView values,
                              std::span<const double> fill) {
   const Stage& first = *onlySource(pipeline)->stage;
+  if (canSkipMissing(first)) {
+    return {};
+  }
   MaskSettings settings = {.hold = tileOf(pipeline)};
   const Param* const base = first.paramTable().find("value_base");
   const Param* const mode = first.paramTable().find("error_bound_mode");
@@ -218,7 +229,12 @@ void addMask(Pipeline& pipeline,
   }
   Stage* const mask = pipeline.addStage(descriptor->make(std::vector<DataType>{type}), "mask");
   setParam(*mask, "fill", text);
-  setParam(*mask, "hold", tileText(settings.hold));
+  if (canSkipMissing(*first)) {
+    setParam(*first, "missing", std::string(kSkip));
+    setParam(*mask, "hold", std::string("nan"));
+  } else {
+    setParam(*mask, "hold", tileText(settings.hold));
+  }
   pipeline.connect(first, mask, "output");
 }
 

@@ -29,7 +29,8 @@ const ParamTable& table() {
            [](MaskBase& stage, const std::string& text) { stage.setFillText(text); }),
        textParam<MaskBase>("hold", "",
                            "tile such as 32, 8x8 or 4x4x4 inside of which missing places take the "
-                           "value before, and 0 where all is missing; empty: the whole field",
+                           "value before, and 0 where all is missing; empty: the whole field; "
+                           "nan: they become NaN, for a stage that skips it",
                            &MaskBase::getHoldText, [](MaskBase& stage, const std::string& text) {
                              stage.setHoldText(text);
                            })});

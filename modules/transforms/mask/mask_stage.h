@@ -37,7 +37,10 @@ class MaskBase : public SimpleStage {
   /// all of it is missing. Throws InvalidArgument for extents of more than 64 (x alone: 65536).
   void setHold(const std::array<std::size_t, 3>& tile);
   const std::array<std::size_t, 3>& getHold() const { return hold_; }
-  /// The same as text: "", "32", "8x8" or "4x4x4".
+  /// For stages that skip NaN (Interp): all missing places become NaN of one kind.
+  void keepNan() { keeps_nan_ = true; }
+  bool keepsNan() const { return keeps_nan_; }
+  /// The same as text: "", "32", "8x8", "4x4x4" or "nan".
   void setHoldText(const std::string& text);
   std::string getHoldText() const;
 
@@ -88,6 +91,7 @@ class MaskBase : public SimpleStage {
   DataType type_;
   std::vector<double> fill_;
   std::array<std::size_t, 3> hold_ = {0, 0, 0};
+  bool keeps_nan_ = false;
   StageDims dims_;
 
   // What the last encode found or the last config said.

@@ -73,9 +73,15 @@ void MaskBase::setHold(const std::array<std::size_t, 3>& tile) {
                  "x {}",
                  kMaxHoldEdge, kMaxHold, tile[0], tile[1], tile[2]);
   hold_ = tile;
+  keeps_nan_ = false;
 }
 
 void MaskBase::setHoldText(const std::string& text) {
+  if (text == "nan") {
+    setHold({0, 0, 0});
+    keepNan();
+    return;
+  }
   std::array<std::size_t, 3> tile = {0, 0, 0};
   const char* at = text.data();
   const char* const end = at + text.size();
@@ -87,7 +93,8 @@ void MaskBase::setHoldText(const std::string& text) {
               (result.ptr == end || (*result.ptr == 'x' && result.ptr + 1 != end));
     at = is_tile && result.ptr != end ? result.ptr + 1 : result.ptr;
   }
-  FZ_REQUIRE_ARG(is_tile, "Mask: hold must be a tile such as 32, 8x8 or 4x4x4, not '{}'", text);
+  FZ_REQUIRE_ARG(is_tile, "Mask: hold must be a tile such as 32, 8x8 or 4x4x4, or nan, not '{}'",
+                 text);
   for (std::size_t axis = 1; axis < 3 && tile[0] != 0; ++axis) {
     tile[axis] = std::max<std::size_t>(tile[axis], 1);
   }
@@ -95,6 +102,9 @@ void MaskBase::setHoldText(const std::string& text) {
 }
 
 std::string MaskBase::getHoldText() const {
+  if (keeps_nan_) {
+    return "nan";
+  }
   if (hold_[0] == 0) {
     return {};
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "backends/cpu/missing.h"
 #include "backends/cpu/parallel_for.h"
@@ -82,12 +83,14 @@ void MaskBase::State::encodeValues(const TileRange& range, const T* in, T* out) 
   }
   // Nearly all tiles have one pattern, which is all that has to be known of them.
   const BitsOf<T> pattern = bitsAt(in, word * kWordValues + bits::firstSet(tile_words[word]));
+  const BitsOf<T> filler =
+      stage.keeps_nan_ ? fp::bits(std::numeric_limits<T>::quiet_NaN()) : BitsOf<T>{0};
   finding.has_missing = true;
   finding.pattern = pattern;
   finding.has_patterns =
       !copyReplaced({reinterpret_cast<const BitsOf<T>*>(in), range.n_values}, tile_words,
-                    {.from = pattern, .to = 0}, reinterpret_cast<BitsOf<T>*>(out));
-  if (!fillsTiles()) {
+                    {.from = pattern, .to = filler}, reinterpret_cast<BitsOf<T>*>(out));
+  if (!fillsTiles() && !stage.keeps_nan_) {
     finding.last_valid.store(holdIn(range, out), std::memory_order_release);
   }
 }
