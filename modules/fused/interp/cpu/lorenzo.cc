@@ -26,6 +26,30 @@ LorenzoArgs lorenzoArgs(const Core& core, const LorenzoStep& step) {
   return args;
 }
 
+/// The bin that Lorenzo expects from those before it.
+std::int32_t predictedBin(const LorenzoArgs& args,
+                          const std::int32_t* row,
+                          std::size_t x,
+                          std::uint32_t y,
+                          std::uint32_t z) {
+  const std::size_t left = has(args.axes, 0) && x > 0 ? 1 : 0;
+  const std::size_t up = has(args.axes, 1) && y > 0 ? args.bins.row : 0;
+  const std::size_t back = has(args.axes, 2) && z > 0 ? args.bins.plane : 0;
+  const std::int32_t* const at = row + x;
+  const auto bin = [&](std::size_t distance) {
+    return static_cast<std::uint32_t>(*(at - distance));
+  };
+  std::uint32_t p = 0;
+  p += left != 0 ? bin(left) : 0u;
+  p += up != 0 ? bin(up) : 0u;
+  p += back != 0 ? bin(back) : 0u;
+  p -= left != 0 && up != 0 ? bin(left + up) : 0u;
+  p -= left != 0 && back != 0 ? bin(left + back) : 0u;
+  p -= up != 0 && back != 0 ? bin(up + back) : 0u;
+  p += left != 0 && up != 0 && back != 0 ? bin(left + up + back) : 0u;
+  return static_cast<std::int32_t>(p);
+}
+
 /// Closed loop for rows in which a difference does not fit its code: what is reconstructed follows
 /// as fast as codes allow, and is what the next rows are predicted from. In raster order.
 template <class TCode>
@@ -107,15 +131,28 @@ class LorenzoRepair {
   const OutlierBits& outliers_;
 };
 
-/// Gives places without a value the bin before, in raster order, or 0.
+/// Gives places without a value a bin for which the code is 0: what the bins before say, in raster
+/// order; among differences 0, and at the start the first bin that there is.
 void fillGaps(const LorenzoArgs& args, bool is_nested) {
-  std::int32_t held = 0;
+  std::int32_t first = 0;
+  bool has_first = is_nested;
+  for (std::uint32_t row = 0; row < args.n[1] * args.n[2] && !has_first; ++row) {
+    const std::int32_t* const values = args.bins.at(row % args.n[1], row / args.n[1]);
+    const auto* const found =
+        std::find_if(values, values + args.n[0], [](std::int32_t v) { return v != kNoValue; });
+    has_first = found != values + args.n[0];
+    first = has_first ? *found : 0;
+  }
+  if (args.bins.data[0] == kNoValue) {
+    args.bins.data[0] = first;
+  }
   for (std::uint32_t z = 0; z < args.n[2]; ++z) {
     for (std::uint32_t y = 0; y < args.n[1]; ++y) {
       std::int32_t* const row = args.bins.at(y, z);
       for (std::uint32_t x = 0; x < args.n[0]; ++x) {
-        held = row[x] != kNoValue ? row[x] : is_nested ? 0 : held;
-        row[x] = held;
+        if (row[x] == kNoValue) {
+          row[x] = is_nested ? 0 : predictedBin(args, row, x, y, z);
+        }
       }
     }
   }
