@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -38,28 +37,26 @@ class BitWriter {
   void put(std::uint32_t value, std::uint32_t n_bits) {
     pending_ |= std::uint64_t{value} << n_pending_;
     n_pending_ += n_bits;
-    for (; n_pending_ >= 8; n_pending_ -= 8, pending_ >>= 8) {
-      byte();
+    if (n_pending_ >= 32) {
+      bytes(4);
+      pending_ >>= 32;
+      n_pending_ -= 32;
     }
   }
   /// So many zeros, then a one.
   void putUnary(std::uint32_t n_zeros) { put(1u << n_zeros, n_zeros + 1); }
   /// Fills up the last byte with zeros; bytes written, or 0 when they had no room.
   std::size_t finish() {
-    if (n_pending_ != 0) {
-      byte();
-      n_pending_ = 0;
-      pending_ = 0;
-    }
+    bytes((n_pending_ + 7) / 8);
     return at_ <= out_.size() ? at_ : 0;
   }
 
  private:
-  void byte() {
-    if (at_ < out_.size()) {
-      out_[at_] = static_cast<std::uint8_t>(pending_);
+  void bytes(std::size_t n_bytes) {
+    if (at_ + n_bytes <= out_.size()) {
+      std::memcpy(out_.data() + at_, &pending_, n_bytes);
     }
-    ++at_;
+    at_ += n_bytes;
   }
 
   MutableByteView out_;
@@ -75,10 +72,7 @@ class BitReader {
 
   /// At most 32 bits.
   std::uint32_t get(std::uint32_t n_bits) {
-    const auto first = static_cast<std::size_t>(std::min<std::uint64_t>(at_ / 8, in_.size()));
-    std::uint64_t bytes = 0;
-    std::memcpy(&bytes, in_.data() + first, std::min<std::size_t>(8, in_.size() - first));
-    const std::uint64_t value = bytes >> (at_ % 8);
+    const std::uint64_t value = word(at_ / 8) >> (at_ % 8);
     at_ += n_bits;
     return static_cast<std::uint32_t>(value & ((std::uint64_t{1} << n_bits) - 1));
   }
@@ -100,6 +94,16 @@ class BitReader {
   }
 
  private:
+  /// Eight bytes from a place on; zeros past the end.
+  std::uint64_t word(std::uint64_t byte) const {
+    std::uint64_t bytes = 0;
+    if (byte + 8 <= in_.size()) {
+      std::memcpy(&bytes, in_.data() + byte, 8);
+    } else if (byte < in_.size()) {
+      std::memcpy(&bytes, in_.data() + byte, static_cast<std::size_t>(in_.size() - byte));
+    }
+    return bytes;
+  }
   std::uint32_t bitAt(std::uint64_t at) const {
     return at < 8 * in_.size() ? in_[static_cast<std::size_t>(at / 8)] >> (at % 8) & 1u : 0;
   }

@@ -81,13 +81,13 @@ std::uint32_t encodeChunk(const ValueView& in,
                           std::uint16_t* stack,
                           std::uint8_t* out);
 
-/// Decodes a chunk into values of `out`, which are those of the whole output. False: the stream
-/// is damaged.
-bool decodeChunk(ByteView stream,
-                 const Chunk& chunk,
-                 const DecodeTables& tables,
-                 const ValueView& shape,
-                 void* out);
+/// Decodes chunks into values of `out`, which are those of the whole output. Returns how many were
+/// decoded before the first one that is damaged.
+std::size_t decodeChunks(ByteView stream,
+                         std::span<const Chunk> chunks,
+                         const DecodeTables& tables,
+                         const ValueView& shape,
+                         void* out);
 
 /// A chunk behind its front.
 struct ChunkWords {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/stream_copy.h"
 #include "coders/block_ans/cpu/chunks.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -20,73 +21,84 @@ namespace fz::block_ans::HWY_NAMESPACE {  // NOLINT
 
 // An entry for each slot of a table. The symbol's frequency and the slot's place in it are what a
 // state goes on with.
-//   classes, and symbols of direct classes: place : 10 | value : 11, signed | frequency : 11
-//   symbols of other classes: place : 10 | frequency : 11 | first bits of u : 4 | raw bits : 5
+//   direct (classes, and symbols without raw bits): place : 10 | value : 11, signed | frequency :
+//   11 bucket: place : 10 | frequency : 11 | first bits of u : 4 | raw bits : 5
+// Classes in which few symbols have raw bits have both, kRaw standing for such a symbol in the
+// first one.
 constexpr std::uint32_t kSlot = kScale - 1;
+constexpr std::int32_t kRaw = -1024;
+
+/// Numbers that are needed all the time, in registers: compilers make them anew for each use.
+struct Numbers {
+  V slot, low_state, merged, freq, first, one;
+
+  HWY_INLINE Numbers()
+      : slot(held(kSlot)),
+        low_state(held(kLowState)),
+        merged(held(kMergedBits)),
+        freq(held(0x7FF)),
+        first(held(15)),
+        one(held(1)) {}
+  static HWY_INLINE V held(std::uint32_t value) {
+    V v = all(value);
+    asm("" : "+v"(v));
+    return v;
+  }
+};
 
 HWY_INLINE V gather(const std::uint32_t* table, V index) {
   return _mm512_i32gather_epi32(index, table, 4);
 }
 
-/// Words of a chunk. Reading goes on past their end by less than kSlack words, so the last ones are
-/// copied to where that does no harm.
-class WordReader {
- public:
-  /// More than the words that a block or the classes of a group can take, and a vector.
-  static constexpr std::uint32_t kSlack = 6 * kLanes + 2 * kWide;
+/// Where a chunk's next word is. Values are read from there on without a look at the end; `limit`
+/// is the last place from which a whole block can be.
+struct Cursor {
+  const std::uint8_t* at;
+  const std::uint8_t* limit;
 
-  WordReader(const std::uint8_t* words, std::uint32_t n_words)
-      : at_(words), left_end_(words + 2 * std::size_t{n_words}), limit_(left_end_) {
-    if (n_words <= kSlack) {
-      moveToTail();
-    } else {
-      limit_ = left_end_ - 2 * std::size_t{kSlack};
-    }
-  }
-
-  /// Before each block. False: more words were taken than there are.
-  HWY_INLINE bool hasRoom() {
-    if (at_ <= limit_) [[likely]] {
-      return true;
-    }
-    if (is_tail_) {
-      return false;
-    }
-    moveToTail();
-    return true;
-  }
   HWY_INLINE V next() const {
-    return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at_)));
+    return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)));
   }
-  HWY_INLINE void take(std::uint32_t n_words) { at_ += 2 * std::size_t{n_words}; }
-  bool isAtEnd() const { return is_tail_ && at_ == limit_; }
-
-  WordReader(const WordReader&) = delete;
-  WordReader& operator=(const WordReader&) = delete;
-
- private:
-  void moveToTail() {
-    const auto n_bytes = static_cast<std::size_t>(left_end_ - at_);
-    std::memset(tail_, 0, sizeof(tail_));
-    std::memcpy(tail_, at_, n_bytes);
-    at_ = tail_;
-    limit_ = tail_ + n_bytes;
-    is_tail_ = true;
-  }
-
-  const std::uint8_t* at_;
-  const std::uint8_t* left_end_;
-  const std::uint8_t* limit_;
-  bool is_tail_ = false;
-  std::uint8_t tail_[4 * kSlack];
+  HWY_INLINE void take(std::uint32_t n_words) { at += 2 * std::size_t{n_words}; }
 };
 
-HWY_INLINE void refill(V& x, WordReader& words) {
-  const LaneMask low = _mm512_cmplt_epu32_mask(x, all(kLowState));
-  const V taken = _mm512_maskz_expand_epi32(low, words.next());
-  x = _mm512_mask_or_epi32(x, low, _mm512_slli_epi32(x, 16), taken);
-  words.take(countOf(low));
-}
+/// The last words of a chunk, which are read from a copy with room behind them.
+class Tail {
+ public:
+  Cursor begin(const std::uint8_t* words, std::uint32_t n_words) {
+    end_ = words + 2 * std::size_t{n_words};
+    const std::size_t n_before = n_words > kSlackWords ? n_words - kSlackWords : 0;
+    Cursor cursor{words, words + 2 * n_before};
+    if (n_before == 0) {
+      enter(cursor);
+    }
+    return cursor;
+  }
+  /// The cursor is past its limit. False: there are no words any more.
+  HWY_NOINLINE bool enter(Cursor& cursor) {
+    if (is_entered_) {
+      return false;
+    }
+    const auto n_bytes = static_cast<std::size_t>(end_ - cursor.at);
+    std::memset(bytes_, 0, sizeof(bytes_));
+    std::memcpy(bytes_, cursor.at, n_bytes);
+    cursor = {bytes_, bytes_ + n_bytes};
+    is_entered_ = true;
+    return true;
+  }
+  /// All words were taken.
+  bool isAtEnd(Cursor& cursor) {
+    return (cursor.at <= cursor.limit || enter(cursor)) && is_entered_ && cursor.at == cursor.limit;
+  }
+
+ private:
+  // More than a block or the classes of a group can take, and a vector.
+  static constexpr std::uint32_t kSlackWords = 6 * kLanes + 2 * kWide;
+
+  const std::uint8_t* end_ = nullptr;
+  bool is_entered_ = false;
+  std::uint8_t bytes_[2 * 2 * kSlackWords];
+};
 
 /// Both halves of the lanes.
 struct Pair {
@@ -94,228 +106,347 @@ struct Pair {
   V high;
 };
 
-HWY_INLINE void refill(Pair& x, WordReader& words) {
-  refill(x.low, words);
-  refill(x.high, words);
-}
+/// A step of the lanes of a chunk: states, words and what both are compared with.
+struct Lanes {
+  Pair& x;
+  Cursor& words;
+  const Numbers& k;
 
-/// A symbol without raw bits; returns its value.
-HWY_INLINE V directStep(V& x, V entry) {
-  x = _mm512_add_epi32(
-      _mm512_mullo_epi32(_mm512_srli_epi32(entry, 21), _mm512_srli_epi32(x, kScaleBits)),
-      _mm512_and_si512(entry, all(kSlot)));
-  return _mm512_srai_epi32(_mm512_slli_epi32(entry, 11), 21);
-}
-
-/// A symbol and its merged raw bits; returns u without the others.
-HWY_INLINE V bucketStep(V& x, V entry, V& n_raw) {
-  n_raw = _mm512_srli_epi32(entry, 25);
-  const V merged = _mm512_min_epu32(n_raw, all(kMergedBits));
-  const V above = _mm512_srli_epi32(x, kScaleBits);
-  const V rest = _mm512_srlv_epi32(above, merged);
-  const V freq = _mm512_and_si512(_mm512_srli_epi32(entry, 10), all(0x7FF));
-  x = _mm512_add_epi32(_mm512_mullo_epi32(freq, rest), _mm512_and_si512(entry, all(kSlot)));
-  const V raw = _mm512_sub_epi32(above, _mm512_sllv_epi32(rest, merged));
-  const V first = _mm512_and_si512(_mm512_srli_epi32(entry, 21), all(15));
-  return _mm512_or_si512(_mm512_sllv_epi32(first, n_raw), raw);
-}
-
-/// Raw bits of a step of their own, which stand at `place` of u.
-HWY_INLINE void rawStep(V& x, V& u, V n_bits, std::uint32_t place, WordReader& words) {
-  const V bits = _mm512_andnot_si512(_mm512_sllv_epi32(all(0xFFFFFFFF), n_bits), x);
-  u = _mm512_or_si512(u, _mm512_slli_epi32(bits, place));
-  x = _mm512_srlv_epi32(x, n_bits);
-  refill(x, words);
-}
-
-HWY_INLINE V bitsBehind(V n_raw, std::uint32_t place) {
-  return _mm512_max_epi32(_mm512_sub_epi32(n_raw, all(place)), all(0));
-}
-
-template <Map kMap>
-HWY_INLINE V unmappedOf(V u) {
-  if constexpr (kMap == Map::kNone) {
-    return u;
+  HWY_INLINE void refill(V& state) {
+    const LaneMask low = _mm512_cmplt_epu32_mask(state, k.low_state);
+    const V taken = _mm512_maskz_expand_epi32(low, words.next());
+    state = _mm512_mask_or_epi32(state, low, _mm512_slli_epi32(state, 16), taken);
+    words.take(countOf(low));
   }
-  const V sign = _mm512_sub_epi32(all(0), _mm512_and_si512(u, all(1)));
-  return _mm512_xor_si512(_mm512_srli_epi32(u, 1), sign);
-}
+  HWY_INLINE void refill() {
+    refill(x.low);
+    refill(x.high);
+  }
+  HWY_INLINE V entryOf(V state, const std::uint32_t* table) const {
+    return gather(table, _mm512_and_si512(state, k.slot));
+  }
 
-/// One value of each lane of a block whose class is not direct.
-template <Map kMap>
-HWY_INLINE Pair bucketHalf(Pair& x, const std::uint32_t* table, WordReader& words) {
-  Pair n_raw;
-  Pair u;
-  u.low = bucketStep(x.low, gather(table, _mm512_and_si512(x.low, all(kSlot))), n_raw.low);
-  u.high = bucketStep(x.high, gather(table, _mm512_and_si512(x.high, all(kSlot))), n_raw.high);
-  refill(x, words);
-  constexpr std::uint32_t kSecond = kMergedBits;
-  constexpr std::uint32_t kThird = kMergedBits + kStepBits;
-  const V longest = _mm512_max_epu32(n_raw.low, n_raw.high);
-  if (isAtLeast(longest, kSecond + 1) != 0) {
-    rawStep(x.low, u.low, _mm512_min_epu32(bitsBehind(n_raw.low, kSecond), all(kStepBits)), kSecond,
-            words);
-    rawStep(x.high, u.high, _mm512_min_epu32(bitsBehind(n_raw.high, kSecond), all(kStepBits)),
-            kSecond, words);
-    if (isAtLeast(longest, kThird + 1) != 0) {
-      rawStep(x.low, u.low, bitsBehind(n_raw.low, kThird), kThird, words);
-      rawStep(x.high, u.high, bitsBehind(n_raw.high, kThird), kThird, words);
+  /// A symbol without raw bits; returns its value.
+  HWY_INLINE V directStep(V& state, V entry) const {
+    state = _mm512_add_epi32(
+        _mm512_mullo_epi32(_mm512_srli_epi32(entry, 21), _mm512_srli_epi32(state, kScaleBits)),
+        _mm512_and_si512(entry, k.slot));
+    return _mm512_srai_epi32(_mm512_slli_epi32(entry, 11), 21);
+  }
+  /// A symbol and its merged raw bits; returns u without the others.
+  HWY_INLINE V bucketStep(V& state, V entry, V& n_raw) const {
+    n_raw = _mm512_srli_epi32(entry, 25);
+    const V merged = _mm512_min_epu32(n_raw, k.merged);
+    const V above = _mm512_srli_epi32(state, kScaleBits);
+    const V rest = _mm512_srlv_epi32(above, merged);
+    const V freq = _mm512_and_si512(_mm512_srli_epi32(entry, 10), k.freq);
+    state = _mm512_add_epi32(_mm512_mullo_epi32(freq, rest), _mm512_and_si512(entry, k.slot));
+    const V raw = _mm512_sub_epi32(above, _mm512_sllv_epi32(rest, merged));
+    const V first = _mm512_and_si512(_mm512_srli_epi32(entry, 21), k.first);
+    return _mm512_or_si512(_mm512_sllv_epi32(first, n_raw), raw);
+  }
+  /// Raw bits of a step of their own, which stand at `place` of u.
+  HWY_INLINE void rawStep(V& state, V& u, V n_raw, std::uint32_t place) {
+    const V left = _mm512_max_epi32(_mm512_sub_epi32(n_raw, all(place)), all(0));
+    const V n_bits = _mm512_min_epu32(left, all(kStepBits));
+    const V bits = _mm512_andnot_si512(_mm512_sllv_epi32(all(0xFFFFFFFF), n_bits), state);
+    u = _mm512_or_si512(u, _mm512_slli_epi32(bits, place));
+    state = _mm512_srlv_epi32(state, n_bits);
+    refill(state);
+  }
+  template <Map kMap>
+  HWY_INLINE V unmappedOf(V u) const {
+    if constexpr (kMap == Map::kNone) {
+      return u;
     }
+    const V sign = _mm512_sub_epi32(all(0), _mm512_and_si512(u, k.one));
+    return _mm512_xor_si512(_mm512_srli_epi32(u, 1), sign);
   }
-  return {unmappedOf<kMap>(u.low), unmappedOf<kMap>(u.high)};
-}
 
-HWY_INLINE Pair directHalf(Pair& x, const std::uint32_t* table, WordReader& words) {
-  Pair value;
-  value.low = directStep(x.low, gather(table, _mm512_and_si512(x.low, all(kSlot))));
-  value.high = directStep(x.high, gather(table, _mm512_and_si512(x.high, all(kSlot))));
-  refill(x, words);
-  return value;
+  HWY_INLINE Pair directHalf(const std::uint32_t* table) {
+    Pair value;
+    value.low = directStep(x.low, entryOf(x.low, table));
+    value.high = directStep(x.high, entryOf(x.high, table));
+    refill();
+    return value;
+  }
+  template <Map kMap>
+  HWY_INLINE Pair bucketHalf(const std::uint32_t* table) {
+    Pair n_raw;
+    Pair u;
+    u.low = bucketStep(x.low, entryOf(x.low, table), n_raw.low);
+    u.high = bucketStep(x.high, entryOf(x.high, table), n_raw.high);
+    refill();
+    constexpr std::uint32_t kThird = kMergedBits + kStepBits;
+    const V longest = _mm512_max_epu32(n_raw.low, n_raw.high);
+    if (_mm512_cmpgt_epu32_mask(longest, k.merged) != 0) {
+      rawStep(x.low, u.low, n_raw.low, kMergedBits);
+      rawStep(x.high, u.high, n_raw.high, kMergedBits);
+      if (isAtLeast(longest, kThird + 1) != 0) {
+        rawStep(x.low, u.low, n_raw.low, kThird);
+        rawStep(x.high, u.high, n_raw.high, kThird);
+      }
+    }
+    return {unmappedOf<kMap>(u.low), unmappedOf<kMap>(u.high)};
+  }
+  /// One value of each lane of a block of any class.
+  template <Map kMap>
+  HWY_INLINE Pair decodeHalf(const DecodeTables& tables, std::uint32_t block_class) {
+    if (block_class == 0) {
+      return {_mm512_setzero_si512(), _mm512_setzero_si512()};
+    }
+    const std::uint32_t* table = tables.of[symbolTable(block_class)];
+    return block_class <= kMaxDirectClass ? directHalf(table) : bucketHalf<kMap>(table);
+  }
+  /// Classes of a group's blocks.
+  HWY_INLINE void decodeClasses(const DecodeTables& tables, std::uint8_t* classes) {
+    const std::uint32_t* table = tables.of[classTable(0)];
+    const std::uint32_t* first = tables.of[classTable(kFirstContext)];
+    const Pair even = directHalf(first);
+    Pair odd;
+    odd.low = directStep(x.low, gather(table, inContext(x.low, even.low)));
+    odd.high = directStep(x.high, gather(table, inContext(x.high, even.high)));
+    refill();
+    storePairs(even.low, odd.low, classes);
+    storePairs(even.high, odd.high, classes + kLanes);
+  }
+
+ private:
+  HWY_INLINE V inContext(V state, V context) const {
+    return _mm512_or_si512(_mm512_slli_epi32(context, kScaleBits), _mm512_and_si512(state, k.slot));
+  }
+  static HWY_INLINE void storePairs(V first, V second, std::uint8_t* classes) {
+    const V pairs = _mm512_or_si512(first, _mm512_slli_epi32(second, 8));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(classes), _mm512_cvtepi32_epi16(pairs));
+  }
+};
+
+/// Past the caches where the output is longer than they are.
+template <bool kStream>
+HWY_INLINE void store(void* out, V values) {
+  if constexpr (kStream) {
+    _mm512_stream_si512(static_cast<V*>(out), values);
+  } else {
+    _mm512_storeu_si512(out, values);
+  }
 }
 
 /// Values of even and of odd places next to each other.
-template <class T>
+template <bool kStream, class T>
 HWY_INLINE void storeValues(const Pair& even, const Pair& odd, T* out) {
   if constexpr (sizeof(T) == 2) {
-    _mm512_storeu_si512(
-        out, _mm512_mask_blend_epi16(0xAAAAAAAA, even.low, _mm512_slli_epi32(odd.low, 16)));
-    _mm512_storeu_si512(out + 2 * kWide, _mm512_mask_blend_epi16(0xAAAAAAAA, even.high,
-                                                                 _mm512_slli_epi32(odd.high, 16)));
+    constexpr __mmask32 kOdd = 0xAAAAAAAA;
+    store<kStream>(out, _mm512_mask_blend_epi16(kOdd, even.low, _mm512_slli_epi32(odd.low, 16)));
+    store<kStream>(out + 2 * kWide,
+                   _mm512_mask_blend_epi16(kOdd, even.high, _mm512_slli_epi32(odd.high, 16)));
   } else {
     const V front = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     const V back = _mm512_add_epi32(front, all(8));
-    _mm512_storeu_si512(out, _mm512_permutex2var_epi32(even.low, front, odd.low));
-    _mm512_storeu_si512(out + kWide, _mm512_permutex2var_epi32(even.low, back, odd.low));
-    _mm512_storeu_si512(out + 2 * kWide, _mm512_permutex2var_epi32(even.high, front, odd.high));
-    _mm512_storeu_si512(out + 3 * kWide, _mm512_permutex2var_epi32(even.high, back, odd.high));
+    store<kStream>(out, _mm512_permutex2var_epi32(even.low, front, odd.low));
+    store<kStream>(out + kWide, _mm512_permutex2var_epi32(even.low, back, odd.low));
+    store<kStream>(out + 2 * kWide, _mm512_permutex2var_epi32(even.high, front, odd.high));
+    store<kStream>(out + 3 * kWide, _mm512_permutex2var_epi32(even.high, back, odd.high));
   }
 }
 
-template <class T, Map kMap>
-HWY_INLINE void decodeBlockWide(
-    Pair& x, const DecodeTables& tables, std::uint32_t block_class, WordReader& words, T* out) {
-  if (block_class == 0) {
-    std::memset(out, 0, kBlockValues * sizeof(T));
-    return;
-  }
-  const std::uint32_t* table = tables.of[symbolTable(block_class)];
-  if (block_class <= kMaxDirectClass) {
-    const Pair even = directHalf(x, table, words);
-    storeValues(even, directHalf(x, table, words), out);
-  } else {
-    const Pair even = bucketHalf<kMap>(x, table, words);
-    storeValues(even, bucketHalf<kMap>(x, table, words), out);
-  }
-}
+/// A chunk on the way from its first group to its last.
+template <class T>
+struct Reader {
+  Tail tail;
+  Pair x;
+  Cursor words;
+  T* out;                ///< of the next group
+  std::uint64_t n_left;  ///< values from there on
 
-/// Classes of a group's blocks.
-HWY_INLINE void decodeClassesWide(Pair& x,
-                                  const DecodeTables& tables,
-                                  WordReader& words,
-                                  std::uint8_t* classes) {
-  const std::uint32_t* table = tables.of[classTable(0)];
-  const auto decode = [&](V& state, V context) HWY_ATTR {
-    const V index = _mm512_or_si512(_mm512_slli_epi32(context, kScaleBits),
-                                    _mm512_and_si512(state, all(kSlot)));
-    return directStep(state, gather(table, index));
+  Reader(const ChunkWords& in, const Chunk& chunk, T* values)
+      : x{_mm512_loadu_si512(in.states), _mm512_loadu_si512(in.states + kWide)},
+        words(tail.begin(in.words, in.n_words)),
+        out(values + chunk.first_value),
+        n_left(chunk.n_values) {}
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  HWY_INLINE bool hasRoom(Cursor& at) { return at.at <= at.limit || tail.enter(at); }
+  std::uint64_t wholeGroups() const { return n_left / kGroupValues; }
+  bool isAtEnd() {
+    const LaneMask low = _mm512_cmpneq_epi32_mask(x.low, all(kLowState));
+    const LaneMask high = _mm512_cmpneq_epi32_mask(x.high, all(kLowState));
+    return (low | high) == 0 && tail.isAtEnd(words);
+  }
+};
+
+/// Whole groups of one chunk, or of two, half block by half block in turn: while one waits for its
+/// table or its words, the other goes on. False: the words of one do not suffice.
+template <class T, Map kMap, bool kStream, std::size_t kChunks>
+bool readGroups(Reader<T>* const* readers, const DecodeTables& tables, std::uint64_t n_groups) {
+  Pair x[kChunks];
+  Cursor words[kChunks];
+  for (std::size_t c = 0; c < kChunks; ++c) {
+    x[c] = readers[c]->x;
+    words[c] = readers[c]->words;
+  }
+  const Numbers numbers;
+  const auto have_room = [&]() HWY_ATTR {
+    bool all_have = true;
+    for (std::size_t c = 0; c < kChunks; ++c) {
+      all_have = all_have && readers[c]->hasRoom(words[c]);
+    }
+    return all_have;
   };
-  Pair even;
-  even.low = decode(x.low, all(kFirstContext));
-  even.high = decode(x.high, all(kFirstContext));
-  refill(x, words);
-  Pair odd;
-  odd.low = decode(x.low, even.low);
-  odd.high = decode(x.high, even.high);
-  refill(x, words);
-  const auto pairs = [](V first, V second) HWY_ATTR {
-    return _mm512_cvtepi32_epi16(_mm512_or_si512(first, _mm512_slli_epi32(second, 8)));
-  };
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(classes), pairs(even.low, odd.low));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(classes + kLanes), pairs(even.high, odd.high));
-}
-
-template <class T, Map kMap>
-bool decodeAs(const ChunkWords& in,
-              const Chunk& chunk,
-              const DecodeTables& tables,
-              const ValueView& shape,
-              T* values) {
-  WordReader words(in.words, in.n_words);
-  Pair x{_mm512_loadu_si512(in.states), _mm512_loadu_si512(in.states + kWide)};
-  T past_end = 0;
-  for (std::uint64_t g = 0; g < chunk.n_groups; ++g) {
-    std::uint8_t classes[kGroupBlocks];
-    if (!words.hasRoom()) {
+  for (std::uint64_t g = 0; g < n_groups; ++g) {
+    std::uint8_t classes[kChunks][kGroupBlocks];
+    if (!have_room()) {
       return false;
     }
-    decodeClassesWide(x, tables, words, classes);
+    for (std::size_t c = 0; c < kChunks; ++c) {
+      Lanes{x[c], words[c], numbers}.decodeClasses(tables, classes[c]);
+    }
     for (std::uint32_t b = 0; b < kGroupBlocks; ++b) {
-      if (!words.hasRoom()) {
+      if (!have_room()) [[unlikely]] {
         return false;
       }
-      const std::uint64_t first = chunk.first_value + (g * kGroupBlocks + b) * kBlockValues;
-      if (first + kBlockValues <= shape.n_values) [[likely]] {
-        decodeBlockWide<T, kMap>(x, tables, classes[b], words, values + first);
-        continue;
+      Pair even[kChunks];
+      for (std::size_t c = 0; c < kChunks; ++c) {
+        even[c] = Lanes{x[c], words[c], numbers}.decodeHalf<kMap>(tables, classes[c][b]);
       }
-      T block[kBlockValues];
-      decodeBlockWide<T, kMap>(x, tables, classes[b], words, block);
-      for (std::uint32_t i = 0; i < kBlockValues; ++i) {
-        if (first + i < shape.n_values) {
-          values[first + i] = block[i];
-        } else {
-          past_end = static_cast<T>(past_end | block[i]);
-        }
+      for (std::size_t c = 0; c < kChunks; ++c) {
+        const Pair odd = Lanes{x[c], words[c], numbers}.decodeHalf<kMap>(tables, classes[c][b]);
+        storeValues<kStream>(even[c], odd, readers[c]->out + b * kBlockValues);
+      }
+    }
+    for (std::size_t c = 0; c < kChunks; ++c) {
+      readers[c]->out += kGroupValues;
+      readers[c]->n_left -= kGroupValues;
+    }
+  }
+  for (std::size_t c = 0; c < kChunks; ++c) {
+    readers[c]->x = x[c];
+    readers[c]->words = words[c];
+  }
+  return true;
+}
+
+/// The group that the values end in. False: words do not suffice, or values go on past the end.
+template <class T, Map kMap>
+bool readLastGroup(Reader<T>& reader, const DecodeTables& tables) {
+  std::uint8_t classes[kGroupBlocks];
+  if (!reader.hasRoom(reader.words)) {
+    return false;
+  }
+  const Numbers numbers;
+  Lanes lanes{reader.x, reader.words, numbers};
+  lanes.decodeClasses(tables, classes);
+  T past_end = 0;
+  for (std::uint32_t b = 0; b < kGroupBlocks; ++b) {
+    if (!reader.hasRoom(reader.words)) {
+      return false;
+    }
+    alignas(64) T block[kBlockValues];
+    const Pair even = lanes.decodeHalf<kMap>(tables, classes[b]);
+    const Pair odd = lanes.decodeHalf<kMap>(tables, classes[b]);
+    storeValues<false>(even, odd, block);
+    for (const T value : block) {
+      if (reader.n_left != 0) {
+        *reader.out++ = value;
+        --reader.n_left;
+      } else {
+        past_end = static_cast<T>(past_end | value);
       }
     }
   }
-  const LaneMask is_off = static_cast<LaneMask>(_mm512_cmpneq_epi32_mask(x.low, all(kLowState)) |
-                                                _mm512_cmpneq_epi32_mask(x.high, all(kLowState)));
-  return is_off == 0 && words.hasRoom() && words.isAtEnd() && past_end == 0;
+  return past_end == 0;
 }
 
-bool decodeGroups(const ChunkWords& in,
-                  const Chunk& chunk,
+/// The rest of a chunk.
+template <class T, Map kMap, bool kStream>
+bool readToEnd(Reader<T>& reader, const DecodeTables& tables) {
+  Reader<T>* const one[] = {&reader};
+  return readGroups<T, kMap, kStream, 1>(one, tables, reader.wholeGroups()) &&
+         (reader.n_left == 0 || readLastGroup<T, kMap>(reader, tables)) && reader.isAtEnd();
+}
+
+template <class T, Map kMap, bool kStream>
+bool decodeAs(const ChunkWords* in,
+              std::span<const Chunk> chunks,
+              const DecodeTables& tables,
+              T* values) {
+  Reader<T> first(in[0], chunks[0], values);
+  if (chunks.size() == 1) {
+    return readToEnd<T, kMap, kStream>(first, tables);
+  }
+  Reader<T> second(in[1], chunks[1], values);
+  Reader<T>* const both[] = {&first, &second};
+  const std::uint64_t n_both = std::min(first.wholeGroups(), second.wholeGroups());
+  return readGroups<T, kMap, kStream, 2>(both, tables, n_both) &&
+         readToEnd<T, kMap, kStream>(first, tables) && readToEnd<T, kMap, kStream>(second, tables);
+}
+
+bool decodeGroups(const ChunkWords* in,
+                  std::span<const Chunk> chunks,
                   const DecodeTables& tables,
                   const ValueView& shape,
                   void* out) {
-  bool is_whole = false;
+  const bool is_streamed = shape.n_values * shape.value_bytes >= kStreamedBytes &&
+                           reinterpret_cast<std::uintptr_t>(out) % 64 == 0;
+  bool is_good = false;
   withTypeAndMap(shape, [&]<class T, Map kMap>() {
-    is_whole = decodeAs<T, kMap>(in, chunk, tables, shape, static_cast<T*>(out));
+    T* const values = static_cast<T*>(out);
+    is_good = is_streamed ? decodeAs<T, kMap, true>(in, chunks, tables, values)
+                          : decodeAs<T, kMap, false>(in, chunks, tables, values);
   });
-  return is_whole;
+  if (is_streamed) {
+    streamFence();
+  }
+  return is_good;
+}
+
+std::uint32_t directEntry(std::int32_t value, std::uint32_t freq) {
+  return lowBits(static_cast<std::uint32_t>(value), 11) << 10 | freq << 21;
+}
+
+/// An entry for every slot of a table; entry_of(symbol) is that of the symbol's first slot.
+template <class F>
+void fillTable(const std::uint16_t* freq, std::uint32_t* table, F entry_of) {
+  for (std::uint32_t s = 0; s < kSymbols; ++s) {
+    const std::uint32_t first = freq[s] == 0 ? 0 : entry_of(s);
+    for (std::uint32_t place = 0; place < freq[s]; ++place) {
+      *table++ = first + place;
+    }
+  }
 }
 
 void makeTables(const Coding& coding, Map map, DecodeTables& tables) {
+  const auto value_of = [&](std::uint32_t u) { return unmapped<std::int32_t>(u, map); };
   for (std::uint32_t t = 0; t < kTables; ++t) {
-    std::uint32_t* entry = tables.of[t];
-    for (std::uint32_t s = 0; s < kSymbols; ++s) {
-      const std::uint32_t freq = coding.freq[t][s];
-      std::uint32_t first = 0;
-      if (t >= kSymbolTables) {
-        first = s << 10 | freq << 21;
-      } else if (t < kMaxDirectClass) {
-        const auto value = unmapped<std::uint32_t>(s, map);
-        first = lowBits(value, 11) << 10 | freq << 21;
-      } else {
+    const std::uint16_t* freq = coding.freq[t];
+    if (t >= kSymbolTables) {
+      fillTable(freq, tables.of[t], [&](std::uint32_t s) {
+        return directEntry(static_cast<std::int32_t>(s), freq[s]);
+      });
+    } else if (t < kMaxDirectClass) {
+      fillTable(freq, tables.of[t],
+                [&](std::uint32_t s) { return directEntry(value_of(s), freq[s]); });
+    } else {
+      fillTable(freq, tables.of[t], [&](std::uint32_t s) {
         const std::uint32_t n_raw = rawBits(s);
-        first = freq << 10 | symbolBase(s) >> n_raw << 21 | n_raw << 25;
-      }
-      for (std::uint32_t i = 0; i < freq; ++i) {
-        *entry++ = first + i;
-      }
+        return freq[s] << 10 | symbolBase(s) >> n_raw << 21 | n_raw << 25;
+      });
     }
   }
 }
 
 #else
 
-bool decodeGroups(const ChunkWords& in,
-                  const Chunk& chunk,
+bool decodeGroups(const ChunkWords* in,
+                  std::span<const Chunk> chunks,
                   const DecodeTables& tables,
                   const ValueView& shape,
                   void* out) {
-  return decodePlain(in, chunk, tables.coding, tables.slots, shape, out);
+  bool is_good = true;
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    is_good = is_good && decodePlain(in[c], chunks[c], tables.coding, tables.slots, shape, out);
+  }
+  return is_good;
 }
 
 void makeTables(const Coding& coding, Map /*map*/, DecodeTables& tables) {
@@ -338,23 +469,55 @@ void makeDecodeTables(const Coding& coding, Map map, DecodeTables& tables) {
   HWY_DYNAMIC_DISPATCH(makeTables)(coding, map, tables);
 }
 
+namespace {
+
+/// Stored values, or all of a chunk's words. False: it has no states.
+bool open(ByteView stream, const Chunk& chunk, ChunkWords& words) {
+  const ByteView bytes =
+      stream.subspan(static_cast<std::size_t>(chunk.byte_offset), 2 * std::size_t{chunk.n_words});
+  const std::size_t n_front = readStates(bytes, words.states);
+  words.words = bytes.data() + n_front;
+  words.n_words = static_cast<std::uint32_t>((bytes.size() - n_front) / 2);
+  return n_front != 0;
+}
+
 bool decodeChunk(ByteView stream,
                  const Chunk& chunk,
                  const DecodeTables& tables,
                  const ValueView& shape,
                  void* out) {
-  const ByteView bytes =
-      stream.subspan(static_cast<std::size_t>(chunk.byte_offset), 2 * std::size_t{chunk.n_words});
   if (isStored(chunk, shape.value_bytes)) {
     std::memcpy(static_cast<std::uint8_t*>(out) + chunk.first_value * shape.value_bytes,
-                bytes.data(), bytes.size());
+                stream.data() + chunk.byte_offset, 2 * std::size_t{chunk.n_words});
     return true;
   }
   ChunkWords words;
-  const std::size_t n_front = readStates(bytes, words.states);
-  words.words = bytes.data() + n_front;
-  words.n_words = static_cast<std::uint32_t>((bytes.size() - n_front) / 2);
-  return n_front != 0 && HWY_DYNAMIC_DISPATCH(decodeGroups)(words, chunk, tables, shape, out);
+  return open(stream, chunk, words) &&
+         HWY_DYNAMIC_DISPATCH(decodeGroups)(&words, {&chunk, 1}, tables, shape, out);
+}
+
+}  // namespace
+
+std::size_t decodeChunks(ByteView stream,
+                         std::span<const Chunk> chunks,
+                         const DecodeTables& tables,
+                         const ValueView& shape,
+                         void* out) {
+  std::size_t at = 0;
+  for (ChunkWords words[2]; at + 2 <= chunks.size(); at += 2) {
+    const std::span<const Chunk> two = chunks.subspan(at, 2);
+    const bool are_coded =
+        !isStored(two[0], shape.value_bytes) && !isStored(two[1], shape.value_bytes);
+    if (!are_coded || !open(stream, two[0], words[0]) || !open(stream, two[1], words[1]) ||
+        !HWY_DYNAMIC_DISPATCH(decodeGroups)(words, two, tables, shape, out)) {
+      break;
+    }
+  }
+  // One by one from the first pair on that is not of the usual kind, or damaged.
+  while (at < chunks.size() && decodeChunk(stream, chunks[at], tables, shape, out)) {
+    ++at;
+  }
+  return at;
 }
 
 }  // namespace fz::block_ans

@@ -208,7 +208,8 @@ HWY_INLINE void encodeBlockWide(WideLanes& lanes,
                                 const StepTable& table,
                                 std::uint32_t block_class,
                                 const V* u) {
-  if (block_class <= kMaxDirectClass) {
+  const V any = _mm512_or_si512(_mm512_or_si512(u[0], u[1]), _mm512_or_si512(u[2], u[3]));
+  if (block_class <= kMaxDirectClass || isAtLeast(any, 16) == 0) {
     const In16 lookup(table);
     for (std::uint32_t odd = 2; odd-- > 0;) {
       V half[2];
@@ -256,6 +257,18 @@ HWY_INLINE void encodeClassesWide(WideLanes& lanes,
   lanes.symbols(In32(tables.of[classTable(kFirstContext)]), even[0], even[1]);
 }
 
+/// Asks for values that are needed soon: hardware does not expect a way from back to front.
+template <class T>
+HWY_INLINE void fetchBefore(const ValueView& in, std::uint64_t block) {
+  constexpr std::uint64_t kBlocksAhead = 16;
+  if (block >= kBlocksAhead) {
+    const T* values = static_cast<const T*>(in.values) + (block - kBlocksAhead) * kBlockValues;
+    for (std::size_t i = 0; i < kBlockValues; i += 64 / sizeof(T)) {
+      __builtin_prefetch(values + i);
+    }
+  }
+}
+
 template <class T, Map kMap>
 std::uint32_t encodeGroupsAs(const ValueView& in,
                              const Chunk& chunk,
@@ -270,6 +283,7 @@ std::uint32_t encodeGroupsAs(const ValueView& in,
   for (std::uint64_t g = first_group + chunk.n_groups; g-- > first_group;) {
     const std::uint8_t* of_group = classes + g * kGroupBlocks;
     for (std::uint32_t b = kGroupBlocks; b-- > 0;) {
+      fetchBefore<T>(in, g * kGroupBlocks + b);
       if (of_group[b] != 0) {
         V u[4];
         loadNumbers<T, kMap>(wholeBlock(in, g * kGroupBlocks + b, room), u);

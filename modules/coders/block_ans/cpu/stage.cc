@@ -22,6 +22,7 @@ constexpr std::uint64_t kMostWeight = 65536;
 // Fixed tables: the weight of a group that is assumed without looking.
 constexpr std::uint64_t kAssumedGroupWeight = 6144;
 // Work per task only; no byte depends on it.
+constexpr std::size_t kTaskChunks = 2;
 constexpr std::uint64_t kMaxTaskGroups = 1u << 18;  // counters have 32 bits
 
 /// How values are cut into chunks.
@@ -325,9 +326,12 @@ void BlockAnsBase::decodeCpu(const CpuRun& run) {
     unmapValues(u, shape, out);
   }
   FirstIndex damaged;
-  parallelFor(run.executor, chunks.size(), [&](std::size_t c) {
-    if (!decodeChunk(stream, chunks[c], tables, shape, out)) {
-      damaged.record(c);
+  parallelFor(run.executor, bits::ceilDiv(chunks.size(), kTaskChunks), [&](std::size_t task) {
+    const std::size_t first = task * kTaskChunks;
+    const auto of_task = chunks.subspan(first, std::min(kTaskChunks, chunks.size() - first));
+    const std::size_t n_good = decodeChunks(stream, of_task, tables, shape, out);
+    if (n_good != of_task.size()) {
+      damaged.record(first + n_good);
     }
   });
   FZ_REQUIRE(!damaged.found(), ErrorCode::kCorrupt, "BlockANS: chunk {} of {} is damaged",
