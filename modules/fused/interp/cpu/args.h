@@ -91,9 +91,8 @@ struct LinePart {
   std::uint32_t x, y, z;
   std::uint32_t n;
 };
-/// Fills in a part of `difference`; memory for n values. False: a difference is lost, which counts
-/// as a place without a value from now on.
-bool differLine(const NestedArgs& args, const LinePart& part, std::int32_t* memory);
+/// Fills in a part of `difference`; memory for n values.
+void differLine(const NestedArgs& args, const LinePart& part, std::int32_t* memory);
 /// Adds the prediction to the reconstructed differences and stores the odd points, along x with
 /// the even ones before them; memory for 2 n values.
 void mergeLine(const NestedArgs& args, const LinePart& part, std::int32_t* memory);
