@@ -81,9 +81,7 @@ void storeLine(const NestedArgs& args, const LinePart& part, const std::int32_t*
 void mergeLineHere(const NestedArgs& args, const LinePart& part, std::int32_t* memory) {
   const std::int32_t* const d = args.difference.at(part.y, part.z) + part.x;
   predictLine(args, part, memory);
-  for (std::size_t i = 0; i < part.n; ++i) {
-    memory[i] = bits::wrapAdd(memory[i], d[i]);
-  }
+  addRow(d, part.n, memory);
   if (args.check != nullptr) {
     std::int32_t* const x = memory + part.n;
     withValueType(args.source.type, [&]<class T>() { fixLine<T>(args, part, x); });

@@ -141,15 +141,6 @@ HWY_INLINE void sumAlongX(const TCode* HWY_RESTRICT codes,
   }
 }
 
-template <class From>
-HWY_INLINE void addRow(const From* HWY_RESTRICT from,
-                       std::size_t n,
-                       std::int32_t* HWY_RESTRICT to) {
-  for (std::size_t i = 0; i < n; ++i) {
-    to[i] = bits::wrapAdd(to[i], static_cast<std::int32_t>(from[i]));
-  }
-}
-
 template <class T>
 HWY_INLINE void storeBins(const LorenzoArgs& args,
                           const LinePart& part,
