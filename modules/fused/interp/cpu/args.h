@@ -91,9 +91,8 @@ struct LinePart {
   std::uint32_t x, y, z;
   std::uint32_t n;
 };
-/// Fills in a part of `difference`; memory for n values. False: a difference is lost, which counts
-/// as a place without a value from now on.
-bool differLine(const NestedArgs& args, const LinePart& part, std::int32_t* memory);
+/// Fills in a part of `difference`; memory for n values.
+void differLine(const NestedArgs& args, const LinePart& part, std::int32_t* memory);
 /// Adds the prediction to the reconstructed differences and stores the odd points, along x with
 /// the even ones before them; memory for 2 n values.
 void mergeLine(const NestedArgs& args, const LinePart& part, std::int32_t* memory);
@@ -117,15 +116,25 @@ void binLine(const LorenzoArgs& args, const LinePart& part);
 /// Differences of bins as codes; x is a multiple of 64; memory for 2 n + 1 values. False: one does
 /// not fit, and the code is of no use.
 bool codeLine(const LorenzoArgs& args, const LinePart& part, std::int32_t* memory);
-/// Sums of codes along x from `part.x` on, added to the row before it in y where that is an axis
-/// (and y is not 0); memory for n values.
-void sumLine(const LorenzoArgs& args, const LinePart& part, std::int32_t* memory);
-/// Sums along z, where that is an axis, of a part of all rows of one y, from `before` on; stores
-/// the reconstructed points. Memory for 2 n values.
-void finishColumn(const LorenzoArgs& args,
-                  const LinePart& part,
-                  std::int32_t before,
-                  std::int32_t* memory);
+/// Sum of the codes of a part of a row; memory for n values.
+std::int32_t sumLine(const LorenzoArgs& args, const LinePart& part, std::int32_t* memory);
+/// Reconstructs a part of the only row, `before` being the bin before it; memory for 2 n values.
+void decodeLine(const LorenzoArgs& args,
+                const LinePart& part,
+                std::int32_t before,
+                std::int32_t* memory);
+
+/// Planes, and a plane of integers without gaps.
+struct PlaneRange {
+  std::uint32_t first, end;
+  std::int32_t* before;
+};
+/// Adds to `before` what the planes add to the bins behind them, where z is an axis and `before`
+/// comes with zeros; memory for a row.
+void sumPlanes(const LorenzoArgs& args, const PlaneRange& planes, std::int32_t* memory);
+/// Reconstructs planes; `before` has the bins of the plane before them and gets the last ones'.
+/// Memory for 3 rows.
+void decodePlanes(const LorenzoArgs& args, const PlaneRange& planes, std::int32_t* memory);
 
 /// f(item, memory) for all items, `n_values` of memory for each thread.
 template <class F>

@@ -36,15 +36,12 @@ void predictLine(const NestedArgs& args, const LinePart& part, std::int32_t* out
   }
 }
 
-/// A difference that looks like a missing one is one: false then, and the value an outlier.
-bool subtractLine(const std::int32_t* HWY_RESTRICT p, std::size_t n, std::int32_t* HWY_RESTRICT d) {
-  std::uint32_t n_lost = 0;
+/// No difference looks like a missing one: predictions are halves of 32-bit numbers, and values are
+/// below 2^29.
+void subtractLine(const std::int32_t* HWY_RESTRICT p, std::size_t n, std::int32_t* HWY_RESTRICT d) {
   for (std::size_t i = 0; i < n; ++i) {
-    const std::int32_t difference = bits::wrapSub(d[i], p[i]);
-    n_lost += d[i] != kNoValue && difference == kNoValue ? 1u : 0u;
-    d[i] = d[i] == kNoValue ? kNoValue : difference;
+    d[i] = d[i] == kNoValue ? kNoValue : bits::wrapSub(d[i], p[i]);
   }
-  return n_lost == 0;
 }
 
 template <class T>
@@ -60,20 +57,11 @@ void fixLine(const NestedArgs& args, const LinePart& part, std::int32_t* out) {
   }
 }
 
-bool differLineHere(const NestedArgs& args, const LinePart& part, std::int32_t* memory) {
+void differLineHere(const NestedArgs& args, const LinePart& part, std::int32_t* memory) {
   std::int32_t* const d = args.difference.at(part.y, part.z) + part.x;
   withValueType(args.source.type, [&]<class T>() { fixLine<T>(args, part, d); });
   predictLine(args, part, memory);
-  if (subtractLine(memory, part.n, d)) {
-    return true;
-  }
-  withValueType(args.source.type, [&]<class T>() { fixLine<T>(args, part, memory); });
-  for (std::size_t i = 0; i < part.n; ++i) {
-    if (d[i] == kNoValue && memory[i] != kNoValue) {
-      args.outliers.mark(args.places.at(part.x + i, part.y, part.z));
-    }
-  }
-  return false;
+  subtractLine(memory, part.n, d);
 }
 
 template <class T>
@@ -93,9 +81,7 @@ void storeLine(const NestedArgs& args, const LinePart& part, const std::int32_t*
 void mergeLineHere(const NestedArgs& args, const LinePart& part, std::int32_t* memory) {
   const std::int32_t* const d = args.difference.at(part.y, part.z) + part.x;
   predictLine(args, part, memory);
-  for (std::size_t i = 0; i < part.n; ++i) {
-    memory[i] = bits::wrapAdd(memory[i], d[i]);
-  }
+  addRow(d, part.n, memory);
   if (args.check != nullptr) {
     std::int32_t* const x = memory + part.n;
     withValueType(args.source.type, [&]<class T>() { fixLine<T>(args, part, x); });
@@ -141,8 +127,8 @@ HWY_EXPORT(mergeLineHere);
 HWY_EXPORT(copyLineHere);
 HWY_EXPORT(checkLineHere);
 
-bool differLine(const NestedArgs& args, const LinePart& part, std::int32_t* memory) {
-  return HWY_DYNAMIC_DISPATCH(differLineHere)(args, part, memory);
+void differLine(const NestedArgs& args, const LinePart& part, std::int32_t* memory) {
+  HWY_DYNAMIC_DISPATCH(differLineHere)(args, part, memory);
 }
 void mergeLine(const NestedArgs& args, const LinePart& part, std::int32_t* memory) {
   HWY_DYNAMIC_DISPATCH(mergeLineHere)(args, part, memory);

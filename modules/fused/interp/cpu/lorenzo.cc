@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include "fused/interp/cpu/args.h"
 
@@ -225,6 +226,58 @@ void encodeLorenzo(const Core& core,
   core.stack.popTo(mark);
 }
 
+namespace {
+
+/// The only row, in parts: their sums first, so that each knows where it begins.
+void decodeRow(const Core& core, const LorenzoArgs& args) {
+  const std::size_t n_parts = partCount(args.n[0]);
+  std::int32_t* const before = core.stack.values(core.pool, n_parts);
+  const bool has_x = has(args.axes, 0) && n_parts > 1;
+  std::fill_n(before, n_parts, 0);
+  if (has_x) {
+    forEachPart(core, args.n, 1, [&](const LinePart& part, std::int32_t* memory) {
+      before[part.x / kPartValues] = sumLine(args, part, memory);
+    });
+  }
+  std::int32_t sum = 0;
+  for (std::size_t part = 0; has_x && part < n_parts; ++part) {
+    sum = bits::wrapAdd(sum, std::exchange(before[part], sum));
+  }
+  forEachPart(core, args.n, 2, [&](const LinePart& part, std::int32_t* memory) {
+    decodeLine(args, part, before[part.x / kPartValues], memory);
+  });
+}
+
+/// Slabs of planes, one for each thread; what lies before a slab is known from sums of codes.
+void decodeSlabs(const Core& core, const LorenzoArgs& args) {
+  const std::size_t n_slabs = std::min<std::size_t>(core.executor.threadCount(), args.n[2]);
+  const auto n_planes = static_cast<std::uint32_t>(bits::ceilDiv<std::size_t>(args.n[2], n_slabs));
+  const std::size_t plane_values = std::size_t{args.n[0]} * args.n[1];
+  std::int32_t* const memory = core.stack.values(core.pool, n_slabs * plane_values);
+  std::fill_n(memory, n_slabs * plane_values, 0);
+  const auto slab = [&](std::size_t i) {
+    const auto first = static_cast<std::uint32_t>(std::min<std::size_t>(i * n_planes, args.n[2]));
+    return PlaneRange{first, std::min(first + n_planes, args.n[2]), memory + i * plane_values};
+  };
+  if (has(args.axes, 2) && n_slabs > 1) {
+    forEachWithMemory(core, n_slabs - 1, args.n[0], [&](std::size_t i, std::int32_t* row) {
+      PlaneRange planes = slab(i);
+      planes.before = slab(i + 1).before;
+      sumPlanes(args, planes, row);
+    });
+    for (std::size_t i = 2; i < n_slabs; ++i) {
+      for (std::size_t k = 0; k < plane_values; ++k) {
+        std::int32_t& sum = slab(i).before[k];
+        sum = bits::wrapAdd(sum, slab(i - 1).before[k]);
+      }
+    }
+  }
+  forEachWithMemory(core, n_slabs, 3 * std::size_t{args.n[0]},
+                    [&](std::size_t i, std::int32_t* rows) { decodePlanes(args, slab(i), rows); });
+}
+
+}  // namespace
+
 void decodeLorenzo(const Core& core,
                    const LorenzoStep& step,
                    const void* codes,
@@ -236,37 +289,14 @@ void decodeLorenzo(const Core& core,
   LorenzoArgs args = lorenzoArgs(core, step);
   args.codes = const_cast<void*>(codes);  // NOLINT: one struct for both directions
   args.result = out;
-  args.bins = core.stack.lattice(core.pool, step.n, 0);
   if (isTurned(step.n)) {
     std::swap(args.result.row, args.result.plane);
-    std::swap(args.bins.row, args.bins.plane);
   }
-  const bool is_line = args.n[1] == 1 && args.n[2] == 1;
-  if (is_line) {
-    forEachPart(core, args.n, 1,
-                [&](const LinePart& part, std::int32_t* memory) { sumLine(args, part, memory); });
+  if (args.n[1] == 1 && args.n[2] == 1) {
+    decodeRow(core, args);
   } else {
-    forEachWithMemory(core, args.n[2], args.n[0], [&](std::size_t z, std::int32_t* memory) {
-      for (std::uint32_t y = 0; y < args.n[1]; ++y) {
-        sumLine(args, {0, y, static_cast<std::uint32_t>(z), args.n[0]}, memory);
-      }
-    });
+    decodeSlabs(core, args);
   }
-  // A line was summed in parts: what comes before each of them.
-  std::span<std::int32_t> before;
-  if (is_line) {
-    const std::size_t n_parts = partCount(args.n[0]);
-    before = {core.stack.values(core.pool, n_parts), n_parts};
-    std::int32_t sum = 0;
-    for (std::size_t part = 0; part < n_parts; ++part) {
-      before[part] = has(args.axes, 0) ? sum : 0;
-      const std::size_t end = std::min<std::size_t>((part + 1) * kPartValues, args.n[0]);
-      sum = bits::wrapAdd(sum, args.bins.data[end - 1]);
-    }
-  }
-  forEachPart(core, {args.n[0], args.n[1], 1}, 2, [&](const LinePart& part, std::int32_t* memory) {
-    finishColumn(args, part, is_line ? before[part.x / kPartValues] : 0, memory);
-  });
   core.stack.popTo(mark);
 }
 

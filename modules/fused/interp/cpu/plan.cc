@@ -1,6 +1,4 @@
 // Whole plans: levels from coarse to fine, on lattices that hold only their own points.
-#include <atomic>
-
 #include "fused/interp/cpu/args.h"
 
 namespace fz::interp {
@@ -90,17 +88,13 @@ void encodeNested(const Core& core,
   args.source = source;
   args.result = resultOf(out);
   args.difference = core.stack.lattice(core.pool, inside.n, 0);
-  std::atomic<bool> has_gaps = source.has_gaps;
-  forEachPart(core, inside.n, 1, [&](const LinePart& part, std::int32_t* memory) {
-    if (!differLine(args, part, memory)) {
-      has_gaps.store(true, std::memory_order_relaxed);
-    }
-  });
+  forEachPart(core, inside.n, 1,
+              [&](const LinePart& part, std::int32_t* memory) { differLine(args, part, memory); });
   Core inside_core = core;
   inside_core.check = nullptr;  // differences are tested when they are values again
   const bool is_wanted = out.data != nullptr || core.check != nullptr;
   const Lattice found = is_wanted ? core.stack.lattice(core.pool, inside.n, 0) : Lattice{};
-  encodePlan(inside_core, inside, sourceOf(args.difference, has_gaps.load()), codes, found);
+  encodePlan(inside_core, inside, sourceOf(args.difference, source.has_gaps), codes, found);
   if (is_wanted) {
     args.difference = found;
     merge(core, args, plan);

@@ -233,6 +233,15 @@ HWY_INLINE void reconstructRow(const std::int32_t* HWY_RESTRICT p,
   }
 }
 
+template <class From>
+HWY_INLINE void addRow(const From* HWY_RESTRICT from,
+                       std::size_t n,
+                       std::int32_t* HWY_RESTRICT to) {
+  for (std::size_t i = 0; i < n; ++i) {
+    to[i] = bits::wrapAdd(to[i], static_cast<std::int32_t>(from[i]));
+  }
+}
+
 template <class T>
 HWY_INLINE T result(std::int32_t r, const Scale& scale) {
   if constexpr (std::is_same_v<T, std::int32_t>) {
@@ -270,24 +279,24 @@ HWY_INLINE void joinRow(const std::int32_t* HWY_RESTRICT even,
   }
 }
 
-/// Whether some value of a field, `step` apart, is not within the bound of its reconstruction. (Nor
-/// are NaN and infinities.)
-template <class T>
-HWY_INLINE bool hasMiss(const T* field,
-                        size_t step,
-                        const std::int32_t* HWY_RESTRICT r,
-                        size_t n,
-                        const Scale& scale_in,
-                        double bound) {
+template <size_t kStep, class T>
+HWY_INLINE bool isWithinLoop(const T* HWY_RESTRICT field,
+                             size_t step_in,
+                             const std::int32_t* HWY_RESTRICT r,
+                             size_t n,
+                             const Scale& scale_in,
+                             double bound) {
+  // Far enough inside for the one rounding of the difference.
+  const double safe = fp::mul(bound, 1.0 - 0x1p-40);
   const Scale scale = scale_in;
+  const size_t step = kStep == 0 ? step_in : kStep;
   std::uint64_t n_within = 0;
   for (size_t i = 0; i < n; ++i) {
-    n_within += fp::withinBound(static_cast<double>(field[i * step]),
-                                static_cast<double>(fromFixed<T>(r[i], scale)), bound)
-                    ? 1u
-                    : 0u;
+    const double distance = fp::sub(static_cast<double>(field[i * step]),
+                                    static_cast<double>(fromFixed<T>(r[i], scale)));
+    n_within += static_cast<std::uint64_t>(fp::abs(distance) < safe);
   }
-  return n_within != n;
+  return n_within == n;
 }
 
 /// Marks the values of a row that miss the bound. Places without a value (x) are none.
@@ -297,14 +306,19 @@ HWY_INLINE void checkRow(const FieldCheck& check,
                          const std::int32_t* r,
                          size_t n,
                          const OutlierBits& outliers) {
-  const auto look = [&](const auto* field) HWY_ATTR {
-    const auto* const first = field + places.first;
-    if (!hasMiss(first, places.step[0], r, n, check.scale, check.bound)) {
+  const auto look = [&]<class T>(const T* field) HWY_ATTR {
+    const T* const first = field + places.first;
+    const size_t step = places.step[0];
+    const Scale& scale = check.scale;
+    if (step == 1   ? isWithinLoop<1>(first, step, r, n, scale, check.bound)
+        : step == 2 ? isWithinLoop<2>(first, step, r, n, scale, check.bound)
+                    : isWithinLoop<0>(first, step, r, n, scale, check.bound)) {
       return;
     }
     for (size_t i = 0; i < n; ++i) {
       if (x[i] != kNoValue &&
-          hasMiss(first + i * places.step[0], 1, r + i, 1, check.scale, check.bound)) {
+          !fp::withinBound(static_cast<double>(first[i * step]),
+                           static_cast<double>(fromFixed<T>(r[i], scale)), check.bound)) {
         outliers.mark(places.at(i, 0, 0));
       }
     }

@@ -54,21 +54,22 @@ void crossDifferences(const LorenzoArgs& args,
   const bool has_z = has(args.axes, 2) && part.z > 0;
   const std::size_t up = has_y ? args.bins.row : 0;
   const std::size_t back = has_z ? args.bins.plane : 0;
+  const std::size_t n = part.n;
   const auto word = [](std::int32_t v) HWY_ATTR { return static_cast<std::uint32_t>(v); };
   if (has_y && has_z) {
     const std::int32_t* const u = here - up;
     const std::int32_t* const b = here - back;
     const std::int32_t* const ub = here - up - back;
-    for (std::size_t i = 0; i < part.n; ++i) {
+    for (std::size_t i = 0; i < n; ++i) {
       out[i] = static_cast<std::int32_t>(word(here[i]) - word(u[i]) - word(b[i]) + word(ub[i]));
     }
   } else if (has_y || has_z) {
     const std::int32_t* const before = here - up - back;
-    for (std::size_t i = 0; i < part.n; ++i) {
+    for (std::size_t i = 0; i < n; ++i) {
       out[i] = static_cast<std::int32_t>(word(here[i]) - word(before[i]));
     }
   } else {
-    std::memcpy(out, here, part.n * sizeof(*out));
+    std::memcpy(out, here, n * sizeof(*out));
   }
 }
 
@@ -113,66 +114,145 @@ bool codeLineHere(const LorenzoArgs& args, const LinePart& part, std::int32_t* m
 }
 
 template <class TCode>
-void sumLineOf(const LorenzoArgs& args, const LinePart& part, std::int32_t* memory) {
-  TCode* const codes = reinterpret_cast<TCode*>(memory);
+HWY_INLINE void gatherLine(const LorenzoArgs& args, const LinePart& part, TCode* codes) {
   const TCode* const in = static_cast<const TCode*>(args.codes) +
                           args.array.rowStart(part.y, part.z) +
                           std::size_t{part.x >> args.array.log2[0]} * kBlockCodes;
   gatherRow(in, part.n, args.array.log2[0], codes);
-  std::int32_t* const out = args.bins.at(part.y, part.z) + part.x;
-  const bool has_y = has(args.axes, 1) && part.y > 0;
-  if (has(args.axes, 0)) {
-    std::int32_t sum = 0;
-    for (std::size_t i = 0; i < part.n; ++i) {
-      sum = bits::wrapAdd(sum, static_cast<std::int32_t>(codes[i]));
-      out[i] = sum;
-    }
-  } else {
-    for (std::size_t i = 0; i < part.n; ++i) {
-      out[i] = codes[i];
-    }
-  }
-  if (has_y) {
-    const std::int32_t* const up = out - args.bins.row;
-    for (std::size_t i = 0; i < part.n; ++i) {
-      out[i] = bits::wrapAdd(out[i], up[i]);
-    }
-  }
 }
 
-void sumLineHere(const LorenzoArgs& args, const LinePart& part, std::int32_t* memory) {
-  withCodeType(args.code_type, [&]<class TCode>() { sumLineOf<TCode>(args, part, memory); });
+/// Sums along x, or the codes themselves.
+template <class TCode>
+HWY_INLINE void sumAlongX(const TCode* HWY_RESTRICT codes,
+                          std::size_t n,
+                          bool has_x,
+                          std::int32_t before,
+                          std::int32_t* HWY_RESTRICT out) {
+  if (!has_x) {
+    for (std::size_t i = 0; i < n; ++i) {
+      out[i] = codes[i];
+    }
+    return;
+  }
+  std::int32_t sum = before;
+  for (std::size_t i = 0; i < n; ++i) {
+    sum = bits::wrapAdd(sum, static_cast<std::int32_t>(codes[i]));
+    out[i] = sum;
+  }
 }
 
 template <class T>
-void finishColumnOf(const LorenzoArgs& args,
-                    const LinePart& part,
-                    std::int32_t before,
-                    std::int32_t* memory) {
-  std::int32_t* HWY_RESTRICT const sums = memory;
-  std::int32_t* HWY_RESTRICT const r = memory + part.n;
-  std::fill_n(sums, part.n, before);
-  for (std::size_t z = 0; z < args.n[2]; ++z) {
-    if (z > 0 && !has(args.axes, 2)) {
-      std::fill_n(sums, part.n, 0);
+HWY_INLINE void storeBins(const LorenzoArgs& args,
+                          const LinePart& part,
+                          const std::int32_t* HWY_RESTRICT bins,
+                          std::int32_t* HWY_RESTRICT r) {
+  const std::size_t n = part.n;
+  const std::int32_t units = args.bin.units;
+  for (std::size_t i = 0; i < n; ++i) {
+    r[i] = wrapMul(bins[i], units);
+  }
+  const Result& out = args.result;
+  storeRow(r, n, out.scale,
+           static_cast<T*>(out.data) + part.z * out.plane + part.y * out.row + part.x);
+}
+
+template <class T, class TCode>
+void decodePlanesOf(const LorenzoArgs& args, const PlaneRange& planes, std::int32_t* memory) {
+  const std::uint32_t n = args.n[0];
+  TCode* const codes = reinterpret_cast<TCode*>(memory);
+  std::int32_t* const row = memory + n;  // sums along x
+  std::int32_t* const rows = row + n;    // and along y
+  for (std::uint32_t z = planes.first; z < planes.end; ++z) {
+    std::memset(rows, 0, n * sizeof(*rows));
+    for (std::uint32_t y = 0; y < args.n[1]; ++y) {
+      const LinePart part = {0, y, z, n};
+      std::int32_t* const sums = planes.before + std::size_t{y} * n;
+      gatherLine(args, part, codes);
+      sumAlongX(codes, n, has(args.axes, 0), 0, row);
+      if (has(args.axes, 1)) {
+        addRow(row, n, rows);
+      }
+      const std::int32_t* const here = has(args.axes, 1) ? rows : row;
+      if (has(args.axes, 2)) {
+        addRow(here, n, sums);
+        storeBins<T>(args, part, sums, row == here ? rows : row);
+      } else {
+        storeBins<T>(args, part, here, sums);
+      }
     }
-    const std::int32_t* const in = args.bins.at(part.y, z) + part.x;
-    for (std::size_t i = 0; i < part.n; ++i) {
-      sums[i] = bits::wrapAdd(sums[i], in[i]);
-      r[i] = wrapMul(sums[i], args.bin.units);
-    }
-    T* const out =
-        static_cast<T*>(args.result.data) + z * args.result.plane + part.y * args.result.row;
-    storeRow(r, part.n, args.result.scale, out + part.x);
   }
 }
 
-void finishColumnHere(const LorenzoArgs& args,
-                      const LinePart& part,
-                      std::int32_t before,
-                      std::int32_t* memory) {
-  withValueType(args.result.type,
-                [&]<class T>() { finishColumnOf<T>(args, part, before, memory); });
+void decodePlanesHere(const LorenzoArgs& args, const PlaneRange& planes, std::int32_t* memory) {
+  withValueType(args.result.type, [&]<class T>() {
+    withCodeType(args.code_type,
+                 [&]<class TCode>() { decodePlanesOf<T, TCode>(args, planes, memory); });
+  });
+}
+
+template <class TCode>
+void sumPlanesOf(const LorenzoArgs& args, const PlaneRange& planes, std::int32_t* memory) {
+  const std::uint32_t n = args.n[0];
+  TCode* const codes = reinterpret_cast<TCode*>(memory);
+  for (std::uint32_t z = planes.first; z < planes.end; ++z) {
+    for (std::uint32_t y = 0; y < args.n[1]; ++y) {
+      gatherLine(args, {0, y, z, n}, codes);
+      addRow(codes, n, planes.before + std::size_t{y} * n);
+    }
+  }
+  for (std::uint32_t y = 0; y < args.n[1]; ++y) {
+    std::int32_t* const row = planes.before + std::size_t{y} * n;
+    if (has(args.axes, 0)) {
+      std::memcpy(memory, row, n * sizeof(*row));
+      sumAlongX(memory, n, true, 0, row);
+    }
+    if (has(args.axes, 1) && y > 0) {
+      addRow(row - n, n, row);
+    }
+  }
+}
+
+void sumPlanesHere(const LorenzoArgs& args, const PlaneRange& planes, std::int32_t* memory) {
+  withCodeType(args.code_type, [&]<class TCode>() { sumPlanesOf<TCode>(args, planes, memory); });
+}
+
+template <class T, class TCode>
+void decodeLineOf(const LorenzoArgs& args,
+                  const LinePart& part,
+                  std::int32_t before,
+                  std::int32_t* memory) {
+  TCode* const codes = reinterpret_cast<TCode*>(memory);
+  std::int32_t* const row = memory + part.n;
+  gatherLine(args, part, codes);
+  sumAlongX(codes, part.n, has(args.axes, 0), before, row);
+  storeBins<T>(args, part, row, memory);
+}
+
+void decodeLineHere(const LorenzoArgs& args,
+                    const LinePart& part,
+                    std::int32_t before,
+                    std::int32_t* memory) {
+  withValueType(args.result.type, [&]<class T>() {
+    withCodeType(args.code_type,
+                 [&]<class TCode>() { decodeLineOf<T, TCode>(args, part, before, memory); });
+  });
+}
+
+template <class TCode>
+std::int32_t sumLineOf(const LorenzoArgs& args, const LinePart& part, std::int32_t* memory) {
+  TCode* const codes = reinterpret_cast<TCode*>(memory);
+  gatherLine(args, part, codes);
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < part.n; ++i) {
+    sum += asWord(codes[i]);
+  }
+  return static_cast<std::int32_t>(sum);
+}
+
+std::int32_t sumLineHere(const LorenzoArgs& args, const LinePart& part, std::int32_t* memory) {
+  std::int32_t sum = 0;
+  withCodeType(args.code_type, [&]<class TCode>() { sum = sumLineOf<TCode>(args, part, memory); });
+  return sum;
 }
 
 }  // namespace fz::interp::HWY_NAMESPACE
@@ -184,7 +264,9 @@ namespace fz::interp {
 HWY_EXPORT(binLineHere);
 HWY_EXPORT(codeLineHere);
 HWY_EXPORT(sumLineHere);
-HWY_EXPORT(finishColumnHere);
+HWY_EXPORT(decodeLineHere);
+HWY_EXPORT(sumPlanesHere);
+HWY_EXPORT(decodePlanesHere);
 
 void binLine(const LorenzoArgs& args, const LinePart& part) {
   HWY_DYNAMIC_DISPATCH(binLineHere)(args, part);
@@ -192,14 +274,20 @@ void binLine(const LorenzoArgs& args, const LinePart& part) {
 bool codeLine(const LorenzoArgs& args, const LinePart& part, std::int32_t* memory) {
   return HWY_DYNAMIC_DISPATCH(codeLineHere)(args, part, memory);
 }
-void sumLine(const LorenzoArgs& args, const LinePart& part, std::int32_t* memory) {
-  HWY_DYNAMIC_DISPATCH(sumLineHere)(args, part, memory);
+std::int32_t sumLine(const LorenzoArgs& args, const LinePart& part, std::int32_t* memory) {
+  return HWY_DYNAMIC_DISPATCH(sumLineHere)(args, part, memory);
 }
-void finishColumn(const LorenzoArgs& args,
-                  const LinePart& part,
-                  std::int32_t before,
-                  std::int32_t* memory) {
-  HWY_DYNAMIC_DISPATCH(finishColumnHere)(args, part, before, memory);
+void decodeLine(const LorenzoArgs& args,
+                const LinePart& part,
+                std::int32_t before,
+                std::int32_t* memory) {
+  HWY_DYNAMIC_DISPATCH(decodeLineHere)(args, part, before, memory);
+}
+void sumPlanes(const LorenzoArgs& args, const PlaneRange& planes, std::int32_t* memory) {
+  HWY_DYNAMIC_DISPATCH(sumPlanesHere)(args, planes, memory);
+}
+void decodePlanes(const LorenzoArgs& args, const PlaneRange& planes, std::int32_t* memory) {
+  HWY_DYNAMIC_DISPATCH(decodePlanesHere)(args, planes, memory);
 }
 
 }  // namespace fz::interp

@@ -332,12 +332,7 @@ class Walk {
       const Array places = pick(*index, a, a);
       d.each([&](std::size_t i, std::size_t j, std::size_t k) {
         std::int32_t& v = d.at(i, j, k);
-        if (v != kNone) {
-          v = bits::wrapSub(v, t.at(i, j, k));
-          if (v == kNone) {
-            clamped.push_back(static_cast<std::uint32_t>(places.at(i, j, k)));
-          }
-        }
+        v = v == kNone ? kNone : bits::wrapSub(v, t.at(i, j, k));
       });
       d = run(interp::innerSteps(group), n, &d, &places, halvings, true);
     } else {
