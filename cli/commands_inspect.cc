@@ -75,6 +75,8 @@ void printInfo(const std::string& name, const FrameInfo& info) {
   }
   if (info.missing) {
     line("missing:", missingText(info));
+  } else if (info.isFallback()) {
+    line("missing:", "not recorded, as every value is stored with all its bits");
   }
   line("checksums:", info.has_checksums ? fmt::format("header {:08x}, payload {:08x}",
                                                       info.header_checksum, info.payload_checksum)

@@ -1,10 +1,12 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <memory>
 
 #include "bench_report.h"
 #include "commands.h"
+#include "compress_job.h"
 #include "field_io.h"
 #include "fz/host_api.h"
 #include "hdf5_io.h"
@@ -26,12 +28,17 @@ struct VerifyArguments {
   std::string archive;
   std::string original;
   std::string bound;
+  std::vector<std::string> fill;
   ReportOptions report;
   bool json = false;
 };
 
-/// The original's values; the archive knows their type.
-InputBytes readOriginal(const std::string& path, const FrameInfo& info, Progress* progress) {
+/// The original's values; the archive knows their type. Fill values that the file names are added
+/// to `fill`.
+InputBytes readOriginal(const std::string& path,
+                        const FrameInfo& info,
+                        Progress* progress,
+                        std::vector<double>& fill) {
   const bool is_typed = isFloat(info.type);
   InputBytes bytes;
   checkHdf5Slash(path);
@@ -43,6 +50,7 @@ InputBytes readOriginal(const std::string& path, const FrameInfo& info, Progress
                                 dataTypeToString(field.type), dataTypeToString(info.type)));
     }
     bytes = std::move(field.bytes);
+    fill.insert(fill.end(), field.fill.begin(), field.fill.end());
   } else {
     bytes = readBytes(path, progress);
   }
@@ -84,6 +92,26 @@ void printReport(const CheckReport& report) {
   }
 }
 
+/// What the archive records and --fill declares; for an archive that stands in without loss, and so
+/// records nothing, what the original's file does as well.
+std::vector<double> declaredFill(const FillChoice& choice,
+                                 const FrameInfo& info,
+                                 const std::vector<double>& in_file) {
+  std::vector<double> fill = fillOf(info);
+  const auto add = [&](const std::vector<double>& values) {
+    for (const double value : values) {
+      if (std::find(fill.begin(), fill.end(), value) == fill.end()) {
+        fill.push_back(value);
+      }
+    }
+  };
+  add(choice.values);
+  if (info.isFallback() && !info.missing && !choice.is_none) {
+    add(in_file);
+  }
+  return fill;
+}
+
 /// What to do about a check that failed: a bound of one's own may be more than was ever promised.
 std::string failureAdvice(const VerifyArguments& arguments,
                           const FrameInfo& info,
@@ -109,6 +137,7 @@ ExitCode runVerify(const VerifyArguments& arguments) {
   if (!arguments.bound.empty()) {
     request = parseBound(arguments.bound);
   }
+  const FillChoice fill = parseFill(arguments.fill);
   checkCommon(arguments.common);
   Progress progress(progressMode(arguments.common), arguments.archive);
   DecompressOptions options{.limits = arguments.common.limits,
@@ -134,13 +163,16 @@ ExitCode runVerify(const VerifyArguments& arguments) {
   if (read != ExitCode::kOk) {
     return read;
   }
-  const InputBytes original = readOriginal(arguments.original, info, &progress);
-  const std::optional<BoundRule> rule =
-      request ? ruleOfRequest(*request, info.type, original, fillOf(info)) : ruleOfFrame(info);
+  std::vector<double> fill_in_file;
+  const InputBytes original = readOriginal(arguments.original, info, &progress, fill_in_file);
+  const std::vector<double> declared = declaredFill(fill, info, fill_in_file);
+  std::optional<BoundRule> rule =
+      request ? ruleOfRequest(*request, info.type, original, declared) : ruleOfFrame(info);
   if (!rule) {
     throw Failure(ExitCode::kUsage, fmt::format("{}: the archive states no bound; give one with -b",
                                                 arguments.archive));
   }
+  rule->fill = declared;
   progress.beginBytes("checking", info.original_bytes);
   const CheckReport report = checkValues(info.type, original, decoded.bytes(), *rule,
                                          [&](std::size_t n) { progress.add(n); });
@@ -184,6 +216,11 @@ Command addVerify(CLI::App& root) {
   app->add_option("-b,--bound", arguments->bound,
                   "check abs:E, rel:E or range:E instead of the archive's own bound")
       ->type_name("KIND:E");
+  app->add_option("--fill", arguments->fill,
+                  "a value that means missing besides those that the archive records: checked bit "
+                  "for bit, and no part of the statistics; again for more")
+      ->type_name("V")
+      ->allow_extra_args(false);
   app->add_flag("--json", arguments->json, "print the report for machines");
   addReport(*app, arguments->report);
   app->add_flag("-f,--force", arguments->common.force, "overwrite an existing page of --report");

@@ -9,6 +9,19 @@ namespace fz::cli {
 
 namespace {
 
+/// What the archive records, or where it stands in without loss and records nothing, what was
+/// declared.
+std::vector<double> declaredFill(const CompressJob& job,
+                                 const Field& field,
+                                 const FrameInfo& info) {
+  if (info.missing || !info.isFallback()) {
+    return fillOf(info);
+  }
+  CompressOptions options;
+  applyFill(job.fill, field.fill, options);
+  return options.fill;
+}
+
 /// What --verify holds an archive to: all that it promises, and no less than was asked for.
 BoundRule ruleToVerify(const CompressJob& job, const Field& field, const FrameInfo& info) {
   const std::optional<BoundRule> promised = ruleOfFrame(info);
@@ -20,7 +33,8 @@ BoundRule ruleToVerify(const CompressJob& job, const Field& field, const FrameIn
     }
     return *promised;
   }
-  BoundRule rule = ruleOfRequest(*job.pipeline.bound, field.type, field.bytes, fillOf(info));
+  BoundRule rule =
+      ruleOfRequest(*job.pipeline.bound, field.type, field.bytes, declaredFill(job, field, info));
   if (promised) {
     // A range that was given (value_base) counts, not the one of these data.
     const bool has_range = job.pipeline.bound->mode == ErrorBoundMode::NOA;

@@ -18,7 +18,7 @@ Figures collectFigures(const Input& input) {
   const FieldView& original = input.original;
   const FieldView decoded{original.type, original.dims, input.decoded};
   const ErrorScale scale(input.check.rule);
-  figures.summary = summarize(original, decoded);
+  figures.summary = summarize(original, decoded, input.check.rule.fill);
   figures.histograms = countValues(original, decoded, figures.summary, scale);
   figures.spectrum = measureSpectrum(original, decoded, figures.summary);
   const std::size_t n = original.count();

@@ -174,7 +174,11 @@ std::string missingNote(const Summary& summary) {
   };
   add(summary.n_nan, "NaN");
   add(summary.n_infinity, "infinite");
-  add(summary.n_fill, "the fill value " + roundNumber(summary.fill.value_or(0.0)));
+  std::string values;
+  for (const double value : summary.fill) {
+    values += (values.empty() ? "" : " or ") + roundNumber(value);
+  }
+  add(summary.n_fill, "the fill value " + values);
   return kinds.empty() ? "" : " Hatched: no number (" + kinds + ").";
 }
 

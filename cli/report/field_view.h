@@ -1,11 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
+#include <vector>
 
 #include "fz/data_type.h"
 #include "fz/span.h"
@@ -64,14 +65,15 @@ void readBoth(const FieldView& first, const FieldView& second, F&& use) {
 /// What stands at a position of the original. Pictures, histograms and spectra take values only.
 enum class Content : unsigned char { kValue, kNan, kInfinity, kFill };
 
-inline Content contentOf(double value, const std::optional<double>& fill) {
+inline Content contentOf(double value, const std::vector<double>& fill) {
   if (std::isnan(value)) {
     return Content::kNan;
   }
   if (std::isinf(value)) {
     return Content::kInfinity;
   }
-  return fill && value == *fill ? Content::kFill : Content::kValue;
+  return std::find(fill.begin(), fill.end(), value) != fill.end() ? Content::kFill
+                                                                  : Content::kValue;
 }
 
 }  // namespace fz::report

@@ -36,7 +36,9 @@ Json fieldJson(const Input& input, const Figures& figures) {
           {"finite_without_fill", s.n_valid},
           {"nan", s.n_nan},
           {"infinite", s.n_infinity},
-          {"fill_value", orNull(s.fill)},
+          {"fill_value", s.fill.empty() || s.is_fill_declared ? nlohmann::json()
+                                                              : nlohmann::json(s.fill.front())},
+          {"declared_fill_values", s.is_fill_declared ? s.fill : std::vector<double>{}},
           {"fill", s.n_fill},
           {"psnr_without_fill", s.valid_psnr},
           {"original", momentsJson(s.original)},

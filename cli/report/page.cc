@@ -82,7 +82,7 @@ std::string tiles(const Input& input, const Figures& figures) {
                                      : roundNumber(psnr),
                figures.summary.n_valid == 0 ? "there are no finite values"
                : std::isnan(psnr)           ? "the values have no range"
-               : figures.summary.fill       ? "without the fill value"
+               : figures.summary.n_fill > 0 ? "without fill values"
                                             : "of the range of finite values");
   const auto speed = [&](const CallFigures& call) {
     return call.whole_ms > 0.0

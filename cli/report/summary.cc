@@ -107,7 +107,9 @@ void countContent(const Reader& original, std::size_t n, Summary& summary) {
   Extreme bottom;
   for (std::size_t i = 0; i < n; ++i) {
     const double value = original[i];
-    if (std::isfinite(value)) {
+    if (contentOf(value, summary.fill) == Content::kFill) {
+      ++summary.n_fill;
+    } else if (std::isfinite(value)) {
       top.add(value);
       bottom.add(-value);
       ++summary.n_valid;
@@ -117,11 +119,14 @@ void countContent(const Reader& original, std::size_t n, Summary& summary) {
       ++summary.n_infinity;
     }
   }
+  if (summary.is_fill_declared) {
+    return;
+  }
   if (isFill(top, bottom, n)) {
-    summary.fill = top.outer;
+    summary.fill = {top.outer};
     summary.n_fill = top.n_outer;
   } else if (isFill(bottom, top, n)) {
-    summary.fill = -bottom.outer;
+    summary.fill = {-bottom.outer};
     summary.n_fill = bottom.n_outer;
   }
   summary.n_valid -= summary.n_fill;
@@ -133,12 +138,10 @@ void forEachValid(const Reader& original,
                   const Reader& decoded,
                   const Summary& summary,
                   const F& use) {
-  // NaN is equal to nothing, so without a fill value the comparison never holds.
-  const double fill = summary.fill.value_or(std::nan(""));
   for (std::size_t i = 0; i < summary.n_values; ++i) {
     const double x = original[i];
     const double y = decoded[i];
-    if (std::isfinite(x) && x != fill && std::isfinite(y)) {
+    if (contentOf(x, summary.fill) == Content::kValue && std::isfinite(y)) {
       use(x, y);
     }
   }
@@ -181,8 +184,17 @@ void measure(const Reader& original, const Reader& decoded, Summary& summary) {
 
 }  // namespace
 
-Summary summarize(const FieldView& original, const FieldView& decoded) {
+Summary summarize(const FieldView& original,
+                  const FieldView& decoded,
+                  const std::vector<double>& declared) {
   Summary summary;
+  summary.is_fill_declared = !declared.empty();
+  for (const double value : declared) {
+    // As the library compares: rounded to the type of the field.
+    summary.fill.push_back(original.type == DataType::FLOAT32
+                               ? static_cast<double>(static_cast<float>(value))
+                               : value);
+  }
   summary.n_values = original.count();
   readBoth(original, decoded, [&](const auto& x, const auto& y) {
     countContent(x, summary.n_values, summary);

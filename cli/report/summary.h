@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <limits>
-#include <optional>
+#include <vector>
 
 #include "report/field_view.h"
 
@@ -22,15 +22,20 @@ struct Summary {
   std::size_t n_nan = 0;
   std::size_t n_infinity = 0;
   std::size_t n_fill = 0;
-  /// A number that stands far outside the rest and often: taken for "no data here".
-  std::optional<double> fill;
+  /// Numbers that mean "no data here": what the archive declares, as values of the field's type.
+  /// Where it declares none, one that stands far outside the rest and often is taken for it.
+  std::vector<double> fill;
+  bool is_fill_declared = false;
   /// In dB, over the valid positions and their range; NaN where there are none or all are the same.
   double valid_psnr = std::numeric_limits<double>::quiet_NaN();
   Moments original;
   Moments decoded;
 };
 
-/// Reads every value, several times. Both fields have the same length.
-Summary summarize(const FieldView& original, const FieldView& decoded);
+/// Reads every value, several times. Both fields have the same length. `declared` are the fill
+/// values that the archive names.
+Summary summarize(const FieldView& original,
+                  const FieldView& decoded,
+                  const std::vector<double>& declared);
 
 }  // namespace fz::report

@@ -41,7 +41,8 @@ SweepPoint runBound(const Input& input, const FieldView& part, double bound) {
     point.ratio = info.ratio();
     point.bits_per_value =
         8.0 * static_cast<double>(frame.size()) / static_cast<double>(part.count());
-    point.psnr = summarize(part, {part.type, part.dims, decoded.bytes()}).valid_psnr;
+    point.psnr =
+        summarize(part, {part.type, part.dims, decoded.bytes()}, check.rule.fill).valid_psnr;
     point.max_error = check.stats.max_error;
     point.n_violations = check.n_violations;
   } catch (const std::exception& error) {

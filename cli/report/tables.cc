@@ -64,9 +64,13 @@ std::string fieldFacts(const Input& input, const Figures& figures) {
   kept("infinite", input.check.infinity);
   kept("negative zeros", input.check.negative_zero);
   kept("fill values", input.check.fill);
-  if (s.fill) {
-    facts.add("taken for a fill value",
-              fmt::format("{}, {} times", exactNumber(*s.fill), s.n_fill));
+  if (!s.fill.empty()) {
+    std::string values;
+    for (const double value : s.fill) {
+      values += (values.empty() ? "" : " or ") + exactNumber(value);
+    }
+    facts.add(s.is_fill_declared ? "declared fill value" : "taken for a fill value",
+              fmt::format("{}, {} times", values, s.n_fill));
   }
   if (s.n_valid > 0) {
     const auto both = [&](const char* name, double original, double decoded) {
@@ -106,7 +110,9 @@ std::string errorFacts(const Input& input, const Figures& figures) {
   };
   facts.add("mean squared error", check.stats.mse);
   facts.add("NRMSE", orNone(check.nrmse()));
-  facts.add("PSNR in dB, over all finite values", orNone(check.psnr()));
+  facts.add(check.rule.fill.empty() ? "PSNR in dB, over all finite values"
+                                    : "PSNR in dB, over all values that are not missing",
+            orNone(check.psnr()));
   if (figures.summary.n_valid > 0) {
     facts.add("PSNR in dB, without fill values", orNone(figures.summary.valid_psnr));
   }

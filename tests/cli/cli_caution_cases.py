@@ -113,6 +113,21 @@ class LossWarningTest(WarningCase):
         report = json.loads(self.fz("verify", "--json", "a.f32.fzm", "a.f32").stdout.decode())
         self.assertLess(report["value_range"], 100)
 
+    def test_an_archive_without_loss_records_no_fill_values_and_verify_takes_them(self):
+        noise = random.Random(3)
+        self.put("a.f32", array.array("f", [1e20 if i % 4 == 0 else noise.random() for i in range(5000)]))
+        self.fz("compress", "-q", "-p", "quantizer_lorenzo_bitpack", "-b", "range:1e-7", "--fill", "1e20", "--verify", "a.f32")
+        self.assertIn("missing:    not recorded, as every value is stored with all its bits", self.fz("info", "a.f32.fzm").stdout.decode())
+        info = json.loads(self.fz("info", "--json", "a.f32.fzm").stdout)
+        self.assertEqual((info["fallback"], info["missing"]), (True, None))
+        plain = json.loads(self.fz("verify", "--json", "a.f32.fzm", "a.f32").stdout)
+        self.assertEqual(plain["fill"]["values"], 0)
+        self.assertGreater(plain["value_range"], 1e19)
+        declared = json.loads(self.fz("verify", "--json", "--fill", "1e20", "a.f32.fzm", "a.f32").stdout)
+        self.assertEqual(declared["fill"], {"values": 1250, "kept": 1250})
+        self.assertLessEqual(declared["value_range"], 1.0)
+        self.fails(USAGE, "verify", "--fill", "land", "a.f32.fzm", "a.f32", says="--fill takes a number or 'none', not 'land'")
+
     def test_convert_warns_as_compress_does(self):
         noise = random.Random(1)
         self.put("a.f32", array.array("f", (noise.uniform(-1, 1) * 10 ** noise.uniform(-30, 30) for _ in range(3000))))

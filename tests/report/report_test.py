@@ -7,6 +7,7 @@ Usage: report_test.py PATH_TO_FZ [unittest arguments]
 import array
 import cmath
 import hashlib
+import json
 import math
 import os
 import pathlib
@@ -152,6 +153,28 @@ class NumbersTest(ReportCase):
         self.assertEqual((field["fill"], field["fill_value"]), (n_fill, data[0]))
         self.assertLess(field["original"]["max"], 301)
         self.assertEqual(sum(page.figures["value_histogram"]["original"]["counts"]), len(data) - n_fill)
+
+    def test_all_declared_fill_values_are_left_out_whatever_they_look_like(self):
+        values = [280 + math.sin(i / 9) for i in range(4800)]
+        values[::6] = [-9999.0] * 800
+        values[1::6] = [280.5] * 800  # in the middle of the others
+        values[2::48] = [math.nan] * 100
+        support.write_field(self.folder, "d.f32", values)
+        words = ("-d", "80x60", "--fill", "-9999", "--fill", "280.5")
+        for preset, bound in (("pfpl", "range:1e-3"), ("quantizer_lorenzo_bitpack", "range:1e-8")):
+            self.fz("compress", "-q", "-f", "-p", preset, "-b", bound, *words, "--report", "page.html", "d.f32")
+            page = support.Page(self.folder / "page.html")
+            field = page.figures["field"]
+            self.assertEqual((field["fill"], field["declared_fill_values"]), (1600, [-9999.0, 280.5]))
+            self.assertIsNone(field["fill_value"])
+            self.assertEqual((field["nan"], field["finite_without_fill"]), (100, 4800 - 1700))
+            self.assertGreater(field["original"]["min"], 278)
+            self.assertEqual(sum(page.figures["value_histogram"]["original"]["counts"]), 3100)
+            self.assertIn("declared fill value", (self.folder / "page.html").read_text())
+            self.fz("verify", "-q", "-f", "--fill", "-9999", "--fill", "280.5", "--report", "page.html", "d.f32.fzm", "d.f32")
+            self.assertEqual(support.Page(self.folder / "page.html").figures["field"], field)
+        info = json.loads(self.fz("info", "--json", "d.f32.fzm"))
+        self.assertTrue(info["fallback"])
 
     def test_stage_bytes_lead_from_the_field_to_the_archive(self):
         data, _, page = self.page("cube.f32")
