@@ -30,6 +30,10 @@ constexpr PresetRow kPresets[] = {
     {FZ_HDF5_LORENZO_BITPACK, "lorenzo_bitpack"},
     {FZ_HDF5_QUANTIZER_LORENZO_BITPACK, "quantizer_lorenzo_bitpack"},
     {FZ_HDF5_SPEED, "speed"},
+    {FZ_HDF5_BEST, "best"},
+    {FZ_HDF5_AUTO, "auto"},
+    {FZ_HDF5_BALANCED, "balanced"},
+    {FZ_HDF5_FAST, "fast"},
 };
 
 constexpr std::uint64_t kChunkBytesMax = 0xffffffffu;  // HDF5 keeps the size in 32 bits

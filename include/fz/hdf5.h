@@ -54,7 +54,11 @@ enum {
   FZ_HDF5_CUSZ = 8,
   FZ_HDF5_LORENZO_BITPACK = 9,
   FZ_HDF5_QUANTIZER_LORENZO_BITPACK = 10,
-  FZ_HDF5_SPEED = 11
+  FZ_HDF5_SPEED = 11,
+  FZ_HDF5_BEST = 12,
+  FZ_HDF5_AUTO = 13,
+  FZ_HDF5_BALANCED = 14,
+  FZ_HDF5_FAST = 15
 };
 
 /* Kinds of bound, as fz::ErrorBoundMode. A range is that of each chunk. */
