@@ -54,6 +54,10 @@ std::vector<StageRun> stageRuns() {
       {"BitplaneRZE", {}, {}, {0, 1, 1}, {"Zigzag:int16,uint16"}},
       {"RLE", {kU16}, {}, {0, 1, 1}, {"Zigzag:int16,uint16"}},
       {"Huffman", {kU16}, {}, {0, 1, 1}, {"Zigzag:int16,uint16"}},
+      {"BlockANS", {kI32}, {}, {0, 1, 1}, {"Difference:int32,int32"}, 2},
+      {"BlockANS", {kI32}, {{"chunk", "65536"}}, {0, 1, 1}, {"Difference:int32,int32"}, 2},
+      {"BlockANS", {kI32}, {{"tables", "fixed"}}, {0, 1, 1}, {"Difference:int32,int32"}},
+      {"BlockANS", {kU16}, {}, {0, 1, 1}, {"Difference:int16,int16"}, 2},
   };
 }
 

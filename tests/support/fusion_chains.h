@@ -114,6 +114,15 @@ inline std::vector<FusionChain> fusionChains() {
                                                  "\"uint32\"\nchunk_size = 4096",
                                                  "q", true) +
                                            stage("s", "Bitshuffle", shuffle4, "d")});
+  chains.push_back({"prediction to ANS",
+                    lorenzoQuant("quant_radius = 1024") +
+                        stage("c", "BlockANS", "input_type = \"uint16\"", "q", true),
+                    false, true});
+  chains.push_back({"linear differences to ANS",
+                    quantizer("uint32", linear) +
+                        stage("d", "Lorenzo", int32 + "\naxes = \"xz\"", "q", true) +
+                        stage("c", "BlockANS", "input_type = \"int32\"\nchunk = 65536", "d"),
+                    false, true});
   return chains;
 }
 

@@ -15,9 +15,12 @@ namespace fz::lorenzo_quant {
 inline constexpr std::uint64_t kMaxValues = 0xffffffffu;  // u32 in the config
 
 inline constexpr std::uint16_t kVersionWithExactValues = 2;
-/// Streams say that they have exact values by their version.
-FZ_HD std::uint16_t versionFor(std::uint64_t n_exact) {
-  return n_exact != 0 ? kVersionWithExactValues : std::uint16_t{1};
+inline constexpr std::uint16_t kVersionWithAxes = 3;  // the config says which are left out
+/// Streams say by their version what older readers do not know.
+FZ_HD std::uint16_t versionFor(std::uint64_t n_exact, std::uint32_t left_out = 0) {
+  return left_out != 0  ? kVersionWithAxes
+         : n_exact != 0 ? kVersionWithExactValues
+                        : std::uint16_t{1};
 }
 
 /// Integers and constants that go with an input type.
@@ -215,9 +218,10 @@ FZ_HD void binTile(Team team,
   team.sync();
 }
 
-/// Delta of value i against its neighbours; those outside the tile count as 0.
+/// Delta of value i against its neighbours; those outside the tile count as 0. Axes whose bits are
+/// set in left_out (x, y and z from bit 0 on) are not looked along.
 template <class Int>
-FZ_HD Int deltaAt(const Tile& tile, const Int* bins, std::uint32_t i) {
+FZ_HD Int deltaAt(const Tile& tile, const Int* bins, std::uint32_t i, std::uint32_t left_out = 0) {
   const std::uint32_t x = i % tile.wx;
   const std::uint32_t y = i / tile.wx % tile.wy;
   const std::uint32_t z = i / tile.wx / tile.wy;
@@ -226,7 +230,7 @@ FZ_HD Int deltaAt(const Tile& tile, const Int* bins, std::uint32_t i) {
     const std::uint32_t dx = corner & 1u;
     const std::uint32_t dy = corner >> 1 & 1u;
     const std::uint32_t dz = corner >> 2;
-    if (dx <= x && dy <= y && dz <= z) {
+    if (dx <= x && dy <= y && dz <= z && (corner & left_out) == 0) {
       const Int bin = bins[i - dx - (dy + dz * tile.wy) * tile.wx];
       delta = (dx + dy + dz) % 2 == 0 ? bits::wrapAdd(delta, bin) : bits::wrapSub(delta, bin);
     }
@@ -234,9 +238,10 @@ FZ_HD Int deltaAt(const Tile& tile, const Int* bins, std::uint32_t i) {
   return delta;
 }
 
-/// Turns the deltas of a tile into bins, in place: running sums along x, y and z, modulo 2^W.
+/// Turns the deltas of a tile into bins, in place: running sums along x, y and z, modulo 2^W, but
+/// for the axes that are left out.
 template <class Int, class Team>
-FZ_HD void sumTile(Team team, const Tile& tile, Int* values) {
+FZ_HD void sumTile(Team team, const Tile& tile, Int* values, std::uint32_t left_out = 0) {
   const auto sums = [values](std::uint32_t first, std::uint32_t stride, std::uint32_t n) {
     for (std::uint32_t i = 1; i < n; ++i) {
       values[first + i * stride] =
@@ -244,13 +249,19 @@ FZ_HD void sumTile(Team team, const Tile& tile, Int* values) {
     }
   };
   const std::uint32_t plane = tile.wx * tile.wy;
-  team.each(tile.wy * tile.wz, [&](std::uint32_t i) { sums(i * tile.wx, 1, tile.wx); });
-  team.sync();
-  team.each(tile.wx * tile.wz,
-            [&](std::uint32_t i) { sums(i / tile.wx * plane + i % tile.wx, tile.wx, tile.wy); });
-  team.sync();
-  team.each(plane, [&](std::uint32_t i) { sums(i, plane, tile.wz); });
-  team.sync();
+  if ((left_out & 1u) == 0) {
+    team.each(tile.wy * tile.wz, [&](std::uint32_t i) { sums(i * tile.wx, 1, tile.wx); });
+    team.sync();
+  }
+  if ((left_out & 2u) == 0) {
+    team.each(tile.wx * tile.wz,
+              [&](std::uint32_t i) { sums(i / tile.wx * plane + i % tile.wx, tile.wx, tile.wy); });
+    team.sync();
+  }
+  if ((left_out & 4u) == 0) {
+    team.each(plane, [&](std::uint32_t i) { sums(i, plane, tile.wz); });
+    team.sync();
+  }
 }
 
 template <class T>

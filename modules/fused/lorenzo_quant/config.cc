@@ -16,7 +16,8 @@ void writeConfig(const LorenzoQuantConfig& config, ByteWriter& out) {
   out.f32(c.abs_error_bound).u32(c.quant_radius).u32(c.num_elements).u32(c.outlier_count);
   out.u8(c.input_type).u8(c.code_type).u8(c.ndim).u8(c.eb_mode);
   out.u32(c.dim_x).u32(c.dim_y).u32(c.dim_z);
-  out.f32(c.user_error_bound).f32(c.value_base).u8(c.zigzag_codes).zeros(c.reserved.size());
+  out.f32(c.user_error_bound).f32(c.value_base).u8(c.zigzag_codes);
+  out.u8(c.left_out).zeros(c.reserved.size());
 }
 
 LorenzoQuantConfig readConfig(ByteReader& in) {
@@ -38,6 +39,7 @@ LorenzoQuantConfig readConfig(ByteReader& in) {
   c.user_error_bound = in.remaining() >= 4 ? in.f32() : c.abs_error_bound;
   c.value_base = in.remaining() >= 4 ? in.f32() : 0.0f;
   c.zigzag_codes = in.remaining() >= 1 && in.u8() != 0 ? 1 : 0;
+  c.left_out = in.remaining() >= 1 ? in.u8() : 0;
   FZ_REQUIRE(c.abs_error_bound >= 0.0f && static_cast<double>(c.abs_error_bound) <= kLargestBound,
              ErrorCode::kCorrupt, "{}: config with the error bound {}", kName, c.abs_error_bound);
   FZ_REQUIRE(c.eb_mode <= static_cast<std::uint8_t>(ErrorBoundMode::NOA), ErrorCode::kCorrupt,

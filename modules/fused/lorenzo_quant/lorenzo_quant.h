@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "fz/axes.h"
 #include "fz/bound.h"
 #include "fz/simple_stage.h"
 #include "fz/stage_dims.h"
@@ -38,7 +39,8 @@ struct LorenzoQuantConfig {
   float user_error_bound = 0.0f;
   float value_base = 0.0f;
   std::uint8_t zigzag_codes = 0;
-  std::array<std::uint8_t, 3> reserved = {};
+  std::uint8_t left_out = 0;  ///< axes without differences, see Axes::leftOut
+  std::array<std::uint8_t, 2> reserved = {};
 };
 static_assert(sizeof(LorenzoQuantConfig) == 44);
 
@@ -89,6 +91,8 @@ class LorenzoQuantStage final : public SimpleStage {
   /// max - min (NOA) or max|x| (REL) when known, so that the scan is skipped; 0 means unknown.
   void setValueBase(double value_base);
   void setZigzagCodes(bool zigzag) { zigzag_codes_ = zigzag; }
+  /// Axes along which values are predicted; all by default. In one dimension that is x.
+  void setAxes(const Axes& axes) { axes_ = axes; }
   void setDims(std::size_t x, std::size_t y = 1, std::size_t z = 1) { dims_.setOwn({x, y, z}); }
   void setDims(const std::array<std::size_t, 3>& dims) override { dims_.setOwn(dims); }
   void setPipelineDims(const std::array<std::size_t, 3>& dims) override {
@@ -102,9 +106,13 @@ class LorenzoQuantStage final : public SimpleStage {
   double getOutlierCapacity() const { return outlier_capacity_; }
   double getValueBase() const { return value_base_; }
   bool getZigzagCodes() const { return zigzag_codes_; }
+  const Axes& getAxes() const { return axes_; }
   const std::array<std::size_t, 3>& getDims() const { return dims_.get(); }
   int ndim() const { return dims_.ndim(); }
 
+  bool isGraphCompatible() const override {
+    return axes_.leftOut(ndim()) == 0 && SimpleStage::isGraphCompatible();
+  }
   std::optional<BoundInfo> boundInfo() const override;
   std::array<std::size_t, 3> localTile() const override;
   const ParamTable& paramTable() const override;
@@ -146,6 +154,7 @@ class LorenzoQuantStage final : public SimpleStage {
   ErrorBoundMode mode_ = ErrorBoundMode::ABS;
   double value_base_ = 0.0;
   bool zigzag_codes_ = false;
+  Axes axes_;
   /// Of the last encode, or of the stream to decode.
   std::optional<LorenzoQuantConfig> config_;
   std::unique_ptr<State> state_;

@@ -15,6 +15,7 @@ namespace {
 
 using lorenzo_quant::kMaxValues;
 using lorenzo_quant::kName;
+using lorenzo_quant::kVersionWithAxes;
 using lorenzo_quant::kVersionWithExactValues;
 
 }  // namespace
@@ -114,6 +115,7 @@ LorenzoQuantConfig LorenzoQuantStage<TInput, TCode>::configFromSettings() const 
   config.user_error_bound = lorenzo_quant::toFloatSaturated(error_bound_);
   config.value_base = lorenzo_quant::toFloatSaturated(value_base_);
   config.zigzag_codes = zigzag_codes_ ? 1 : 0;
+  config.left_out = axes_.leftOut(dims_.ndim());
   return config;
 }
 
@@ -159,10 +161,13 @@ void LorenzoQuantStage<TInput, TCode>::writeConfig(ByteWriter& out) const {
 
 template <class TInput, class TCode>
 void LorenzoQuantStage<TInput, TCode>::readConfig(ByteReader& in) {
-  FZ_REQUIRE(getStageVersion() <= kVersionWithExactValues, ErrorCode::kUnsupported,
+  FZ_REQUIRE(getStageVersion() <= kVersionWithAxes, ErrorCode::kUnsupported,
              "{}: stream version {}; this build reads up to {}", kName, getStageVersion(),
-             kVersionWithExactValues);
-  const LorenzoQuantConfig c = lorenzo_quant::readConfig(in);
+             kVersionWithAxes);
+  LorenzoQuantConfig c = lorenzo_quant::readConfig(in);
+  c.left_out = getStageVersion() < kVersionWithAxes ? std::uint8_t{0} : c.left_out;
+  FZ_REQUIRE(c.left_out < 1u << std::max<unsigned>(c.ndim, 1), ErrorCode::kCorrupt,
+             "{}: config without axes {} of {}", kName, c.left_out, c.ndim);
   FZ_REQUIRE(c.input_type == static_cast<std::uint8_t>(kDataTypeOf<TInput>) &&
                  c.code_type == static_cast<std::uint8_t>(kDataTypeOf<TCode>),
              ErrorCode::kCorrupt, "{}: config with types {} and {}", kName, c.input_type,
@@ -172,6 +177,7 @@ void LorenzoQuantStage<TInput, TCode>::readConfig(ByteReader& in) {
   mode_ = static_cast<ErrorBoundMode>(c.eb_mode);
   zigzag_codes_ = c.zigzag_codes != 0;
   dims_.setOwn({c.dim_x, c.dim_y, c.dim_z});
+  axes_ = Axes::fromLeftOut(c.left_out);
   config_ = c;
 }
 
@@ -198,6 +204,10 @@ const ParamTable& LorenzoQuantStage<TInput, TCode>::paramTable() const {
             &S::getOutlierCapacity, [](S& s, double v) { s.setOutlierCapacity(v); }),
         boolParam<S>("zigzag_codes", false, "zigzag codes instead of two's complement",
                      &S::getZigzagCodes, &S::setZigzagCodes),
+        textParam<S>(
+            "axes", "xyz", "axes along which values are predicted, such as xz",
+            [](const S& s) { return s.getAxes().text(); },
+            [](S& s, const std::string& v) { s.setAxes(Axes::fromText(v, kName)); }),
         realParam<S>("value_base", 0.0, {0.0, std::numeric_limits<double>::max()},
                      "max - min (NOA) or max|x| (REL) when known; 0 scans the data",
                      &S::getValueBase, [](S& s, double v) { s.setValueBase(v); }),

@@ -12,8 +12,8 @@ namespace fz::lorenzo {
 /// Values per block in one dimension when none is set. Part of the format.
 inline constexpr std::size_t kDefaultBlock = 256;
 
-/// The rows that a row is predicted from; null outside the grid. Same plane and one up, one plane
-/// back, and both.
+/// The rows that a row is predicted from; null outside the grid and off the axes. Same plane and
+/// one up, one plane back, and both.
 template <class T>
 struct Neighbours {
   const T* up;
@@ -30,12 +30,14 @@ FZ_HD T acrossRows(const T* row, const Neighbours<T>& around, std::size_t x) {
   return around.up_back == nullptr ? value : delta::plus(value, around.up_back[x]);
 }
 
-/// Encodes one row of n values.
+/// Encodes one row of n values; `along_x` where x is one of the axes.
 template <class T, class Team>
-FZ_HD void encodeRow(Team team, const T* row, Neighbours<T> around, std::uint32_t n, T* out) {
+FZ_HD void encodeRow(
+    Team team, const T* row, Neighbours<T> around, std::uint32_t n, T* out, bool along_x = true) {
   team.each(n, [=](std::uint32_t x) {
     const T value = acrossRows(row, around, x);
-    out[x] = x == 0 ? value : delta::minus(value, acrossRows(row, around, x - 1));
+    const bool has_left = along_x && x != 0;
+    out[x] = has_left ? delta::minus(value, acrossRows(row, around, x - 1)) : value;
   });
 }
 
@@ -48,7 +50,7 @@ struct Lines {
 };
 
 /// Turns the values of every line into running sums, in place. A grid is decoded by doing this
-/// along x, then y, then z, in any order.
+/// along x, then y, then z, in any order, as far as they are axes.
 template <class T, class Team>
 FZ_HD void sumLines(Team team, Lines lines, T* values) {
   team.each(lines.n_lines, [=](std::uint32_t line) {

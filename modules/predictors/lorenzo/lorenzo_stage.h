@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "fz/axes.h"
 #include "fz/simple_stage.h"
 #include "fz/stage_dims.h"
 
@@ -28,6 +29,7 @@ struct LorenzoConfig {
   std::uint32_t dim_y = 1;
   std::uint32_t dim_z = 1;
   std::uint32_t block_size = 0;  ///< 0: 256
+  std::uint8_t left_out = 0;     ///< axes without differences, see Axes::leftOut
 };
 
 /// Lossless differences of integers to their neighbours, modulo 2^W: to the left one inside blocks
@@ -58,6 +60,13 @@ class LorenzoStage final : public SimpleStage {
   void setBlockSize(std::size_t n_values);
   std::size_t getBlockSize() const { return block_size_; }
 
+  /// Axes along which differences are taken; all by default. In one dimension that is x.
+  void setAxes(const Axes& axes) { axes_ = axes; }
+  const Axes& getAxes() const { return axes_; }
+
+  bool isGraphCompatible() const override {
+    return leftOut() == 0 && SimpleStage::isGraphCompatible();
+  }
   std::array<std::size_t, 3> localTile() const override {
     return ndim() > 1 ? std::array<std::size_t, 3>{}
                       : std::array<std::size_t, 3>{blockValues(), 1, 1};
@@ -88,11 +97,13 @@ class LorenzoStage final : public SimpleStage {
   /// The same for encoding; they fit the config.
   std::array<std::size_t, 3> encodeDimsFor(std::size_t n_bytes) const;
   const StageDims& shape() const;
+  std::uint8_t leftOut() const { return axes_.leftOut(shape().ndim()); }
   std::size_t blockValues() const;
 
   StageDims dims_;
   std::size_t inferred_x_ = 0;  // of the last encode, where the dims leave x open
   std::size_t block_size_ = 0;
+  Axes axes_;
   std::unique_ptr<State> state_;
 };
 

@@ -12,8 +12,12 @@ namespace {
 constexpr std::size_t kMaxBlock = 1024;
 constexpr std::size_t kMaxExtent = std::numeric_limits<std::uint32_t>::max();  // as in the config
 
+// Above the number of dimensions, so that versions that do not know axes refuse the config.
+constexpr std::uint32_t kLeftOutShift = 4;
+
 void write(ByteWriter& out, const LorenzoConfig& config) {
-  out.u8(static_cast<std::uint8_t>(config.data_type)).u8(config.ndim).zeros(2);
+  const auto shape = static_cast<std::uint8_t>(config.ndim | config.left_out << kLeftOutShift);
+  out.u8(static_cast<std::uint8_t>(config.data_type)).u8(shape).zeros(2);
   out.u32(config.dim_x).u32(config.dim_y).u32(config.dim_z).u32(config.block_size);
 }
 
@@ -23,7 +27,9 @@ LorenzoConfig read(ByteReader& in) {
   FZ_REQUIRE(in.remaining() >= 16, ErrorCode::kCorrupt,
              "Lorenzo: expected a config of at least 16 bytes, got {}", in.remaining());
   config.data_type = static_cast<DataType>(in.u8());
-  config.ndim = in.u8();
+  const std::uint8_t shape = in.u8();
+  config.ndim = static_cast<std::uint8_t>(shape & ((1u << kLeftOutShift) - 1));
+  config.left_out = static_cast<std::uint8_t>(shape >> kLeftOutShift);
   in.skip(2);
   config.dim_x = in.u32();
   config.dim_y = in.u32();
@@ -43,12 +49,21 @@ void LorenzoStage<T>::setBlockSize(std::size_t n_values) {
 
 template <class T>
 const ParamTable& LorenzoStage<T>::paramTable() const {
-  static const ParamTable kTable({intParam<LorenzoStage>(
-      "block_size", 0, {0, static_cast<std::int64_t>(kMaxBlock)},
-      "block-local delta along one line, restarted every so many values; 0: the dims decide (256 in 1-D)",
-      &LorenzoStage::getBlockSize, [](LorenzoStage& stage, std::int64_t n) {
-        stage.setBlockSize(static_cast<std::size_t>(n));
-      })});
+  static const ParamTable kTable(
+      {intParam<LorenzoStage>(
+           "block_size", 0, {0, static_cast<std::int64_t>(kMaxBlock)},
+           "block-local delta along one line, restarted every so many values; 0: the dims decide "
+           "(256 in 1-D)",
+           &LorenzoStage::getBlockSize,
+           [](LorenzoStage& stage, std::int64_t n) {
+             stage.setBlockSize(static_cast<std::size_t>(n));
+           }),
+       textParam<LorenzoStage>(
+           "axes", "xyz", "axes along which differences are taken, such as xz",
+           [](const LorenzoStage& stage) { return stage.getAxes().text(); },
+           [](LorenzoStage& stage, const std::string& text) {
+             stage.setAxes(Axes::fromText(text, "Lorenzo"));
+           })});
   return kTable;
 }
 
@@ -98,7 +113,8 @@ void LorenzoStage<T>::writeConfig(ByteWriter& out) const {
               .dim_x = static_cast<std::uint32_t>(infers_x ? inferred_x_ : dims[0]),
               .dim_y = static_cast<std::uint32_t>(dims[1]),
               .dim_z = static_cast<std::uint32_t>(dims[2]),
-              .block_size = static_cast<std::uint32_t>(block_size_)});
+              .block_size = static_cast<std::uint32_t>(block_size_),
+              .left_out = leftOut()});
 }
 
 template <class T>
@@ -115,8 +131,11 @@ void LorenzoStage<T>::readConfig(ByteReader& in) {
   FZ_REQUIRE(config.ndim == dims.ndim(), ErrorCode::kCorrupt,
              "Lorenzo: {} dimensions, but dims {} x {} x {}", config.ndim, config.dim_x,
              config.dim_y, config.dim_z);
+  FZ_REQUIRE(config.left_out < 1u << config.ndim, ErrorCode::kCorrupt,
+             "Lorenzo: config without axes {} of {}", config.left_out, config.ndim);
   dims_ = dims;
   block_size_ = config.block_size;
+  axes_ = Axes::fromLeftOut(config.left_out);
 }
 
 template class LorenzoStage<std::int8_t>;

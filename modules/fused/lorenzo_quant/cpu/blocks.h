@@ -5,6 +5,7 @@
 #include <span>
 
 #include "fused/lorenzo_quant/codec.h"
+#include "fz/axes.h"
 #include "fz/data_type.h"
 
 /// LorenzoQuant on the CPU. The field is cut into rows of x, and rows into segments of at most
@@ -51,6 +52,7 @@ struct EncodeJob {
   float bound;
   std::uint32_t radius;
   bool zigzag;
+  Axes axes;
   const void* in;
   void* codes;
   SegmentEntries* entries;  ///< one per segment; null: not counted
@@ -66,6 +68,7 @@ struct DecodeJob {
   Cut cut;
   float bound;
   bool zigzag;
+  Axes axes;
   /// Sums in double: for streams of the original system whose deltas no integer holds.
   bool wide;
   const void* codes;

@@ -167,9 +167,11 @@ void decodeBlockOf(const DecodeJob& job, std::uint64_t index) {
       if (job.n_deltas != 0) {
         addDeltas<T>(job, segment, sums);
       }
-      runningSums(ndim, n, sums);
+      if (job.axes.x) {
+        runningSums(ndim, n, sums);
+      }
       if (ndim > 1) {
-        addRows(neighboursOf(rows, y, z, ndim), n, ndim, sums);
+        addRows(neighboursOf(rows, y, z, ndim, job.axes), n, ndim, sums);
       }
       writeValues(sums, n, step, static_cast<T*>(job.out) + segment.begin);
     }

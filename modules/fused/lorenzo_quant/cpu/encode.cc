@@ -108,7 +108,10 @@ std::uint32_t codeSegment(
 }
 
 template <class Int>
-const Int* keepFor(int ndim) {
+const Int* keepFor(int ndim, const Axes& axes) {
+  if (!axes.x) {
+    return kKeepLeft<Int, 1>.data();  // nothing
+  }
   return ndim == 1 ? nullptr : (ndim == 2 ? kKeepLeft<Int, 32>.data() : kKeepLeft<Int, 8>.data());
 }
 
@@ -130,7 +133,7 @@ void encodeBlockOf(const EncodeJob& job, std::uint64_t index) {
   const int ndim = cut.grid.ndim;
   const Block block = blockAt(cut, index);
   const Step<T> step = makeStep<T>(job.bound, ndim);
-  const Int* keep = keepFor<Int>(ndim);
+  const Int* keep = keepFor<Int>(ndim, job.axes);
   Rows<Int> rows;
   rows.clearZeros();
   Line<Int> line;
@@ -149,7 +152,7 @@ void encodeBlockOf(const EncodeJob& job, std::uint64_t index) {
       Int* bins = ndim == 1 ? line.columns() : rows.at(y, z, ndim);
       const std::uint32_t n_exact = binSegment(in, segment.n_values, step, ndim, bins);
       if (ndim > 1) {
-        rowDifferences(bins, neighboursOf(rows, y, z, ndim), segment.n_values, ndim,
+        rowDifferences(bins, neighboursOf(rows, y, z, ndim, job.axes), segment.n_values, ndim,
                        line.columns());
       }
       const Int radius = static_cast<Int>(job.radius);
@@ -178,8 +181,8 @@ void segmentDeltas(const EncodeJob& job,
   if (cut.grid.ndim == 1) {
     binSegment(in + segment.begin, segment.n_values, step, 1, line.columns());
   } else {
-    const bool has_up = row % cut.grid.ny % cut.tile_y != 0;
-    const bool has_back = row / cut.grid.ny % cut.tile_z != 0;
+    const bool has_up = job.axes.y && row % cut.grid.ny % cut.tile_y != 0;
+    const bool has_back = job.axes.z && row / cut.grid.ny % cut.tile_z != 0;
     Rows<Int> rows;
     // Local rows: this one at (1, 1) of a two by two corner.
     for (std::uint32_t corner = 0; corner < 4; ++corner) {
@@ -195,7 +198,8 @@ void segmentDeltas(const EncodeJob& job,
     rowDifferences(rows.corner(0), {rows.corner(1), rows.corner(2), rows.corner(3)},
                    segment.n_values, cut.grid.ndim, line.columns());
   }
-  deltaSegment(line.columns(), keepFor<Int>(cut.grid.ndim), segment.n_values, line.deltas);
+  deltaSegment(line.columns(), keepFor<Int>(cut.grid.ndim, job.axes), segment.n_values,
+               line.deltas);
 }
 
 template <class T>

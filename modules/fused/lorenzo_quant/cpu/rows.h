@@ -91,7 +91,8 @@ struct Rows {
   FZ_HD V* corner(std::uint32_t i) { return values + i * kMaxSegmentValues; }
 };
 
-/// Neighbours of a row; the first rows of a tile have zeros in their place.
+/// Neighbours of a row; there are zeros in their place in the first rows of a tile, and off the
+/// axes.
 template <class V>
 struct Neighbours {
   const V* up;
@@ -100,10 +101,13 @@ struct Neighbours {
 };
 
 template <class V>
-FZ_HD Neighbours<V> neighboursOf(Rows<V>& rows, std::uint32_t y, std::uint32_t z, int ndim) {
-  return {y > 0 ? rows.at(y - 1, z, ndim) : rows.zeros,
-          z > 0 ? rows.at(y, z - 1, ndim) : rows.zeros,
-          y > 0 && z > 0 ? rows.at(y - 1, z - 1, ndim) : rows.zeros};
+FZ_HD Neighbours<V> neighboursOf(
+    Rows<V>& rows, std::uint32_t y, std::uint32_t z, int ndim, const Axes& axes) {
+  const bool has_up = axes.y && y > 0;
+  const bool has_back = axes.z && z > 0;
+  return {has_up ? rows.at(y - 1, z, ndim) : rows.zeros,
+          has_back ? rows.at(y, z - 1, ndim) : rows.zeros,
+          has_up && has_back ? rows.at(y - 1, z - 1, ndim) : rows.zeros};
 }
 
 }  // namespace fz::lorenzo_quant

@@ -222,6 +222,7 @@ lorenzo_quant::EncodeJob LorenzoQuantStage<TInput, TCode>::State::encodeJob(cons
           .bound = config.abs_error_bound,
           .radius = config.quant_radius,
           .zigzag = stage.zigzag_codes_,
+          .axes = stage.axes_,
           .in = nullptr,
           .codes = nullptr,
           .entries = entries,
@@ -282,7 +283,7 @@ void LorenzoQuantStage<TInput, TCode>::State::endEncode(const CpuRun& run) {
   });
   config.outlier_count = total.n_range;
   stage.config_ = config;
-  stage.setStageVersion(lorenzo_quant::versionFor(total.n_exact));
+  stage.setStageVersion(lorenzo_quant::versionFor(total.n_exact, config.left_out));
   stage.setActualBytes(0, n * sizeof(TCode));
   stage.setActualBytes(1, n_entries * sizeof(TInput));
   stage.setActualBytes(2, n_entries * sizeof(std::uint32_t));
@@ -354,6 +355,7 @@ lorenzo_quant::DecodeJob LorenzoQuantStage<TInput, TCode>::State::decodeJob(cons
           .cut = cut,
           .bound = stage.config_->abs_error_bound,
           .zigzag = stage.config_->zigzag_codes != 0,
+          .axes = Axes::fromLeftOut(stage.config_->left_out),
           .wide = deltas.wide,
           .codes = nullptr,
           .deltas = deltas.values,

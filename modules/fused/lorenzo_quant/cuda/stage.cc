@@ -52,6 +52,8 @@ class CudaSide final : public CudaPart {
  public:
   explicit CudaSide(LorenzoQuantStage<TInput, TCode>& stage) : stage_(stage) {}
 
+  /// With all axes; otherwise the stage runs on the host.
+  bool hasKernels() const override { return stage_.axes_.leftOut(stage_.ndim()) == 0; }
   void encode(const cuda::Call& call) override;
   void decode(const cuda::Call& call) override;
   void finishEncode(const StageRecord& record) override;
@@ -71,7 +73,7 @@ class CudaSide final : public CudaPart {
   std::string tileOpHeader() const override;
   void beginGroup(const cuda::Call& call, const GroupRun& group, GroupArgs& args) override;
   void endGroup(const cuda::Call& call, const GroupRun& group) override;
-  bool endsRuns() const override { return stage_.isInverse(); }
+  bool endsRuns() const override { return stage_.isInverse() && hasKernels(); }
 
  private:
   /// A run, and what limits its launches.
@@ -182,6 +184,9 @@ void CudaSide<TInput, TCode>::encode(const cuda::Call& call) {
 
 template <class TInput, class TCode>
 void CudaSide<TInput, TCode>::finishEncode(const StageRecord& record) {
+  if (!hasKernels()) {
+    return;  // the host has all of it
+  }
   LorenzoQuantConfig config = stage_.configFromSettings();
   const auto low32 = [&](unsigned slot) { return static_cast<std::uint32_t>(record.value[slot]); };
   config.num_elements = low32(device::kCountSlot);
@@ -278,6 +283,9 @@ void CudaSide<TInput, TCode>::throwError(const StageRecord& record) const {
 
 template <class TInput, class TCode>
 TileOp CudaSide<TInput, TCode>::tileOp() const {
+  if (!hasKernels()) {
+    return NoOp{"predicts along some axes only"};
+  }
   if (!stage_.isInverse()) {
     const int ndim = stage_.ndim();
     const char* obstacle = device::fusedEncodeObstacle(sizeof(TInput), ndim, stage_.getDims()[0]);

@@ -103,6 +103,13 @@ FZ_STAGE_CASE(
                  {"rel", {{"error_bound_mode", std::string("REL")}, {"error_bound", 1e-4}}},
                  {"2d", {}, [](std::size_t n) { return splitDims(n, 2); }},
                  {"3d", {{"zigzag_codes", true}}, [](std::size_t n) { return splitDims(n, 3); }},
+                 {"2d along x",
+                  {{"axes", std::string("x")}},
+                  [](std::size_t n) { return splitDims(n, 2); }},
+                 {"3d along yz",
+                  {{"axes", std::string("yz")}},
+                  [](std::size_t n) { return splitDims(n, 3); }},
+                 {"no axes", {{"axes", std::string()}}},
                  {"column",
                   {},
                   [](std::size_t n) {

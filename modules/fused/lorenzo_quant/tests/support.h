@@ -52,8 +52,12 @@ inline lorenzo_quant::Grid gridFor(const Dims& dims) {
 }
 
 template <class T, class TCode, class Team>
-Reference<T, TCode> encodeByTiles(
-    const std::vector<T>& values, const Dims& dims, float bound, int radius, Team team) {
+Reference<T, TCode> encodeByTiles(const std::vector<T>& values,
+                                  const Dims& dims,
+                                  float bound,
+                                  int radius,
+                                  Team team,
+                                  std::uint32_t left_out = 0) {
   using Int = lorenzo_quant::IntOf<T>;
   const lorenzo_quant::Grid grid = gridFor(dims);
   Reference<T, TCode> r;
@@ -66,7 +70,7 @@ Reference<T, TCode> encodeByTiles(
     lorenzo_quant::binTile(team, grid, tile, values.data(), r.step, bins);
     team.each(tile.size(), [&](std::uint32_t i) {
       const std::uint64_t at = lorenzo_quant::linearIndex(grid, tile, i);
-      deltas[at] = lorenzo_quant::deltaAt(tile, bins, i);
+      deltas[at] = lorenzo_quant::deltaAt(tile, bins, i, left_out);
     });
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -88,7 +92,10 @@ Reference<T, TCode> encodeByTiles(
 }
 
 template <class T, class TCode, class Team>
-std::vector<T> decodeByTiles(const Reference<T, TCode>& r, const Dims& dims, Team team) {
+std::vector<T> decodeByTiles(const Reference<T, TCode>& r,
+                             const Dims& dims,
+                             Team team,
+                             std::uint32_t left_out = 0) {
   using Int = lorenzo_quant::IntOf<T>;
   const lorenzo_quant::Grid grid = gridFor(dims);
   std::vector<Int> deltas;
@@ -105,7 +112,7 @@ std::vector<T> decodeByTiles(const Reference<T, TCode>& r, const Dims& dims, Tea
     team.each(tile.size(), [&](std::uint32_t i) {
       sums[i] = deltas[lorenzo_quant::linearIndex(grid, tile, i)];
     });
-    lorenzo_quant::sumTile(team, tile, sums);
+    lorenzo_quant::sumTile(team, tile, sums, left_out);
     team.each(tile.size(), [&](std::uint32_t i) {
       out[lorenzo_quant::linearIndex(grid, tile, i)] =
           lorenzo_quant::reconstruct(sums[i], r.step.step);

@@ -30,6 +30,9 @@ struct RowKernels {
   /// `around` has decoded values; `before` is the sum of the differences left of the piece in its
   /// row. Returns that sum for the next piece.
   U (*decode)(const U* in, const Neighbours<U>& around, std::size_t n_values, U before, U* out);
+  /// The same without differences along x.
+  void (*encode_across)(const U* row, const Neighbours<U>& around, std::size_t n_values, U* out);
+  void (*decode_across)(const U* in, const Neighbours<U>& around, std::size_t n_values, U* out);
 };
 
 }  // namespace fz::lorenzo
@@ -129,8 +132,26 @@ U decodeRow(const U* in, const Neighbours<U>& around, std::size_t n_values, U be
 }
 
 template <class U>
+void encodeAcross(const U* row, const Neighbours<U>& around, std::size_t n_values, U* out) {
+  for (std::size_t x = 0; x < n_values; ++x) {
+    out[x] = acrossRows(row, around, x);
+  }
+}
+
+template <class U>
+void decodeAcross(const U* in, const Neighbours<U>& around, std::size_t n_values, U* out) {
+  for (std::size_t x = 0; x < n_values; ++x) {
+    U value = in[x];
+    value = around.up == nullptr ? value : delta::plus(value, around.up[x]);
+    value = around.back == nullptr ? value : delta::plus(value, around.back[x]);
+    out[x] = around.up_back == nullptr ? value : delta::minus(value, around.up_back[x]);
+  }
+}
+
+template <class U>
 const RowKernels<U>* table() {
-  static constexpr RowKernels<U> kTable = {&encodeRow<U>, &decodeRow<U>};
+  static constexpr RowKernels<U> kTable = {&encodeRow<U>, &decodeRow<U>, &encodeAcross<U>,
+                                           &decodeAcross<U>};
   return &kTable;
 }
 
@@ -204,15 +225,17 @@ class Boxes {
   Dims count_;
 };
 
-/// Rows around place (x, y, z) of a grid that begins at `grid`.
+/// Rows around place (x, y, z) of values that lie in a grid.
 template <class U>
 Neighbours<U> neighboursAt(
-    const U* grid, const Dims& dims, std::size_t x, std::size_t y, std::size_t z) {
-  const std::size_t row_step = dims[0];
-  const std::size_t plane_step = dims[0] * dims[1];
-  const U* row = grid + z * plane_step + y * row_step + x;
-  return {y > 0 ? row - row_step : nullptr, z > 0 ? row - plane_step : nullptr,
-          y > 0 && z > 0 ? row - plane_step - row_step : nullptr};
+    const U* values, const Grid& grid, std::size_t x, std::size_t y, std::size_t z) {
+  const std::size_t row_step = grid.dims[0];
+  const std::size_t plane_step = grid.dims[0] * grid.dims[1];
+  const U* row = values + z * plane_step + y * row_step + x;
+  const bool has_up = grid.axes.y && y > 0;
+  const bool has_back = grid.axes.z && z > 0;
+  return {has_up ? row - row_step : nullptr, has_back ? row - plane_step : nullptr,
+          has_up && has_back ? row - plane_step - row_step : nullptr};
 }
 
 /// Calls f(x, y, z) at the start of every row of the box, planes outermost.
@@ -226,15 +249,20 @@ void forRows(const Box& box, F f) {
 }
 
 template <class U>
-void decodeBox(const U* in, const Dims& dims, const Box& box, std::span<U> carries, U* out) {
+void decodeBox(const U* in, const Grid& grid, const Box& box, std::span<U> carries, U* out) {
   const RowKernels<U>& run = rowKernels<U>();
+  const Dims& dims = grid.dims;
   const std::size_t n_values = box.end[0] - box.begin[0];
   forRows(box, [&](std::size_t x, std::size_t y, std::size_t z) {
     const std::size_t row = z * dims[1] + y;
     const std::size_t at = row * dims[0] + x;
+    const Neighbours<U> around = neighboursAt<U>(out, grid, x, y, z);
+    if (!grid.axes.x) {
+      run.decode_across(in + at, around, n_values, out + at);
+      return;
+    }
     const U before = x == 0 ? U{0} : carries[row];
-    const U sum =
-        run.decode(in + at, neighboursAt<U>(out, dims, x, y, z), n_values, before, out + at);
+    const U sum = run.decode(in + at, around, n_values, before, out + at);
     if (!carries.empty()) {
       carries[row] = sum;
     }
@@ -258,7 +286,8 @@ Dims boxSize(const Dims& dims) {
 }  // namespace
 
 template <class U>
-void encodeGrid(const CpuExecutor& executor, const U* in, const Dims& dims, U* out) {
+void encodeGrid(const CpuExecutor& executor, const U* in, const Grid& grid, U* out) {
+  const Dims& dims = grid.dims;
   if (dims[0] == 0 || dims[1] == 0 || dims[2] == 0) {
     return;
   }
@@ -271,7 +300,10 @@ void encodeGrid(const CpuExecutor& executor, const U* in, const Dims& dims, U* o
     const Box box = boxes.at({i % count[0], i / count[0] / count[2], i / count[0] % count[2]});
     forRows(box, [&](std::size_t x, std::size_t y, std::size_t z) {
       const std::size_t at = (z * dims[1] + y) * dims[0] + x;
-      run.encode(in + at, neighboursAt(in, dims, x, y, z), box.end[0] - x, x > 0, out + at);
+      const Neighbours<U> around = neighboursAt(in, grid, x, y, z);
+      const std::size_t n_values = box.end[0] - x;
+      grid.axes.x ? run.encode(in + at, around, n_values, x > 0, out + at)
+                  : run.encode_across(in + at, around, n_values, out + at);
     });
   });
 }
@@ -282,7 +314,8 @@ std::size_t carryCount(const CpuExecutor& executor, const Dims& dims) {
 
 template <class U>
 void decodeGrid(
-    const CpuExecutor& executor, const U* in, const Dims& dims, std::span<U> carries, U* out) {
+    const CpuExecutor& executor, const U* in, const Grid& grid, std::span<U> carries, U* out) {
+  const Dims& dims = grid.dims;
   if (dims[0] == 0 || dims[1] == 0 || dims[2] == 0) {
     return;
   }
@@ -290,7 +323,7 @@ void decodeGrid(
     const Boxes strips(dims, stripSize(dims));
     for (std::size_t y = 0; y < strips.count()[1]; ++y) {
       for (std::size_t z = 0; z < strips.count()[2]; ++z) {
-        decodeBox(in, dims, strips.at({0, y, z}), carries, out);
+        decodeBox(in, grid, strips.at({0, y, z}), carries, out);
       }
     }
     return;
@@ -303,7 +336,7 @@ void decodeGrid(
       const std::size_t y = i % count[1];
       const std::size_t z = i / count[1];
       if (wave >= y + z && wave - y - z < count[0]) {
-        decodeBox(in, dims, boxes.at({wave - y - z, y, z}), carries, out);
+        decodeBox(in, grid, boxes.at({wave - y - z, y, z}), carries, out);
       }
     });
   }
@@ -311,8 +344,8 @@ void decodeGrid(
 
 // NOLINTBEGIN(bugprone-macro-parentheses): U is a type
 #define FZ_LORENZO_INSTANTIATE(U)                                             \
-  template void encodeGrid<U>(const CpuExecutor&, const U*, const Dims&, U*); \
-  template void decodeGrid<U>(const CpuExecutor&, const U*, const Dims&, std::span<U>, U*)
+  template void encodeGrid<U>(const CpuExecutor&, const U*, const Grid&, U*); \
+  template void decodeGrid<U>(const CpuExecutor&, const U*, const Grid&, std::span<U>, U*)
 // NOLINTEND(bugprone-macro-parentheses)
 FZ_LORENZO_INSTANTIATE(std::uint8_t);
 FZ_LORENZO_INSTANTIATE(std::uint16_t);

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <span>
 
+#include "fz/axes.h"
+
 namespace fz {
 class CpuExecutor;
 }
@@ -14,9 +16,15 @@ namespace fz::lorenzo {
 
 using Dims = std::array<std::size_t, 3>;
 
+/// Extents, and the axes along which differences are taken.
+struct Grid {
+  Dims dims;
+  Axes axes;
+};
+
 /// Encodes dims[0] x dims[1] x dims[2] values, x fastest.
 template <class U>
-void encodeGrid(const CpuExecutor& executor, const U* in, const Dims& dims, U* out);
+void encodeGrid(const CpuExecutor& executor, const U* in, const Grid& grid, U* out);
 
 /// Entries of working memory that decodeGrid needs.
 std::size_t carryCount(const CpuExecutor& executor, const Dims& dims);
@@ -24,6 +32,6 @@ std::size_t carryCount(const CpuExecutor& executor, const Dims& dims);
 /// Decodes the same; `carries` has carryCount entries.
 template <class U>
 void decodeGrid(
-    const CpuExecutor& executor, const U* in, const Dims& dims, std::span<U> carries, U* out);
+    const CpuExecutor& executor, const U* in, const Grid& grid, std::span<U> carries, U* out);
 
 }  // namespace fz::lorenzo

@@ -1,4 +1,6 @@
 // Lorenzo on the CPU: alone, and in a fused group.
+#include <cstring>
+
 #include "backends/cpu/delta_cpu.h"
 #include "core/require.h"
 #include "mem/scratch.h"
@@ -23,11 +25,19 @@ struct LorenzoStage<T>::State final : CpuTileOp {
     }
   }
   void encodeTile(const TileRange& range, const void* in, void* out) override {
+    if (stage.leftOut() != 0) {
+      std::memcpy(out, in, range.n_values * sizeof(T));
+      return;
+    }
     delta::kernels<U>(delta::Code::kPlain)
         .encode(static_cast<const U*>(in), range.n_values, stage.blockValues(), 0,
                 static_cast<U*>(out));
   }
   void decodeTile(const TileRange& range, const void* in, void* out) override {
+    if (stage.leftOut() != 0) {
+      std::memcpy(out, in, range.n_values * sizeof(T));
+      return;
+    }
     delta::kernels<U>(delta::Code::kPlain)
         .decode(static_cast<const U*>(in), range.n_values, stage.blockValues(), 0,
                 static_cast<U*>(out));
@@ -66,10 +76,10 @@ void LorenzoStage<T>::encodeCpu(const CpuRun& run) {
   inferred_x_ = dims[0];
   const auto* in = reinterpret_cast<const U*>(run.inputs[0].data());
   auto* out = reinterpret_cast<U*>(run.outputs[0].data());
-  if (shape().ndim() == 1) {
+  if (shape().ndim() == 1 && leftOut() == 0) {
     delta::encodeBlocks<U>(run.executor, {in, dims[0]}, blockValues(), delta::Code::kPlain, out);
   } else {
-    lorenzo::encodeGrid(run.executor, in, dims, out);
+    lorenzo::encodeGrid(run.executor, in, {dims, axes_}, out);
   }
   setActualBytes(0, n_bytes);
 }
@@ -82,12 +92,12 @@ void LorenzoStage<T>::decodeCpu(const CpuRun& run) {
   FZ_ASSERT(run.outputs[0].size() >= n_bytes);
   const auto* in = reinterpret_cast<const U*>(run.inputs[0].data());
   auto* out = reinterpret_cast<U*>(run.outputs[0].data());
-  if (shape().ndim() == 1) {
+  if (shape().ndim() == 1 && leftOut() == 0) {
     delta::decodeBlocks<U>(run.executor, {in, dims[0]}, blockValues(), delta::Code::kPlain, {},
                            out);
   } else {
     const std::size_t n_carries = lorenzo::carryCount(run.executor, dims);
-    lorenzo::decodeGrid(run.executor, in, dims,
+    lorenzo::decodeGrid(run.executor, in, {dims, axes_},
                         state_->carries.template get<U>(run.pool, n_carries), out);
   }
   setActualBytes(0, n_bytes);

@@ -44,6 +44,8 @@ class CudaSide final : public CudaPart {
  public:
   explicit CudaSide(LorenzoStage<T>& stage) : stage_(stage) {}
 
+  /// With all axes; otherwise the stage runs on the host.
+  bool hasKernels() const override { return stage_.leftOut() == 0; }
   void encode(const cuda::Call& call) override;
   void decode(const cuda::Call& call) override;
   void finishEncode(const StageRecord& record) override;
@@ -115,6 +117,9 @@ void CudaSide<T>::decode(const cuda::Call& call) {
 
 template <class T>
 TileOp CudaSide<T>::tileOp() const {
+  if (stage_.leftOut() != 0) {
+    return NoOp{"takes differences along some axes only"};
+  }
   if (stage_.shape().ndim() > 1) {
     return NoOp{"predicts across the whole grid, so no part of it can be decoded alone"};
   }
@@ -149,7 +154,7 @@ void CudaSide<T>::beginGroup(const cuda::Call& call, const GroupRun& /*group*/, 
 
 template <class T>
 void CudaSide<T>::finishEncode(const StageRecord& record) {
-  if (stage_.shape().ndim() > 1) {
+  if (hasKernels() && stage_.shape().ndim() > 1) {
     stage_.inferred_x_ = record.value[kExtentSlot];
   }
 }

@@ -28,6 +28,10 @@ StageConfig blockOf(std::int64_t n) {
   return {"block " + std::to_string(n), {{"block_size", n}}};
 }
 
+StageConfig alongAxes(const std::string& axes) {
+  return {"space along " + axes, {{"axes", axes}}, [](std::size_t n) { return gridOf(n, 7, 5); }};
+}
+
 FZ_STAGE_CASE(Lorenzo,
               {.stage = "Lorenzo",
                .configs = {{"default"},
@@ -38,7 +42,10 @@ FZ_STAGE_CASE(Lorenzo,
                            {"plane", {}, [](std::size_t n) { return gridOf(n, 14, 1); }},
                            {"narrow", {}, [](std::size_t n) { return gridOf(n, n / 2 + 1, 1); }},
                            {"space", {}, [](std::size_t n) { return gridOf(n, 7, 5); }},
-                           {"deep", {}, [](std::size_t n) { return gridOf(n, 2, 350); }}},
+                           {"deep", {}, [](std::size_t n) { return gridOf(n, 2, 350); }},
+                           alongAxes("xz"),
+                           alongAxes("y"),
+                           {"no axes", {{"axes", std::string()}}}},
                .inputs = {smallNoise(), fullNoise(), extremes(), zeros(), ramp()},
                .extra_sizes = {7 * 5 * 300, 14 * 700},
                .large_values = 7 * 5 * 2000});
