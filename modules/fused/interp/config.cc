@@ -15,6 +15,17 @@ constexpr std::size_t kPlanOffset = 52;     // SPEC: config
 constexpr double kLargestBound = 0x1p1000;  // so that no step overflows
 constexpr std::uint64_t kLowBits = (std::uint64_t{1} << 24) - 1;
 
+// Bits of a level. SPEC: plan.
+constexpr std::uint32_t kNestedBit = 3;
+constexpr std::uint32_t kFirstKernelBit = 4;
+constexpr std::uint32_t kKernelBits = 2;
+constexpr std::uint32_t kPairBits = 3;
+constexpr std::uint32_t kCubeBits = 4;
+
+std::size_t levelBytes(Axes axes) {
+  return countAxes(axes);  // 6, 11 or 23 bits
+}
+
 /// What the proof of a bound needs of a type. SPEC: the bound.
 struct Resolution {
   double rounding;        ///< error of a value that comes back, relative to its size
@@ -95,6 +106,130 @@ Extents squeezed(const Extents& dims) {
     }
   }
   return left;
+}
+
+std::size_t planBytes(const Plan& plan) {
+  std::size_t n_bytes = 2;
+  for (const Level& level : plan.steps().levels) {
+    n_bytes += levelBytes(level.axes) + (level.is_nested ? 1 : 0);
+  }
+  return n_bytes;
+}
+
+void writePlan(const Plan& plan, ByteWriter& out) {
+  const std::span<const Level> levels = plan.steps().levels;
+  out.u8(static_cast<std::uint8_t>(plan.lorenzo | (plan.has_alpha ? 1 << kNestedBit : 0)));
+  out.u8(static_cast<std::uint8_t>(countOuter(levels)));
+  for (const Level& level : levels) {
+    std::uint32_t word = level.axes | (level.is_nested ? 1u << kNestedBit : 0u);
+    std::uint32_t at = kFirstKernelBit;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      if (has(level.axes, axis)) {
+        word |= static_cast<std::uint32_t>(level.kernels[axis]) << at;
+        at += kKernelBits;
+      }
+    }
+    for (std::size_t pair = 0; pair < 3; ++pair) {
+      if ((level.axes & kPairs[pair]) == kPairs[pair]) {
+        word |= std::uint32_t{level.pair_sets[pair]} << at;
+        at += kPairBits;
+      }
+    }
+    word |= level.axes == kXyz ? std::uint32_t{level.cube_set} << at : 0u;
+    for (std::size_t i = 0; i < levelBytes(level.axes); ++i) {
+      out.u8(static_cast<std::uint8_t>(word >> (8 * i)));
+    }
+    if (level.is_nested) {
+      out.u8(static_cast<std::uint8_t>(level.inner_lorenzo | level.n_inner << 3));
+    }
+  }
+}
+
+namespace {
+
+Level readLevel(ByteReader& in) {
+  Level level;
+  std::uint32_t word = in.u8();
+  level.axes = static_cast<Axes>(word & kXyz);
+  level.is_nested = (word >> kNestedBit & 1) != 0;
+  for (std::size_t i = 1; i < levelBytes(level.axes); ++i) {
+    word |= std::uint32_t{in.u8()} << (8 * i);
+  }
+  word >>= kFirstKernelBit;
+  const auto take = [&](std::uint32_t n_bits, std::uint32_t end) {
+    const std::uint32_t value = word & ((1u << n_bits) - 1);
+    word >>= n_bits;
+    FZ_REQUIRE(value < end, ErrorCode::kCorrupt, "Interp: a level with choice {} of {}", value,
+               end);
+    return static_cast<std::uint8_t>(value);
+  };
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (has(level.axes, axis)) {
+      level.kernels[axis] = static_cast<Kernel>(take(kKernelBits, kKernels));
+    }
+  }
+  for (std::size_t pair = 0; pair < 3; ++pair) {
+    if ((level.axes & kPairs[pair]) == kPairs[pair]) {
+      level.pair_sets[pair] = take(kPairBits, kPairSets.size());
+    }
+  }
+  if (level.axes == kXyz) {
+    level.cube_set = take(kCubeBits, kCubeSets.size());
+  }
+  FZ_REQUIRE(word == 0 && !in.failed(), ErrorCode::kCorrupt, "Interp: a level with bits left over");
+  if (level.is_nested) {
+    const std::uint8_t inner = in.u8();
+    level.inner_lorenzo = static_cast<Axes>(inner & kXyz);
+    level.n_inner = static_cast<std::uint8_t>(inner >> 3);
+  }
+  return level;
+}
+
+/// Levels from fine to coarse on a lattice of n, and Lorenzo on what is left of it.
+void checkSteps(const Steps& steps, Extents n, Axes allowed) {
+  for (Steps rest = steps; !rest.levels.empty(); rest = withoutFinest(rest)) {
+    const std::span<const Level> group = finest(rest.levels);
+    const Level& level = group.front();
+    FZ_REQUIRE(level.axes != 0 && (level.axes & ~(allowed & activeAxes(n))) == 0,
+               ErrorCode::kCorrupt, "Interp: a level along axes {} of a lattice of {} x {} x {}",
+               level.axes, n[0], n[1], n[2]);
+    if (level.is_nested) {
+      FZ_REQUIRE(countAxes(level.axes) == 1 && allowed == kXyz, ErrorCode::kCorrupt,
+                 "Interp: a nested level along axes {}", level.axes);
+      checkSteps(innerSteps(group), pointsOf(n, level.axes, level.axes),
+                 static_cast<Axes>(kXyz & ~level.axes));
+    }
+    n = halved(n, level.axes);
+  }
+  FZ_REQUIRE((steps.lorenzo & ~activeAxes(n)) == 0, ErrorCode::kCorrupt,
+             "Interp: Lorenzo along axes {} of a lattice of {} x {} x {}", steps.lorenzo, n[0],
+             n[1], n[2]);
+}
+
+}  // namespace
+
+Plan readPlan(ByteReader& in, const Extents& n) {
+  Plan plan;
+  const std::uint8_t first = in.u8();
+  const std::uint8_t n_outer = in.u8();
+  plan.lorenzo = static_cast<Axes>(first & kXyz);
+  plan.has_alpha = first >> kNestedBit == 1;
+  FZ_REQUIRE(first < 16 && !in.failed(), ErrorCode::kCorrupt, "Interp: a plan that begins with {}",
+             first);
+  for (std::uint32_t outer = 0; outer < n_outer; ++outer) {
+    std::uint32_t n_inner = 0;
+    for (std::uint32_t i = 0; i <= n_inner; ++i) {
+      const Level level = readLevel(in);
+      FZ_REQUIRE(!in.failed() && (i == 0 || !level.is_nested) && plan.add(level),
+                 ErrorCode::kCorrupt, "Interp: a plan that ends in level {}, or nests twice",
+                 plan.n_levels);
+      n_inner = i == 0 ? level.n_inner : n_inner;
+    }
+  }
+  FZ_REQUIRE(in.remaining() == 0, ErrorCode::kCorrupt, "Interp: {} bytes behind the plan",
+             in.remaining());
+  checkSteps(plan.steps(), n, kXyz);
+  return plan;
 }
 
 std::size_t configBytes(const Plan& plan) {

@@ -11,6 +11,11 @@
 #include "fz/span.h"
 #include "fz/stage_descriptor.h"
 
+namespace fz {
+class ByteReader;
+class ByteWriter;
+}  // namespace fz
+
 /// What a run works out before it codes anything, and the bytes of it. SPEC.md has the layout.
 namespace fz::interp {
 
@@ -35,6 +40,12 @@ struct RunConfig {
 
 /// The extents without axes of one value, and those that are left moved to the front.
 Extents squeezed(const Extents& dims);
+
+/// Bytes of a plan in a config.
+std::size_t planBytes(const Plan& plan);
+void writePlan(const Plan& plan, ByteWriter& out);
+/// A plan of untrusted bytes, all of them, for a field of these extents. Throws Error(kCorrupt).
+Plan readPlan(ByteReader& in, const Extents& n);
 
 std::size_t configBytes(const Plan& plan);
 void writeConfig(const RunConfig& config, ByteWriter& out);

@@ -33,7 +33,8 @@ const ParamTable& table() {
                      "largest error of a value, relative to the base of the mode",
                      &S::getErrorBound, [](S& s, double v) { s.setErrorBound(v); }),
         choiceParam<S>(
-            "error_bound_mode", "ABS", {"ABS", "NOA"}, "ABS: as it is; NOA: times (max - min)",
+            "error_bound_mode", "ABS", {"ABS", "NOA"},
+            "ABS: as it is; NOA: times (max - min). Bins have one width: for REL, use the Quantizer",
             [](const S& s) { return errorBoundModeName(s.getErrorBoundMode()); },
             [](S& s, const std::string& v) { s.setErrorBoundMode(*errorBoundModeFromName(v)); }),
         textParam<S>(

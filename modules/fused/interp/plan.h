@@ -9,12 +9,7 @@
 
 #include "fused/interp/codec.h"
 
-namespace fz {
-class ByteReader;
-class ByteWriter;
-}  // namespace fz
-
-/// Plans: in which steps a field is predicted. SPEC.md has their bytes, `parsePlan` their text.
+/// Plans: in which steps a field is predicted.
 namespace fz::interp {
 
 /// Points of a lattice, x fastest.
@@ -29,6 +24,9 @@ inline constexpr Axes kXyz = 7;
 FZ_HD bool has(Axes axes, std::size_t axis) {
   return (axes >> axis & 1) != 0;
 }
+
+/// The pairs of axes, as weight sets are ordered.
+inline constexpr std::array<Axes, 3> kPairs = {kX | kY, kX | kZ, kY | kZ};
 
 /// One level: halves the stride of some axes.
 struct Level {
@@ -104,11 +102,5 @@ Plan fittedPlan(const Plan& plan, const Extents& n);
 /// InvalidArgument.
 Plan parsePlan(std::string_view text);
 std::string planText(const Plan& plan);
-
-/// Bytes of a plan in a config.
-std::size_t planBytes(const Plan& plan);
-void writePlan(const Plan& plan, ByteWriter& out);
-/// A plan of untrusted bytes, all of them, for a field of these extents. Throws Error(kCorrupt).
-Plan readPlan(ByteReader& in, const Extents& n);
 
 }  // namespace fz::interp

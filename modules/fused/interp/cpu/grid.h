@@ -104,7 +104,8 @@ struct Core {
 
 /// Fills the ghosts of a base lattice along the axes of a level whose fine lattice has n points.
 void fillGhosts(const Core& core, const Lattice& base, Axes axes, const Extents& n_fine);
-/// The even points along some axes of a source, as fixed point.
+/// The even points along some axes of a source, as fixed point; no axes: all points. A crop is a
+/// source whose data begin further on.
 void pickEven(
     const Core& core, const Source& source, const Extents& n, Axes axes, const Lattice& out);
 

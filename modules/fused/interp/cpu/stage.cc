@@ -110,10 +110,6 @@ void InterpBase::State::beginEncode(const CpuRun& run) {
   config.error_bound = stage.error_bound_;
   config.dims = {static_cast<std::uint32_t>(dims[0]), static_cast<std::uint32_t>(dims[1]),
                  static_cast<std::uint32_t>(dims[2])};
-  config.plan = planFor(stage.plan_, squeezed(config.dims));
-  FZ_REQUIRE(configBytes(config.plan) <= FZM_STAGE_CONFIG_SIZE, ErrorCode::kInvalidArgument,
-             "{}: the plan takes {} bytes of a config of {}", kName, configBytes(config.plan),
-             FZM_STAGE_CONFIG_SIZE);
 }
 
 std::uint32_t InterpBase::State::bestSubBits(const CpuRun& run, const ValueRange& range) {
@@ -180,12 +176,16 @@ void InterpBase::State::encode(const CpuRun& run) {
   config.absolute_bound = resolveBound(config.error_bound, config.mode, base);
   const Fixing fixing = fix(run, range);
   config.scale = fixing.scale;
-  const Extents n = squeezed(config.dims);
   const bool has_gaps = range.has_others || !fixing.is_complete;
-  if (const std::optional<TuneFamily> family = tuneFamily(stage.plan_)) {
-    config.plan = tunePlan(core(run), fieldSource(run, config, has_gaps), n, config.scale.sub_bits,
-                           *family, planBytes(Plan{}) + FZM_STAGE_CONFIG_SIZE - configBytes({}));
-  }
+  const Source source = fieldSource(run, config, has_gaps);
+  const Extents n = squeezed(config.dims);
+  const std::optional<TuneFamily> family = tuneFamily(stage.plan_);
+  config.plan = family ? tunePlan(core(run), source, n, config.scale.sub_bits, *family,
+                                  planBytes(Plan{}) + FZM_STAGE_CONFIG_SIZE - configBytes({}))
+                       : planFor(stage.plan_, n);
+  FZ_REQUIRE(configBytes(config.plan) <= FZM_STAGE_CONFIG_SIZE, ErrorCode::kInvalidArgument,
+             "{}: the plan takes {} bytes of a config of {}", kName, configBytes(config.plan),
+             FZM_STAGE_CONFIG_SIZE);
   const std::size_t n_code_bytes =
       stepsCodes(config.plan.steps(), n) * getDataTypeSize(stage.code_type_);
   if (run.outputs[0].size() < n_code_bytes) {
@@ -203,8 +203,8 @@ void InterpBase::State::encode(const CpuRun& run) {
   if (has_gaps) {
     markUncoded(run, c.outliers);
   }
-  encodePlan(c, wholePlan(config.plan, n, config.scale.sub_bits),
-             fieldSource(run, config, has_gaps), run.outputs[0].data(), Lattice{});
+  encodePlan(c, wholePlan(config.plan, n, config.scale.sub_bits), source, run.outputs[0].data(),
+             Lattice{});
   has_run = true;
   stage.setActualBytes(0, n_code_bytes);
   writeOutliers(run, words);

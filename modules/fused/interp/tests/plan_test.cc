@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
+#include "fused/interp/config.h"
 #include "fused/interp/stream.h"
 #include "fz/byte_io.h"
 #include "fz/error.h"
