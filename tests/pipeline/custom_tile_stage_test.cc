@@ -135,7 +135,9 @@ TEST(CustomTileStage, AStageThatNeedsItsValuesInMemoryIsNotFusedBehindIt) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = i % 1000 == 0 ? 1e30f : static_cast<float>(i % 977) * 0.01f;
   }
-  const Adjust adjustments[] = {[](QuantizerStage<float, std::uint32_t>& /*with outlier lists*/) {},
+  const Adjust adjustments[] = {[](QuantizerStage<float, std::uint32_t>& with_lists) {
+                                  with_lists.setErrorBoundMode(ErrorBoundMode::NOA);
+                                },
                                 [](QuantizerStage<float, std::uint32_t>& quantizer) {
                                   makeLinear(quantizer);
                                   quantizer.setErrorBoundMode(ErrorBoundMode::NOA);
@@ -145,6 +147,25 @@ TEST(CustomTileStage, AStageThatNeedsItsValuesInMemoryIsNotFusedBehindIt) {
     EXPECT_EQ(fused.frame, compressWith(Fusion::Off, values, adjust).frame);
     EXPECT_NE(fused.explained.find("needs all of its values in memory"), std::string::npos)
         << fused.explained;
+  }
+}
+
+TEST(CustomTileStage, OutlierListsAreMadeOfTilesFromTheStageBefore) {
+  registerNegate();
+  std::vector<float> values(50'001);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] =
+        i % 9 == 0 ? 1e30f + static_cast<float>(i) * 1e25f : static_cast<float>(i % 977) * 0.01f;
+  }
+  const auto with_lists = [](QuantizerStage<float, std::uint32_t>& /*as it is*/) {};
+  const Result fused = compressWith(Fusion::Auto, values, with_lists);
+  EXPECT_EQ(fused.frame, compressWith(Fusion::Off, values, with_lists).frame);
+  EXPECT_NE(fused.explained.find("one pass over memory: Negate + Quantizer + RZE"),
+            std::string::npos)
+      << fused.explained;
+  const Array back = decompress(ByteView(fused.frame));
+  for (std::size_t i = 0; i < values.size(); i += 9) {
+    ASSERT_EQ(back.as<float>()[i], values[i]) << i;
   }
 }
 

@@ -173,8 +173,8 @@ class NumbersTest(ReportCase):
             self.assertIn("declared fill value", (self.folder / "page.html").read_text())
             self.fz("verify", "-q", "-f", "--fill", "-9999", "--fill", "280.5", "--report", "page.html", "d.f32.fzm", "d.f32")
             self.assertEqual(support.Page(self.folder / "page.html").figures["field"], field)
-        info = json.loads(self.fz("info", "--json", "d.f32.fzm"))
-        self.assertTrue(info["fallback"])
+        done = support.run(BINARY, self.folder, "info", "--json", "d.f32.fzm")
+        self.assertTrue(json.loads(done.stdout)["fallback"])
 
     def test_stage_bytes_lead_from_the_field_to_the_archive(self):
         data, _, page = self.page("cube.f32")

@@ -86,7 +86,7 @@ const RegisterGoal kDamage(
     "every truncation and every flipped bit of an archive is rejected",
     [](const Settings& settings, Report& report) {
       constexpr std::size_t kPartBytes = 1024;
-      const std::vector<Seed> archives = smallArchives(settings.trials(40, 400));
+      const std::vector<Seed> archives = smallArchives(settings.trials(20, 400));
       std::vector<Part> parts;
       for (std::size_t i = 0; i < archives.size(); ++i) {
         report.add("archives");
