@@ -223,7 +223,7 @@ TEST(Interp, RefusesWhatItCannotDo) {
   EXPECT_THROW(stage.setErrorBound(0.0), InvalidArgument);
   EXPECT_THROW(stage.setErrorBound(std::numeric_limits<double>::infinity()), InvalidArgument);
   EXPECT_THROW(stage.setValueBase(-1.0), InvalidArgument);
-  EXPECT_THROW(stage.setPlan("auto"), InvalidArgument);
+  EXPECT_THROW(stage.setPlan("automatic"), InvalidArgument);
   stage.setDims(7, 3);
   EXPECT_THROW(encodeValues(stage, std::vector<float>(20)), Error);
   EXPECT_THROW(encode(stage, Bytes(7)), Error);

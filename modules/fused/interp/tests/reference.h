@@ -352,23 +352,39 @@ class Walk {
                 bool is_nested) {
     Array v(n);
     Array c = x == nullptr ? take(n) : Array(n);
-    std::int32_t held = 0;
-    v.each([&](std::size_t i, std::size_t j, std::size_t k) {
+    const auto predictedFrom = [&](const Array& bins, std::size_t i, std::size_t j, std::size_t k) {
       std::uint32_t predicted = 0;
       for (Axes back = 1; back < 8; ++back) {
         const std::size_t bi = back & 1;
         const std::size_t bj = back >> 1 & 1;
         const std::size_t bk = back >> 2;
         if ((back & ~axes) == 0 && bi <= i && bj <= j && bk <= k) {
-          const auto u = static_cast<std::uint32_t>(v.at(i - bi, j - bj, k - bk));
+          const auto u = static_cast<std::uint32_t>(bins.at(i - bi, j - bj, k - bk));
           predicted += interp::countAxes(back) % 2 == 1 ? u : 0 - u;
         }
       }
-      const auto p = static_cast<std::int32_t>(predicted);
+      return static_cast<std::int32_t>(predicted);
+    };
+    Array wanted_bins(n);  // as they would be if every difference fitted its code
+    std::int32_t first = 0;
+    if (x != nullptr && !is_nested) {
+      bool has_first = false;
+      wanted_bins.each([&](std::size_t i, std::size_t j, std::size_t k) {
+        if (!has_first && x->at(i, j, k) != kNone) {
+          has_first = true;
+          first = interp::codeOf(x->at(i, j, k), q);
+        }
+      });
+    }
+    v.each([&](std::size_t i, std::size_t j, std::size_t k) {
+      const std::int32_t p = predictedFrom(v, i, j, k);
       if (x != nullptr) {
         const std::int32_t value = x->at(i, j, k);
-        held = value != kNone ? interp::codeOf(value, q) : is_nested ? 0 : held;
-        const std::int32_t wanted = bits::wrapSub(held, p);
+        wanted_bins.at(i, j, k) = value != kNone   ? interp::codeOf(value, q)
+                                  : is_nested      ? 0
+                                  : i + j + k == 0 ? first
+                                                   : predictedFrom(wanted_bins, i, j, k);
+        const std::int32_t wanted = bits::wrapSub(wanted_bins.at(i, j, k), p);
         c.at(i, j, k) = clamp(wanted);
         if (c.at(i, j, k) != wanted && value != kNone) {
           clamped.push_back(static_cast<std::uint32_t>(index->at(i, j, k)));

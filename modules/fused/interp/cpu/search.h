@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "fused/interp/cpu/choose.h"
+
+/// The search for a plan: a dynamic programme over the strides of lattices. What a lattice costs is
+/// the least of what its Lorenzo end costs and of every level on top of a coarser lattice, which
+/// was solved before and left its reconstruction; so every level is judged in closed loop.
+namespace fz::interp {
+
+/// The best way to a lattice that was found.
+struct Solved {
+  Extents n = {};
+  Values x;  ///< fixed point
+  Values r;  ///< what decoding it gives
+  Cost cost = 0;
+  Axes lorenzo = 0;
+  std::optional<Level> level;  ///< on top of the lattice of `below`; none: Lorenzo alone
+  std::vector<Level> inner;    ///< of a nested level
+  std::uint32_t below = 0;
+};
+
+/// Solves a lattice and all coarser ones that it needs.
+class Programme {
+ public:
+  /// Levels are along some of `axes`; `halvings` of the field's axes were made before.
+  Programme(const SearchContext& context,
+            CodeBuffer& codes,
+            Axes axes,
+            std::uint32_t halvings,
+            bool is_nested)
+      : context_(context), codes_(codes), axes_(axes), halvings_(halvings), is_nested_(is_nested) {}
+
+  const Solved& solve(Values x, const Extents& n);
+  /// Of the solution, from coarse to fine.
+  std::vector<Level> levels() const;
+  Axes lorenzo() const;
+
+ private:
+  using Strides = std::array<std::uint32_t, 3>;
+
+  static std::uint32_t idOf(const Strides& s) { return (s[0] * 16 + s[1]) * 16 + s[2]; }
+  void addLevels(std::uint32_t id, std::vector<Level>& all) const;
+  bool canHalve(const Strides& s, const Extents& n, Axes axes) const;
+  Source sourceOfNode(Solved& node) const;
+  /// The lattice below a level, solved.
+  std::uint32_t below(const Strides& s, Axes axes, Solved& node);
+  void solveAt(const Strides& s);
+  void tryLorenzo(Solved& node, std::uint32_t h);
+  void tryLevel(const Strides& s, Solved& node, Axes axes, std::uint32_t h);
+  void tryNested(const Strides& s, Solved& node, std::size_t axis, std::uint32_t h);
+
+  const SearchContext& context_;
+  CodeBuffer& codes_;
+  Axes axes_;
+  std::uint32_t halvings_;
+  bool is_nested_;
+  std::map<std::uint32_t, Solved> solved_;
+};
+
+}  // namespace fz::interp

@@ -1,0 +1,153 @@
+// The search for a plan: it depends on the values alone, and pays.
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+
+#include "fused/interp/cpu/cost.h"
+#include "fused/interp/interp_stage.h"
+#include "fz/host_api.h"
+#include "pipeline/compressor.h"
+
+namespace fz {
+namespace {
+
+using Dims = std::array<std::size_t, 3>;
+
+/// Waves of other lengths along each axis, with some noise.
+std::vector<float> field(const Dims& dims, const std::array<double, 3>& frequency, double noise) {
+  std::mt19937 rng(7);
+  std::uniform_real_distribution<double> grain(-noise, noise);
+  std::vector<float> values;
+  for (std::size_t z = 0; z < dims[2]; ++z) {
+    for (std::size_t y = 0; y < dims[1]; ++y) {
+      for (std::size_t x = 0; x < dims[0]; ++x) {
+        const double wave = std::sin(frequency[0] * static_cast<double>(x)) +
+                            std::cos(frequency[1] * static_cast<double>(y)) *
+                                std::sin(1 + frequency[2] * static_cast<double>(z));
+        values.push_back(static_cast<float>(wave + grain(rng)));
+      }
+    }
+  }
+  return values;
+}
+
+CompressOptions optionsOf(const Dims& dims, std::size_t threads = 1) {
+  CompressOptions options;
+  options.preset = "best";
+  options.dims = dims;
+  options.error_bound = 1e-3;
+  options.mode = ErrorBoundMode::NOA;
+  options.backend = Backend::CPU;
+  options.threads = threads;
+  return options;
+}
+
+Frame compressWith(const std::vector<float>& values,
+                   CompressOptions options,
+                   const std::string& plan) {
+  options.params.emplace_back("plan", plan);
+  return compress(std::span<const float>(values), options);
+}
+
+std::string planOf(const Frame& frame) {
+  for (const FrameStageInfo& stage : inspect(frame).stages) {
+    for (const auto& [key, value] : stage.params) {
+      if (stage.name == "Interp" && key == "plan") {
+        return std::get<std::string>(value);
+      }
+    }
+  }
+  return {};
+}
+
+struct Shape {
+  Dims dims;
+  std::array<double, 3> frequency;
+  double noise;
+};
+const Shape kShapes[] = {
+    {{48, 40, 36}, {0.1, 0.12, 0.09}, 1e-4}, {{60, 50, 20}, {0.05, 1.9, 0.03}, 1e-3},
+    {{120, 90, 1}, {0.02, 0.3, 0.0}, 1e-3},  {{5000, 1, 1}, {0.01, 0.0, 0.0}, 1e-4},
+    {{31, 1, 77}, {0.2, 0.0, 0.02}, 1e-2},   {{2, 3, 500}, {0.1, 0.1, 0.1}, 1e-3},
+    {{1, 1, 1}, {1.0, 1.0, 1.0}, 0.0},       {{33, 33, 33}, {9.0, 7.0, 8.0}, 1.0}};
+
+TEST(InterpTune, TheChosenPlanIsNoWorseThanTheSimpleOnes) {
+  for (const Shape& shape : kShapes) {
+    const std::vector<float> values = field(shape.dims, shape.frequency, shape.noise);
+    const CompressOptions options = optionsOf(shape.dims);
+    const std::size_t chosen = compressWith(values, options, "auto").size();
+    const std::size_t chosen_lorenzo = compressWith(values, options, "lorenzo:auto").size();
+    const std::size_t iso = compressWith(values, options, "iso").size();
+    const std::size_t lorenzo = compressWith(values, options, "lorenzo").size();
+    const std::size_t room = 100;  // a plan takes bytes of the header
+    EXPECT_LE(chosen, std::min({iso, lorenzo, chosen_lorenzo}) * 102 / 100 + room)
+        << shape.dims[0] << " x " << shape.dims[1] << " x " << shape.dims[2];
+    EXPECT_LE(chosen_lorenzo, lorenzo * 102 / 100 + room);
+  }
+}
+
+TEST(InterpTune, AFieldThatIsSmoothAlongOneAxisGetsAPlanForIt) {
+  const Dims dims = {64, 48, 40};
+  const std::vector<float> values = field(dims, {2.9, 2.3, 0.01}, 0.0);
+  const CompressOptions options = optionsOf(dims);
+  const std::size_t chosen = compressWith(values, options, "auto").size();
+  EXPECT_LT(chosen * 4, compressWith(values, options, "iso").size());
+}
+
+TEST(InterpTune, ThreadsDoNotChangeThePlan) {
+  for (const Shape& shape : kShapes) {
+    const std::vector<float> values = field(shape.dims, shape.frequency, shape.noise);
+    const Frame one = compressWith(values, optionsOf(shape.dims, 1), "auto");
+    const Frame three = compressWith(values, optionsOf(shape.dims, 3), "auto");
+    EXPECT_EQ(Frame(one).size(), three.size());
+    EXPECT_TRUE(std::equal(one.bytes().begin(), one.bytes().end(), three.bytes().begin(),
+                           three.bytes().end()));
+  }
+}
+
+TEST(InterpTune, ThePlanOfOneFieldServesTheNext) {
+  const Shape& shape = kShapes[0];
+  const std::vector<float> first = field(shape.dims, shape.frequency, shape.noise);
+  const Frame searched = compressWith(first, optionsOf(shape.dims), "auto");
+  const Frame given = compressWith(first, optionsOf(shape.dims), planOf(searched));
+  EXPECT_FALSE(planOf(searched).empty());
+  EXPECT_TRUE(std::equal(searched.bytes().begin(), searched.bytes().end(), given.bytes().begin(),
+                         given.bytes().end()));
+}
+
+TEST(InterpCost, LogarithmsAreRightToAThousandth) {
+  for (std::uint32_t v = 1; v < 5000; ++v) {
+    EXPECT_NEAR(interp::log2Of(v), 1024 * std::log2(v), 6.0) << v;
+  }
+  for (std::uint32_t v = 1u << 20; v < 1u << 30; v += 12345677) {
+    EXPECT_NEAR(interp::log2Of(v), 1024 * std::log2(v), 6.0) << v;
+  }
+}
+
+TEST(InterpCost, LargerCodesCostMore) {
+  std::vector<std::int16_t> codes(64 * 32);
+  std::uint64_t last_block = 0;
+  std::uint64_t last_class = 0;
+  for (const int size : {0, 1, 3, 20, 300, 5000}) {
+    std::mt19937 rng(1);
+    for (std::int16_t& code : codes) {
+      code = static_cast<std::int16_t>(
+          static_cast<int>(rng() % (2u * static_cast<unsigned>(size) + 1)) - size);
+    }
+    const std::uint64_t block = interp::blockCost(std::span<const std::int16_t>(codes));
+    interp::ClassCost by_class;
+    by_class.add(std::span<const std::int16_t>(codes));
+    if (size > 0) {
+      EXPECT_GT(block, last_block) << size;
+      EXPECT_GT(by_class.total(), last_class) << size;
+      // Within a quarter of the entropy of equally likely values.
+      const double entropy = 1024 * static_cast<double>(codes.size()) * std::log2(2 * size + 1);
+      EXPECT_NEAR(static_cast<double>(by_class.total()), entropy, 0.25 * entropy) << size;
+    }
+    last_block = block;
+    last_class = by_class.total();
+  }
+}
+
+}  // namespace
+}  // namespace fz
