@@ -55,6 +55,7 @@ void makeEncodeTables(const Coding& coding, EncodeTables& tables);
 /// What chunks are decoded with.
 struct DecodeTables {
   alignas(64) std::uint32_t of[kTables][kScale];
+  bool is_short[kSymbolTables];  ///< no symbol of the table has raw bits in a step of their own
   Coding coding;
   SlotSymbols slots;
 };

@@ -20,17 +20,17 @@ namespace fz::block_ans::HWY_NAMESPACE {  // NOLINT
 #ifdef FZ_BLOCK_ANS_WIDE
 
 // An entry for each slot of a table. The symbol's frequency and the slot's place in it are what a
-// state goes on with.
-//   direct (classes, and symbols without raw bits): place : 10 | value : 11, signed | frequency :
-//   11 bucket: place : 10 | frequency : 11 | first bits of u : 4 | raw bits : 5
-// Classes in which few symbols have raw bits have both, kRaw standing for such a symbol in the
-// first one.
+// state goes on with. From the lowest bit:
+//   classes, and symbols of direct classes: 10 place, 11 value (signed), 11 frequency
+//   symbols of tables without second steps: 10 place, 11 frequency, 8 least u, 3 raw bits
+//   symbols of other tables:                10 place, 11 frequency, 4 first bits of u, 5 raw bits
 constexpr std::uint32_t kSlot = kScale - 1;
-constexpr std::int32_t kRaw = -1024;
+// The first symbol with raw bits in a second step.
+constexpr std::uint32_t kFirstSecond = 4 * (kMergedBits + 3);
 
 /// Numbers that are needed all the time, in registers: compilers make them anew for each use.
 struct Numbers {
-  V slot, low_state, merged, freq, first, one;
+  V slot, low_state, merged, freq, first, least, one;
 
   HWY_INLINE Numbers()
       : slot(held(kSlot)),
@@ -38,6 +38,7 @@ struct Numbers {
         merged(held(kMergedBits)),
         freq(held(0x7FF)),
         first(held(15)),
+        least(held(0xFF)),
         one(held(1)) {}
   static HWY_INLINE V held(std::uint32_t value) {
     V v = all(value);
@@ -133,6 +134,16 @@ struct Lanes {
         _mm512_and_si512(entry, k.slot));
     return _mm512_srai_epi32(_mm512_slli_epi32(entry, 11), 21);
   }
+  /// A symbol whose raw bits are all merged; returns u.
+  HWY_INLINE V shortStep(V& state, V entry) const {
+    const V n_raw = _mm512_srli_epi32(entry, 29);
+    const V above = _mm512_srli_epi32(state, kScaleBits);
+    const V rest = _mm512_srlv_epi32(above, n_raw);
+    const V freq = _mm512_and_si512(_mm512_srli_epi32(entry, 10), k.freq);
+    state = _mm512_add_epi32(_mm512_mullo_epi32(freq, rest), _mm512_and_si512(entry, k.slot));
+    const V raw = _mm512_sub_epi32(above, _mm512_sllv_epi32(rest, n_raw));
+    return _mm512_add_epi32(raw, _mm512_and_si512(_mm512_srli_epi32(entry, 21), k.least));
+  }
   /// A symbol and its merged raw bits; returns u without the others.
   HWY_INLINE V bucketStep(V& state, V entry, V& n_raw) const {
     n_raw = _mm512_srli_epi32(entry, 25);
@@ -171,6 +182,14 @@ struct Lanes {
     return value;
   }
   template <Map kMap>
+  HWY_INLINE Pair shortHalf(const std::uint32_t* table) {
+    Pair u;
+    u.low = shortStep(x.low, entryOf(x.low, table));
+    u.high = shortStep(x.high, entryOf(x.high, table));
+    refill();
+    return {unmappedOf<kMap>(u.low), unmappedOf<kMap>(u.high)};
+  }
+  template <Map kMap>
   HWY_INLINE Pair bucketHalf(const std::uint32_t* table) {
     Pair n_raw;
     Pair u;
@@ -196,7 +215,11 @@ struct Lanes {
       return {_mm512_setzero_si512(), _mm512_setzero_si512()};
     }
     const std::uint32_t* table = tables.of[symbolTable(block_class)];
-    return block_class <= kMaxDirectClass ? directHalf(table) : bucketHalf<kMap>(table);
+    if (block_class <= kMaxDirectClass) {
+      return directHalf(table);
+    }
+    return tables.is_short[symbolTable(block_class)] ? shortHalf<kMap>(table)
+                                                     : bucketHalf<kMap>(table);
   }
   /// Classes of a group's blocks.
   HWY_INLINE void decodeClasses(const DecodeTables& tables, std::uint8_t* classes) {
@@ -427,9 +450,13 @@ void makeTables(const Coding& coding, Map map, DecodeTables& tables) {
       fillTable(freq, tables.of[t],
                 [&](std::uint32_t s) { return directEntry(value_of(s), freq[s]); });
     } else {
+      const bool is_short =
+          std::all_of(freq + kFirstSecond, freq + kSymbols, [](std::uint16_t f) { return f == 0; });
+      tables.is_short[t] = is_short;
       fillTable(freq, tables.of[t], [&](std::uint32_t s) {
         const std::uint32_t n_raw = rawBits(s);
-        return freq[s] << 10 | symbolBase(s) >> n_raw << 21 | n_raw << 25;
+        return freq[s] << 10 | (is_short ? symbolBase(s) << 21 | n_raw << 29
+                                         : symbolBase(s) >> n_raw << 21 | n_raw << 25);
       });
     }
   }
