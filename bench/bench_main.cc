@@ -70,7 +70,7 @@ nlohmann::json toJson(const std::vector<fz::bench::Row>& rows) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): its message is all to say
   CLI::App app{
       "Speed of stages and presets; % is bytes in and out, of those of a one-thread memcpy in the "
       "same run."};

@@ -45,9 +45,7 @@ class WorkerScratches {
  public:
   WorkerScratches(const TileWalk& walk, std::size_t n_workers, std::size_t slot_bytes)
       // A band's codes may begin within a line so that the coder's part of them does not.
-      : tile_bytes_(bits::roundUp(walk.cut.maxTileValues() * walk.chain.between_bytes + kLineBytes,
-                                  kAliasBytes) +
-                    kAliasBytes / 2),
+      : tile_bytes_(spaced(mostValues(walk.cut) * walk.chain.between_bytes + kLineBytes)),
         n_tiles_(buffersBetween(walk.chain)),
         n_pieces_(walk.chain.order == nullptr ? 0 : 2),
         scratch_bytes_((n_tiles_ + n_pieces_) * tile_bytes_ +
@@ -64,6 +62,18 @@ class WorkerScratches {
   }
 
  private:
+  /// Of a tile. Bands are long, and data may be shorter than one: whole units of the coder suffice.
+  static std::size_t mostValues(const TileCut& cut) {
+    const bool has_bands = cut.coder_values > 1;
+    const std::uint64_t all = bits::roundUp<std::uint64_t>(cut.n_values, cut.coder_values);
+    return has_bands ? static_cast<std::size_t>(std::min<std::uint64_t>(cut.maxTileValues(), all))
+                     : cut.maxTileValues();
+  }
+  /// Bands are long enough as they are, and count in what decoding may take.
+  static std::size_t spaced(std::size_t n_bytes) {
+    return n_bytes > kMaxStreamedTileBytes ? bits::roundUp(n_bytes, kLineBytes)
+                                           : bits::roundUp(n_bytes, kAliasBytes) + kAliasBytes / 2;
+  }
   static std::size_t buffersBetween(const TileChain& chain) {
     const std::size_t n_parts = chain.steps.size() + (chain.order == nullptr ? 0 : 1);
     return std::min<std::size_t>(2, chain.coder == nullptr ? n_parts - 1 : n_parts);
