@@ -37,7 +37,8 @@ std::string fusableWith(const StageDescriptor& stage) {
     for (const Param& param : any->paramTable().rows()) {
       for (const std::int32_t value : kUsualSizes) {
         const std::unique_ptr<Stage> made = stage.make(types);
-        if (param.kind != ParamKind::kInt || value < param.min || value > param.max) {
+        if (param.kind != ParamKind::kInt || value < param.min || value > param.max ||
+            !param.choices.empty()) {
           continue;
         }
         param.set(*made, std::int64_t{value});

@@ -88,9 +88,17 @@ void expectNoAllocations(Reused& reused, const Field& field, int call) {
             decoded<std::uint8_t>(fresh, ByteView(reused.frame.data(), reused.frame_bytes)));
 }
 
+/// A search for a plan makes lattices of its own, and plans have a text.
+bool searchesForPlan(const Preset& preset) {
+  return preset.toml.find("auto\"") != std::string_view::npos;
+}
+
 // One thread: the library that runs the threads may allocate for itself.
 TEST(Allocation, TheSecondCallOfTheSameSizeTakesNothingFromTheHeap) {
   for (const Preset& preset : allPresets()) {
+    if (searchesForPlan(preset)) {
+      continue;
+    }
     for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
       SCOPED_TRACE(std::string(preset.name) + " " + std::string(dataTypeToString(type)));
       const Field field = smoothField(type, {67, 41, 11});
@@ -104,6 +112,9 @@ TEST(Allocation, TheSecondCallOfTheSameSizeTakesNothingFromTheHeap) {
 
 TEST(Allocation, OtherDataOfTheSameSizeTakeNothingFromTheHeap) {
   for (const Preset& preset : allPresets()) {
+    if (searchesForPlan(preset)) {
+      continue;
+    }
     SCOPED_TRACE(std::string(preset.name));
     const Field field = smoothField(DataType::FLOAT32, {67, 41, 11});
     Field other = field;
@@ -137,6 +148,9 @@ TEST(Allocation, ChainsOfTheOtherCodersTakeNothingFromTheHeapEither) {
 TEST(Allocation, WithMinimalOnlyThePoolsListsAreFromTheHeap) {
   constexpr std::size_t kMax = 16;  // two or three per buffer of the graph
   for (const Preset& preset : allPresets()) {
+    if (searchesForPlan(preset)) {
+      continue;
+    }
     SCOPED_TRACE(std::string(preset.name));
     std::array<std::size_t, 2> n_compress = {};
     std::array<std::size_t, 2> n_decompress = {};

@@ -59,8 +59,9 @@ inline std::vector<FusionChain> fusionChains() {
   std::vector<FusionChain> chains;
   for (const Preset& preset : allPresets()) {
     const std::string name(preset.name);
-    const bool is_fused =
-        name != "cusz" && name != "quantizer_lorenzo_bitpack" && name != "lorenzo_bitpack";
+    const bool is_fused = name != "cusz" && name != "quantizer_lorenzo_bitpack" &&
+                          name != "lorenzo_bitpack" && name != "best" && name != "auto" &&
+                          name != "balanced";
     chains.push_back({name, std::string(preset.toml), is_fused, true});
   }
   chains.push_back(

@@ -1,0 +1,35 @@
+"""Cases of results asked for instead of bounds."""
+
+import json
+
+from cli_support import BOUND, USAGE, CliCase, wave
+
+__all__ = ["TargetTest"]
+
+
+class TargetTest(CliCase):
+    def compressed(self, *options, count=3000):
+        self.put("a.f32", wave(count))
+        return self.fz("compress", "-p", "cusz", *options, "a.f32").stderr.decode()
+
+    def info(self):
+        return json.loads(self.fz("info", "--json", "a.f32.fzm").stdout)
+
+    def test_a_result_is_reached_and_its_bound_stated(self):
+        message = self.compressed("-b", "psnr:60", "--verify")
+        self.assertRegex(message, r"psnr:60 by abs:[0-9.e-]+: psnr:60\.\d+ \(\d trials\)")
+        info = self.info()
+        self.assertEqual(info["bound"]["mode"], "abs")
+        report = json.loads(self.fz("verify", "--json", "a.f32.fzm", "a.f32").stdout)
+        self.assertGreaterEqual((report[0] if isinstance(report, list) else report)["psnr"], 60)
+        message = self.compressed("-f", "-b", "ratio:4", count=20000)
+        info = self.info()
+        self.assertGreaterEqual(info["original_bytes"], 4 * info["archive_bytes"])
+        self.assertIn("ratio:4 by abs:", message)
+
+    def test_a_result_out_of_reach_leaves_no_file(self):
+        self.put("a.f32", wave(100))
+        self.fails(BOUND, "compress", "-b", "ratio:1e6", "a.f32", says=["no bound reaches ratio:1000000", "the best was"])
+        self.assertEqual(self.names(), ["a.f32"])
+        self.fails(USAGE, "compress", "-b", "psnr:much", "a.f32", says=["psnr:80"])
+        self.fails(USAGE, "bench", "-b", "psnr:60", "a.f32", says=["names a result"])
