@@ -199,18 +199,18 @@ TEST(CPipeline, OptionsOutsideTheirRangeAreErrors) {
   expectRefused([](fz_options& o) { o.memory = FZ_MEMORY_DEVICE; }, FZ_ERROR_NO_DEVICE, "device");
   expectRefused([](fz_options& o) { o.allocator.release = [](void*, size_t, void*) {}; }, argument,
                 "allocator");
-  static const fz_param null_value[] = {{"quant_radius", nullptr}};
-  static const fz_param unknown_key[] = {{"no_such_key", "1"}};
-  static const fz_param bad_value[] = {{"quant_radius", "many"}};
+  static const fz_param kNullValue[] = {{"quant_radius", nullptr}};
+  static const fz_param kUnknownKey[] = {{"no_such_key", "1"}};
+  static const fz_param kBadValue[] = {{"quant_radius", "many"}};
   const auto with = [](const fz_param* params) {
     return [params](fz_options& o) {
       o.params = params;
       o.n_params = 1;
     };
   };
-  expectRefused(with(null_value), argument, "params[0]");
-  expectRefused(with(unknown_key), argument, "no_such_key");
-  expectRefused(with(bad_value), argument, "quant_radius");
+  expectRefused(with(kNullValue), argument, "params[0]");
+  expectRefused(with(kUnknownKey), argument, "no_such_key");
+  expectRefused(with(kBadValue), argument, "quant_radius");
   expectRefused([](fz_options& o) { o.error_bound = -1.0; }, argument, "error_bound");
   expectRefused([](fz_options& o) { o.error_bound = std::nan(""); }, argument, "error_bound");
   expectRefused([](fz_options& o) { o.type = FZ_TYPE_INT8; }, FZ_ERROR_CONFIG, "int8");
