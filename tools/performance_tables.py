@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = "docs/performance.md"
 RESULTS = "bench/results"
 WRITER = "tools/performance_tables.py --write"
-ELSEWHERE = "missing_values"  # results that docs/missing_values.md shows
+ELSEWHERE = ("missing_values", "ratios")  # figures of other pages
 TABLE = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->\n)", re.S)
 CHANGED = "*"  # a row whose kernels are not those that were measured
 
@@ -59,7 +59,8 @@ class Results:
         folder = root / RESULTS
         self.files = {file.stem: json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))}
         self.goals = self.files.pop("goals", {})
-        self.files.pop(ELSEWHERE, None)
+        for name in ELSEWHERE:
+            self.files.pop(name, None)
 
     def rows(self, name: str, part: str) -> list[dict]:
         return self.files[name][part]
