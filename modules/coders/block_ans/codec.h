@@ -106,7 +106,7 @@ FZ_HD std::uint32_t tableLimit(std::uint32_t table, std::uint32_t value_bytes) {
 }
 
 /// Time that a block takes to decode, in values without raw bits; chunks are cut by it.
-FZ_HD std::uint32_t blockWeight(std::uint32_t block_class) {
+FZ_HD constexpr std::uint32_t blockWeight(std::uint32_t block_class) {
   if (block_class <= kMaxDirectClass) {
     return block_class == 0 ? 8 : 64;
   }

@@ -1,5 +1,7 @@
 #include "coders/block_ans/cpu/chunks.h"
 
+#include <array>
+
 #include "fz/byte_io.h"
 
 namespace fz::block_ans {
@@ -78,9 +80,16 @@ void measurePlain(const ValueView& in,
 }
 
 std::uint32_t groupWeight(const std::uint8_t* classes) {
+  static constexpr auto kWeights = [] {
+    std::array<std::uint32_t, kClasses> weights{};
+    for (std::uint32_t c = 0; c < kClasses; ++c) {
+      weights[c] = blockWeight(c);
+    }
+    return weights;
+  }();
   std::uint32_t weight = 0;
   for (std::uint32_t b = 0; b < kGroupBlocks; ++b) {
-    weight += blockWeight(classes[b]);
+    weight += kWeights[classes[b]];
   }
   return weight;
 }

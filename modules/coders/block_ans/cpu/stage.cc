@@ -1,6 +1,7 @@
 // BlockANS on the CPU: groups are measured, chunks coded, in any order and by any threads.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "backends/cpu/parallel_for.h"
 #include "coders/block_ans/block_ans_stage.h"
@@ -23,6 +24,7 @@ constexpr std::uint64_t kMostWeight = 65536;
 constexpr std::uint64_t kAssumedGroupWeight = 6144;
 // Work per task only; no byte depends on it.
 constexpr std::size_t kTaskChunks = 2;
+constexpr std::size_t kThreadTasks = 4;             // so that threads need not be equally fast
 constexpr std::uint64_t kMaxTaskGroups = 1u << 18;  // counters have 32 bits
 
 /// How values are cut into chunks.
@@ -92,6 +94,7 @@ std::size_t place(const Book& book,
 /// What a stage keeps between calls.
 struct BlockAnsBase::State {
   Scratch classes;
+  Scratch weights;  ///< of groups
   Scratch counts;
   Scratch chunks;
   Scratch stacks;
@@ -108,7 +111,7 @@ struct BlockAnsBase::State {
   }
   static std::uint64_t taskCount(const CpuExecutor& executor, std::uint64_t n_groups) {
     return std::max(bits::ceilDiv(n_groups, kMaxTaskGroups),
-                    std::min<std::uint64_t>(n_groups, executor.threadCount()));
+                    std::min<std::uint64_t>(n_groups, kThreadTasks * executor.threadCount()));
   }
 
   void measure(const ValueView& in, const CpuRun& run, Book& book);
@@ -127,10 +130,14 @@ void BlockAnsBase::State::measure(const ValueView& in, const CpuRun& run, Book& 
   const std::uint64_t n_groups = groupsOf(in.n_values);
   const auto n_tasks = static_cast<std::size_t>(taskCount(run.executor, n_groups));
   const auto of_blocks = classes.get<std::uint8_t>(run.pool, n_groups * kGroupBlocks);
+  const auto of_groups = weights.get<std::uint32_t>(run.pool, n_groups);
   const auto sub = counts.get<SubCounts>(run.pool, n_tasks);
   forTasks(run.executor, n_groups, [&](std::size_t task, GroupRange groups) {
     std::memset(&sub[task], 0, sizeof(SubCounts));
     measureGroups(in, groups, of_blocks.data(), &sub[task]);
+    for (std::uint64_t g = groups.begin; g < groups.end; ++g) {
+      of_groups[g] = groupWeight(&of_blocks[static_cast<std::size_t>(g * kGroupBlocks)]);
+    }
   });
   Counts sums = {};
   for (const SubCounts& part : sub) {
@@ -150,11 +157,8 @@ Cut BlockAnsBase::State::cutByWeight(const ValueView& in,
                                      const CpuRun& run,
                                      std::uint32_t setting) {
   const std::uint64_t n_groups = groupsOf(in.n_values);
-  const auto of_blocks = classes.get<std::uint8_t>(run.pool, n_groups * kGroupBlocks);
-  std::uint64_t total = 0;
-  for (const std::uint8_t block_class : of_blocks) {
-    total += blockWeight(block_class);
-  }
+  const auto of_groups = weights.get<std::uint32_t>(run.pool, n_groups);
+  const std::uint64_t total = std::accumulate(of_groups.begin(), of_groups.end(), std::uint64_t{0});
   const std::uint32_t weight = chunkWeight(setting, total);
   const auto n_chunks = static_cast<std::size_t>(total / weight + 1);
   const auto cut = chunks.get<Chunk>(run.pool, n_chunks);
@@ -169,7 +173,7 @@ Cut BlockAnsBase::State::cutByWeight(const ValueView& in,
                       .n_words = 0};
     }
     ++cut[n_cut - 1].n_groups;
-    before += groupWeight(&of_blocks[static_cast<std::size_t>(g * kGroupBlocks)]);
+    before += of_groups[g];
   }
   return {cut.first(n_cut), maxChunkWords(weight)};
 }
@@ -201,7 +205,7 @@ void BlockAnsBase::State::encodeChunks(const ValueView& in,
   const std::uint64_t n_groups = groupsOf(in.n_values);
   const auto of_blocks = classes.get<std::uint8_t>(run.pool, n_groups * kGroupBlocks);
   const std::size_t n_chunks = cut.chunks.size();
-  const std::size_t n_tasks = std::min(n_chunks, run.executor.threadCount());
+  const std::size_t n_tasks = std::min(n_chunks, kThreadTasks * run.executor.threadCount());
   const std::size_t stack_words = cut.max_words + kStackSlack;
   const auto words = stacks.get<std::uint16_t>(run.pool, n_tasks * stack_words);
   EncodeTables& with = tables.get<EncodeTables>(run.pool, 1)[0];

@@ -79,7 +79,7 @@ void verify(const Stage& encoder, ByteView original, ByteView decoded) {
 }
 
 /// The hostile-input suite tries every bit of every stream: some inputs meet one config only.
-InputCase onlyFor(std::vector<std::string> labels, InputCase input) {
+InputCase onlyFor(const std::vector<std::string>& labels, InputCase input) {
   input.applies = [labels](const StageConfig& config, const std::vector<DataType>&) {
     return std::find(labels.begin(), labels.end(), config.label) != labels.end();
   };
@@ -190,7 +190,7 @@ TEST(LorenzoQuant, NotANumberAndInfinityKeepTheirBitsAndHarmNoOtherValue) {
   const Encoded e = encode(stage, toBytes(values));
   EXPECT_EQ(e.version, 2);
   const auto decoded = fromBytes<float>(decode(1, e));
-  EXPECT_EQ(std::memcmp(&decoded[5], &payload, 4), 0);
+  EXPECT_EQ(fp::bits(decoded[5]), payload);
   expectWithin(values, decoded, 0.1);
   EXPECT_EQ(e.streams[2].size(), 4u * 3u);  // the leap to bin 0 and back is no range outlier
 }
