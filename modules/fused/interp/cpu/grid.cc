@@ -162,7 +162,7 @@ LevelArgs levelArgs(const Core& core, const LevelStep& step) {
     }
     args.classes[turned(odd)] = array;
   }
-  for (const std::size_t pair : {0, 1, 2}) {
+  for (std::size_t pair = 0; pair < 3; ++pair) {
     const Axes odd = static_cast<Axes>(kXyz & ~(1u << (2 - pair)));  // xy, xz, yz
     for (std::size_t i = 0; i < 2; ++i) {
       args.weights[turned(odd)][i] = 2 * step.bin.units * kPairSets[step.level.pair_sets[pair]][i];

@@ -27,7 +27,6 @@ struct InterpBase::State {
   RunConfig config;
   bool has_run = false;
 
- private:
   Core core(const CpuRun& run) {
     return {run.executor, run.pool, stack, worker_memory, stage.code_type_, {}, nullptr};
   }
