@@ -42,6 +42,7 @@ ExitCode exitCodeOf(ErrorCode code, Task task) {
     case ErrorCode::kBufferTooSmall:
     case ErrorCode::kUnsupported:
     case ErrorCode::kConfig:
+    case ErrorCode::kCancelled:
       break;
   }
   return task == Task::kDecode ? ExitCode::kCorrupt : ExitCode::kUsage;

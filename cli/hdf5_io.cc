@@ -191,7 +191,7 @@ void writeHdf5(const Hdf5Name& name,
                                                name.file, name.dataset));
     }
   };
-  AtomicFile target(behindLinks(name.file), true);
+  AtomicFile target(behindLinks(name.file), TemporaryName::kUnique);
   {
     const Id file(
         H5Fcreate(target.temporaryPath().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),

@@ -51,7 +51,8 @@ enum {
   FZ_ERROR_CUDA = 15,
   FZ_ERROR_INTERNAL = 16,   /* a broken promise inside the library: please report */
   FZ_ERROR_FILL_VALUE = 17, /* a fill value sets the range that a bound is relative to */
-  FZ_ERROR_TARGET = 18      /* no bound reaches the ratio or PSNR that was asked for */
+  FZ_ERROR_TARGET = 18,     /* no bound reaches the ratio or PSNR that was asked for */
+  FZ_ERROR_CANCELLED = 19   /* the caller asked the call to stop */
 };
 
 /* "corrupt", "limit", ...; "unknown" for other numbers. Never NULL. */

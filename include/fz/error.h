@@ -26,6 +26,7 @@ enum class ErrorCode {
   kInternal,         ///< a broken promise inside the library: please report
   kFillValue,        ///< a fill value sets the range that a bound is relative to
   kTarget,           ///< no bound reaches the ratio or PSNR that was asked for
+  kCancelled,        ///< the caller asked the call to stop
 };
 
 /// Short name of a code, such as "corrupt".

@@ -25,6 +25,11 @@ namespace fz {
 class Pipeline;
 struct RunProgress;
 
+/// Axes that an array can have.
+inline constexpr std::size_t kMaxAxes = 8;
+/// One number for each axis of an array, the fastest axis first.
+using AxisValues = std::vector<std::uint64_t>;
+
 struct CompressOptions {
   /// Name of a shipped preset, or with config_toml a name for messages.
   std::string preset = "pfpl";
@@ -35,6 +40,10 @@ struct CompressOptions {
   std::optional<ErrorBoundMode> mode = {};
   /// x fastest; {0, 1, 1}: one dimension.
   std::array<std::size_t, 3> dims = {0, 1, 1};
+  /// All extents, x fastest, of an array of any shape; no axis at all means a single value. The
+  /// frame keeps them; predictors see the fastest three axes, and what is beyond as part of the
+  /// third. Used instead of dims.
+  std::optional<AxisValues> extents = {};
   /// "stage.key" or "key" and the value as text, as in ConfigOverrides.
   std::vector<std::pair<std::string, std::string>> params = {};
   Backend backend = Backend::Auto;
@@ -131,6 +140,13 @@ struct FrameStageInfo {
   std::vector<std::pair<std::string, ParamValue>> params;
 };
 
+/// Where a frame's array stands in a larger one, see fz/archive.h.
+struct PlaceInfo {
+  std::uint64_t array_id = 0;  ///< the same in all parts of the larger array
+  AxisValues origin;           ///< index of the first value
+  AxisValues whole;            ///< extents of the larger array, as far as the writer knew them
+};
+
 /// What a frame says about itself; reading it costs the header only.
 struct FrameInfo {
   unsigned version_major = 0;
@@ -138,6 +154,9 @@ struct FrameInfo {
   DataType type = DataType::UNKNOWN;
   int ndim = 1;
   std::array<std::size_t, 3> dims = {0, 1, 1};
+  /// All axes, x fastest; dims are these as predictors see them.
+  AxisValues extents;
+  std::optional<PlaceInfo> place;
   std::uint64_t original_bytes = 0;
   std::uint64_t header_bytes = 0;
   std::uint64_t payload_bytes = 0;

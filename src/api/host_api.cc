@@ -1,5 +1,6 @@
 #include "fz/host_api.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 
@@ -105,7 +106,23 @@ void restoreBound(const FrameDescription& description, FrameStageInfo& row) {
   }
 }
 
-FrameInfo describe(const FrameHeader& header) {
+void describeShape(const FrameDescription& description, FrameInfo& info) {
+  info.type = description.type;
+  info.ndim = description.ndim;
+  std::copy_n(description.dims.begin(), 3, info.dims.begin());
+  const auto axesOf = [&](const auto& values) {
+    return AxisValues(values.begin(), values.begin() + description.shape.n_axes);
+  };
+  info.extents = axesOf(description.shape.extents);
+  if (description.place) {
+    info.place = PlaceInfo{description.place->array_id, axesOf(description.place->origin),
+                           axesOf(description.place->whole)};
+  }
+}
+
+}  // namespace
+
+FrameInfo describeFrame(const FrameHeader& header) {
   FrameInfo info;
   info.version_major = header.major();
   info.version_minor = header.minor();
@@ -140,24 +157,20 @@ FrameInfo describe(const FrameHeader& header) {
                              static_cast<DataType>(record.data_type), record.data_size});
   }
   if (header.minor() >= 2) {
-    info.type = header.description.type;
-    info.ndim = header.description.ndim;
-    info.dims = {header.description.dims[0], header.description.dims[1],
-                 header.description.dims[2]};
+    describeShape(header.description, info);
   } else {
     info.dims = {
         isKnown(info.type) ? info.original_bytes / getDataTypeSize(info.type) : info.original_bytes,
         1, 1};
+    info.extents = {info.dims[0]};
   }
   return info;
 }
 
-}  // namespace
-
 HostDecompression::HostDecompression(ByteView frame) try
     : frame_(frame),
       header_(std::make_unique<FrameHeader>(readHeader(frame, frame.size()))),
-      info_(describe(*header_)) {
+      info_(describeFrame(*header_)) {
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }
@@ -188,7 +201,7 @@ std::size_t HostDecompression::into(const std::function<void*(std::size_t)>& pro
 }
 
 FrameInfo inspect(ByteView frame) try {
-  return describe(readHeader(frame, frame.size()));
+  return describeFrame(readHeader(frame, frame.size()));
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }
@@ -196,7 +209,7 @@ FrameInfo inspect(ByteView frame) try {
 FrameInfo inspectFile(const std::string& path) try {
   std::uint64_t total_bytes = 0;
   const std::vector<std::uint8_t> front = readFileFront(path, kMaxHeaderBytes, &total_bytes);
-  return describe(readHeader(front, total_bytes));
+  return describeFrame(readHeader(front, total_bytes));
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }

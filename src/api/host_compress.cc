@@ -4,6 +4,7 @@
 #include "api/device_copy.h"
 #include "api/host_run.h"
 #include "api/missing_values.h"
+#include "archive/chunk_frame.h"
 #include "core/require.h"
 #include "fz/presets.h"
 #include "pipeline/pipeline_access.h"
@@ -54,6 +55,19 @@ void loadWithSettings(Pipeline& pipeline, DataType type, const CompressOptions& 
   loadPipeline(pipeline, type, options);
 }
 
+/// With the dims that follow from extents, where those are given.
+CompressOptions withDims(const CompressOptions& options) {
+  CompressOptions made = options;
+  if (options.extents) {
+    FZ_REQUIRE_ARG(options.extents->size() <= kMaxAxes,
+                   "compress: {} axes; at most {} are possible", options.extents->size(), kMaxAxes);
+    // Dims of no values at all would be none.
+    made.dims = valueCount(*options.extents) > 0 ? foldedDims(*options.extents)
+                                                 : std::array<std::size_t, 3>{0, 1, 1};
+  }
+  return made;
+}
+
 /// What a run on the CPU made, in memory of its own.
 Frame copyOf(const CompressedView& view) {
   const auto* data = static_cast<const std::uint8_t*>(view.data);
@@ -63,7 +77,7 @@ Frame copyOf(const CompressedView& view) {
 }  // namespace
 
 void configure(Pipeline& pipeline, DataType type, const CompressOptions& options) try {
-  loadWithSettings(pipeline, type, options);
+  loadWithSettings(pipeline, type, withDims(options));
   pipeline.finalize();
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
@@ -73,7 +87,7 @@ HostCompression::HostCompression(DataType type,
                                  ByteView values,
                                  const CompressOptions& options,
                                  Fusion fusion) try
-    : type_(type), values_(values), options_(options), fusion_(fusion) {
+    : type_(type), values_(values), options_(withDims(options)), fusion_(fusion) {
   build(hasMissingInSample(type, values, options.fill));
   if (is_masked_ || !can_be_masked_ || options.fill.empty()) {
     return;
@@ -131,9 +145,13 @@ Frame HostCompression::runOnce() {
   return Frame(pipeline_, {static_cast<const std::uint8_t*>(view.data), view.n_bytes});
 }
 
+Frame HostCompression::shaped(const Frame& frame) const {
+  return options_.extents ? withShape(frame, *options_.extents) : frame;
+}
+
 Frame HostCompression::run() try {
   try {
-    return runOnce();
+    return shaped(runOnce());
   } catch (const Error& error) {
     // Few missing values hide from the sample, but not from a watch, nor from stages that cannot
     // store them.
@@ -144,7 +162,7 @@ Frame HostCompression::run() try {
     }
   }
   build(true);
-  return runOnce();
+  return shaped(runOnce());
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }
@@ -169,7 +187,7 @@ std::size_t estimateMemory(DataType type, std::size_t n_bytes, const CompressOpt
 
 std::size_t compressBound(DataType type, std::size_t n_bytes, const CompressOptions& options) try {
   Pipeline pipeline;
-  loadWithSettings(pipeline, type, options);
+  loadWithSettings(pipeline, type, withDims(options));
   if (canBeMasked(pipeline, type)) {
     addMask(pipeline, type, options.fill, {});  // with a mask there is more to store
   }

@@ -38,6 +38,7 @@ class HostCompression {
  private:
   void build(bool masked);
   Frame runOnce();
+  Frame shaped(const Frame& frame) const;
 
   DataType type_;
   ByteView values_;
@@ -53,6 +54,9 @@ class HostCompression {
 /// Throws FillValueError, as Pipeline::requireRangeWithoutFill() does, unless the options say that
 /// no value is to be suspected.
 void requireSoundRange(Pipeline& pipeline, ByteView values, const CompressOptions& options);
+
+/// What a header says of its frame, as inspect() gives it.
+FrameInfo describeFrame(const FrameHeader& header);
 
 /// One decompression: the header is read when it is made, and not again on the CPU. The frame must
 /// outlive it.

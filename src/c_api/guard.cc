@@ -39,6 +39,7 @@ static_assert(static_cast<int>(ErrorCode::kCuda) + 1 == FZ_ERROR_CUDA);
 static_assert(static_cast<int>(ErrorCode::kInternal) + 1 == FZ_ERROR_INTERNAL);
 static_assert(static_cast<int>(ErrorCode::kFillValue) + 1 == FZ_ERROR_FILL_VALUE);
 static_assert(static_cast<int>(ErrorCode::kTarget) + 1 == FZ_ERROR_TARGET);
+static_assert(static_cast<int>(ErrorCode::kCancelled) + 1 == FZ_ERROR_CANCELLED);
 
 }  // namespace
 
@@ -70,7 +71,7 @@ const char* fz_status_name(fz_status status) {
   if (status == FZ_OK) {
     return "ok";
   }
-  if (status < FZ_ERROR_INVALID_ARGUMENT || status > FZ_ERROR_TARGET) {
+  if (status < FZ_ERROR_INVALID_ARGUMENT || status > FZ_ERROR_CANCELLED) {
     return "unknown";
   }
   return fz::errorCodeName(static_cast<fz::ErrorCode>(status - 1));

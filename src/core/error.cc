@@ -42,6 +42,8 @@ const char* errorCodeName(ErrorCode code) noexcept {
       return "fill value";
     case ErrorCode::kTarget:
       return "target";
+    case ErrorCode::kCancelled:
+      return "cancelled";
   }
   return "unknown";
 }

@@ -6,49 +6,12 @@
 
 #include "core/require.h"
 #include "format/frame_layout.h"
+#include "format/varint.h"
 #include "shared/bits.h"
 
 namespace fz {
 
 namespace {
-
-constexpr unsigned kVarintBits = 7;
-constexpr std::uint8_t kVarintMore = 0x80;
-
-std::size_t varintBytes(std::uint64_t value) {
-  std::size_t n = 1;
-  while ((value >>= kVarintBits) != 0) {
-    ++n;
-  }
-  return n;
-}
-
-/// Seven bits a byte, the lowest first; the top bit says that more follow.
-void putVarint(ByteWriter& out, std::uint64_t value) {
-  while (value >= kVarintMore) {
-    out.u8(static_cast<std::uint8_t>(value | kVarintMore));
-    value >>= kVarintBits;
-  }
-  out.u8(static_cast<std::uint8_t>(value));
-}
-
-/// One number has one form: longer ones than needed are refused, so that equal frames have equal
-/// bytes.
-std::uint64_t getVarint(ByteReader& in) {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64; shift += kVarintBits) {
-    const std::uint8_t byte = in.u8();
-    const auto bits = static_cast<std::uint64_t>(byte & (kVarintMore - 1u));
-    FZ_REQUIRE(shift < 63 || bits <= 1, ErrorCode::kCorrupt, "frame: a number exceeds 64 bits");
-    value |= bits << shift;
-    if ((byte & kVarintMore) == 0) {
-      FZ_REQUIRE(byte != 0 || shift == 0, ErrorCode::kCorrupt,
-                 "frame: a number has more bytes than it needs");
-      return value;
-    }
-  }
-  throw Error(ErrorCode::kCorrupt, "frame: a number exceeds 64 bits");
-}
 
 std::size_t nameBytes(const FZMBufferEntry& buffer) {
   return static_cast<std::size_t>(std::find(buffer.name.begin(), buffer.name.end(), '\0') -
@@ -208,10 +171,18 @@ FZMBufferEntry getSegment(ByteReader& in,
                                                buffer.dag_buffer_id));
 }
 
+/// Whether three extents say the shape.
+bool isShapeOfDims(const FrameDescription& description) {
+  const FrameShape& shape = description.shape;
+  return shape.n_axes == description.ndim &&
+         std::equal(shape.extents.begin(), shape.extents.begin() + shape.n_axes,
+                    description.dims.begin());
+}
+
 }  // namespace
 
 bool isCompactForm(const FrameHeader& header) {
-  return header.description.place ||
+  return header.description.place || !isShapeOfDims(header.description) ||
          std::any_of(header.stages.begin(), header.stages.end(), [](const FZMStageInfo& stage) {
            return stage.stage_type >= FZM_FIRST_OWN_STAGE;
          });

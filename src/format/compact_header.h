@@ -9,8 +9,8 @@
 // where the other form has them; what follows is as long as what it says.
 namespace fz {
 
-/// Whether a frame takes the compact form: it has a stage that the original system does not know,
-/// or is a part of a larger array.
+/// Whether a frame takes the compact form: it has a stage that the original system does not know, a
+/// shape that three extents cannot say, or is a part of a larger array.
 bool isCompactForm(const FrameHeader& header);
 
 /// Bytes of the part between core and stages.

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -119,11 +120,50 @@ std::vector<std::uint8_t> readFile(const std::string& path) {
   throwIo(what, path_);
 }
 
-AtomicFile::AtomicFile(const std::string& path, [[maybe_unused]] bool needs_name) : path_(path) {
+/// Whoever writes such a file holds a lock on it, so one without is left over.
+void AtomicFile::openPart(bool replace) {
+  temporary_ = path_ + ".part";
+  struct stat status = {};
+  bool is_mine = false;
+  for (bool has_name = false; !has_name;) {
+    fd_ = ::open(temporary_.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, kNewFileMode);
+    if (fd_ < 0) {
+      temporary_.clear();
+      throwIo("cannot create a file beside", path_);
+    }
+    is_mine = ::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+    // Its writer may have finished in the meantime: then this is somebody's result.
+    struct stat named = {};
+    has_name = ::fstat(fd_, &status) == 0 && ::stat(temporary_.c_str(), &named) == 0 &&
+               named.st_ino == status.st_ino && named.st_dev == status.st_dev;
+    if (!has_name) {
+      ::close(std::exchange(fd_, -1));
+    }
+  }
+  const bool is_left_over = status.st_size > 0;
+  if (!is_mine || (is_left_over && !replace)) {
+    const std::string name = std::exchange(temporary_, {});  // it stays
+    ::close(std::exchange(fd_, -1));
+    detail::throwError(
+        ErrorCode::kIo,
+        is_mine
+            ? fmt::format("'{}' is left of a run that was cut off: recover it, or remove it", name)
+            : fmt::format("'{}' is being written by another process", name));
+  }
+  if (::ftruncate(fd_, 0) != 0) {
+    fail("cannot write");
+  }
+}
+
+AtomicFile::AtomicFile(const std::string& path, TemporaryName name) : path_(path) {
+  if (name == TemporaryName::kPart || name == TemporaryName::kReplacePart) {
+    openPart(name == TemporaryName::kReplacePart);
+    return;
+  }
 #ifdef O_TMPFILE
   // Without a name there is nothing to leave behind, even when the process is killed. Naming the
   // file later goes through /proc, which a bare chroot lacks.
-  if (!needs_name && ::access("/proc/self/fd", X_OK) == 0) {
+  if (name == TemporaryName::kNone && ::access("/proc/self/fd", X_OK) == 0) {
     fd_ = ::open(folderOf(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kNewFileMode);
   }
   if (fd_ >= 0) {
@@ -168,6 +208,20 @@ void AtomicFile::discard() {
 void AtomicFile::write(ByteView bytes) {
   if (!writeAll(fd_, bytes)) {
     fail("cannot write");
+  }
+}
+
+void AtomicFile::writeAt(std::uint64_t offset, ByteView bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) {
+      continue;
+    }
+    if (n < 0) {
+      fail("cannot write");
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
   }
 }
 
@@ -262,6 +316,43 @@ void writeFileAtomically(const std::string& path, ByteView bytes) {
   AtomicFile file(path);
   file.write(bytes);
   file.commit();
+}
+
+ReadableFile::ReadableFile(const std::string& path) : path_(path) {
+  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat status = {};
+  if (fd_ < 0 || ::fstat(fd_, &status) != 0) {
+    const int saved = errno;
+    if (fd_ >= 0) {
+      ::close(fd_);
+    }
+    errno = saved;
+    throwIo("cannot open", path);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    ::close(fd_);
+    detail::throwError(ErrorCode::kIo, fmt::format("cannot read '{}': not a regular file", path));
+  }
+  size_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+ReadableFile::~ReadableFile() {
+  ::close(fd_);
+}
+
+void ReadableFile::read(std::uint64_t offset, MutableByteView out) const {
+  while (!out.empty()) {
+    const ssize_t n = ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) {
+      continue;
+    }
+    if (n < 0) {
+      throwIo("cannot read", path_);
+    }
+    FZ_REQUIRE(n > 0, ErrorCode::kIo, "cannot read '{}': it ends at {} bytes", path_, offset);
+    out = out.subspan(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
+  }
 }
 
 MappedFile::MappedFile(const std::string& path) {

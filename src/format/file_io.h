@@ -24,20 +24,32 @@ enum class Existing {
 /// holds the old file or the whole new one. Throws Error(kIo); nothing is left behind then.
 void writeFileAtomically(const std::string& path, ByteView bytes);
 
-/// The same by parts. Where the file system allows it the file has no name before commit(), so that
-/// not even a kill leaves anything behind; elsewhere it is `path.PID-N.tmp`, which nothing reads.
+/// What a file is called until it is complete.
+enum class TemporaryName {
+  /// Nothing where the file system allows that, so that not even a kill leaves anything behind;
+  /// elsewhere as kUnique.
+  kNone,
+  kUnique,       ///< `path.PID-N.tmp`, which nothing reads
+  kPart,         ///< `path.part`, which a kill leaves behind for whoever can use it
+  kReplacePart,  ///< the same, in place of one that was left behind
+};
+
+/// The same by parts.
 class AtomicFile {
  public:
-  /// Throws Error(kIo), as all calls do; nothing is left behind then.
-  explicit AtomicFile(const std::string& path, bool needs_name = false);
+  /// Throws Error(kIo), as all calls do; nothing is left behind then. A `path.part` that another
+  /// process is writing is one such error.
+  explicit AtomicFile(const std::string& path, TemporaryName name = TemporaryName::kNone);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   /// Without commit() the file is gone.
   ~AtomicFile();
 
   void write(ByteView bytes);
-  /// The name before commit(), under which another library can write the file; empty unless
-  /// `needs_name`.
+  /// At a place of its own, which may be behind the end; not together with map().
+  void writeAt(std::uint64_t offset, ByteView bytes);
+  /// The name before commit(), under which another library can write the file; empty where it has
+  /// none.
   const std::string& temporaryPath() const { return temporary_; }
   /// The last n_bytes of the file, after what was written, as memory that needs no copy and no
   /// room besides the system's cache. Valid until commit() or the next map(), which may ask for
@@ -54,12 +66,31 @@ class AtomicFile {
   bool link(const std::string& name) const;
   bool nameIt();
   bool takeName(Existing existing);
+  void openPart(bool replace);
 
   std::string path_;
   std::string temporary_;  // empty while the file has no name
   int fd_ = -1;
   void* mapped_ = nullptr;
   std::size_t n_mapped_ = 0;
+};
+
+/// A regular file, read at any place, by any number of threads.
+class ReadableFile {
+ public:
+  /// Throws Error(kIo), as all calls do.
+  explicit ReadableFile(const std::string& path);
+  ReadableFile(const ReadableFile&) = delete;
+  ReadableFile& operator=(const ReadableFile&) = delete;
+  ~ReadableFile();
+
+  std::uint64_t size() const { return size_; }
+  void read(std::uint64_t offset, MutableByteView out) const;
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+  std::uint64_t size_ = 0;
 };
 
 /// A regular file as memory, read-only. A file that shrinks while it is mapped raises SIGBUS.

@@ -208,6 +208,28 @@ std::optional<Suspect<T>> suspectOf(const ValueEnds<T>& all) {
   return Suspect<T>{is_low ? all.low : all.high, others};
 }
 
+/// What is to be said of a suspect that occurs so often.
+template <class T>
+std::optional<FillValueFinding> findingOf(const Suspect<T>& suspect,
+                                          const ValueEnds<T>& all,
+                                          std::size_t n_found,
+                                          std::size_t n_values,
+                                          double requested) {
+  FillValueFinding finding;
+  finding.n_values = n_values;
+  finding.n_found = n_found;
+  if (n_found < 2 || n_found <= n_values / kRareShare) {
+    return std::nullopt;
+  }
+  finding.value = static_cast<double>(suspect.value);
+  finding.text = fmt::format("{}", suspect.value);
+  finding.range = static_cast<double>(width(all.low, all.high));
+  finding.range_without = static_cast<double>(width(suspect.rest.low, suspect.rest.high));
+  finding.bound_without =
+      requested * static_cast<double>(scaleOf(suspect.rest.low, suspect.rest.high));
+  return finding;
+}
+
 /// What is to be said of a value at an end that is no rare extreme.
 template <class T>
 std::optional<FillValueFinding> findingIn(const Values<T>& values,
@@ -218,19 +240,21 @@ std::optional<FillValueFinding> findingIn(const Values<T>& values,
   if (!suspect) {
     return std::nullopt;
   }
-  FillValueFinding finding;
-  finding.n_values = values.size();
-  finding.n_found = countOf(values, suspect->value, executor);
-  if (finding.n_found < 2 || finding.n_found <= finding.n_values / kRareShare) {
+  const std::size_t n_found = countOf(values, suspect->value, executor);
+  return findingOf(*suspect, all, n_found, values.size(), requested);
+}
+
+template <class T>
+std::optional<FillValueFinding> findingIn(const CountedEnds<T>& field, double requested) {
+  if (!field.ends.hasRange()) {
     return std::nullopt;
   }
-  finding.value = static_cast<double>(suspect->value);
-  finding.text = fmt::format("{}", suspect->value);
-  finding.range = static_cast<double>(width(all.low, all.high));
-  finding.range_without = static_cast<double>(width(suspect->rest.low, suspect->rest.high));
-  finding.bound_without =
-      requested * static_cast<double>(scaleOf(suspect->rest.low, suspect->rest.high));
-  return finding;
+  const std::optional<Suspect<T>> suspect = suspectOf(field.ends);
+  if (!suspect) {
+    return std::nullopt;
+  }
+  const std::size_t n_found = suspect->value == field.ends.low ? field.n_low : field.n_high;
+  return findingOf(*suspect, field.ends, n_found, field.n_values, requested);
 }
 
 /// Stages round a bound in their own ways, some to f32; a range that was given is another one.
@@ -256,8 +280,7 @@ void check(const BoundInfo& bound, const Values<T>& values, const CpuExecutor& e
     return;
   }
   if (const auto finding = findingIn(values, *scanned, bound.requested, executor)) {
-    throw FillValueError(*finding,
-                         "the bound relative to the range is refused: " + describeFill(*finding));
+    refuseFill(*finding);
   }
 }
 
@@ -283,6 +306,18 @@ void checkRangeBound(const BoundInfo& bound,
   } else if (type == DataType::FLOAT64) {
     check(bound, Values<double>(values, fill), executor);
   }
+}
+
+std::optional<FillValueFinding> findFill(const CountedEnds<float>& field, double requested) {
+  return findingIn(field, requested);
+}
+std::optional<FillValueFinding> findFill(const CountedEnds<double>& field, double requested) {
+  return findingIn(field, requested);
+}
+
+void refuseFill(const FillValueFinding& finding) {
+  throw FillValueError(finding,
+                       "the bound relative to the range is refused: " + describeFill(finding));
 }
 
 std::string describeFill(const FillValueFinding& finding) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "backends/cpu/parallel_for.h"
+#include "backends/cpu/value_ends.h"
 #include "fz/bound.h"
 #include "fz/data_type.h"
 #include "fz/error.h"
@@ -20,6 +21,20 @@ void checkRangeBound(const BoundInfo& bound,
                      ByteView values,
                      std::span<const double> fill,
                      const CpuExecutor& executor);
+
+/// What is to be said of a field by its ends and how often the outermost of them occur: a value at
+/// an end that is no rare extreme. `requested` is the part of the range that a bound is.
+template <class T>
+struct CountedEnds {
+  ValueEnds<T> ends;
+  std::size_t n_low = 0;
+  std::size_t n_high = 0;
+  std::size_t n_values = 0;
+};
+std::optional<FillValueFinding> findFill(const CountedEnds<float>& field, double requested);
+std::optional<FillValueFinding> findFill(const CountedEnds<double>& field, double requested);
+/// Throws FillValueError for it.
+[[noreturn]] void refuseFill(const FillValueFinding& finding);
 
 /// "-9999 occurs 5 times in 10 values and makes the range 10304 instead of 34, as fill values do".
 std::string describeFill(const FillValueFinding& finding);

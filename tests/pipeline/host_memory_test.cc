@@ -158,14 +158,15 @@ class AtomicFileTest : public testing::Test {
 };
 
 TEST_F(AtomicFileTest, HasItsNameOnlyAfterCommit) {
-  for (const bool needs_name : {false, true}) {
+  for (const TemporaryName name :
+       {TemporaryName::kNone, TemporaryName::kUnique, TemporaryName::kPart}) {
     {
-      AtomicFile file(path(), needs_name);
+      AtomicFile file(path(), name);
       file.write(std::vector<std::uint8_t>{1, 2});
       EXPECT_FALSE(fs::exists(path()));
     }
     EXPECT_EQ(fileCount(), 0U);
-    AtomicFile file(path(), needs_name);
+    AtomicFile file(path(), name);
     file.write(std::vector<std::uint8_t>{1, 2});
     file.write(std::vector<std::uint8_t>{3});
     file.commit();

@@ -1,0 +1,311 @@
+// Archives of chunks to arrays.
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "api/host_run.h"
+#include "archive/box_copy.h"
+#include "archive/chunk_frame.h"
+#include "archive/index.h"
+#include "core/require.h"
+#include "format/frame_layout.h"
+
+namespace fz {
+
+namespace {
+
+std::vector<std::uint8_t> readPart(const ByteSource& source,
+                                   std::uint64_t offset,
+                                   std::uint64_t n_bytes) {
+  FZ_REQUIRE(n_bytes <= source.size() && offset <= source.size() - n_bytes, ErrorCode::kCorrupt,
+             "archive: {} bytes at {} of {}", n_bytes, offset, source.size());
+  std::vector<std::uint8_t> bytes(n_bytes);
+  source.read(offset, bytes);
+  return bytes;
+}
+
+/// An index that takes this much to read is refused where a limit says so.
+void requireIndexFits(std::uint64_t n_index_bytes, const DecodeLimits& limits) {
+  // An entry takes a byte at least.
+  const std::uint64_t n_most = n_index_bytes * (1 + sizeof(ChunkEntry));
+  FZ_REQUIRE(limits.max_memory_bytes == 0 || n_index_bytes < limits.max_memory_bytes, ErrorCode::kLimit,
+             "archive: its index may take {} bytes, the limit is {}", n_most,
+             limits.max_memory_bytes);
+}
+
+/// The whole file as an index of one chunk.
+ArchiveIndex indexOfFrame(const FrameHeader& header, std::uint64_t file_bytes) {
+  const FrameDescription& description = header.description;
+  ArchiveIndex index;
+  index.type = description.type;
+  index.bound = description.bound;
+  index.array_id = description.place ? description.place->array_id : 0;
+  AxisValues extents(description.shape.extents.begin(),
+                     description.shape.extents.begin() + description.shape.n_axes);
+  if (header.minor() < 2) {
+    extents = {description.original_bytes};  // as bytes: it names neither type nor shape
+  }
+  AxisValues chunk = extents;
+  for (std::uint64_t& extent : chunk) {
+    extent = std::max<std::uint64_t>(1, extent);
+  }
+  index.grid = ChunkGrid(index.type, extents, chunk);
+  index.chunks = {{0, file_bytes, header.core.header_checksum}};
+  return index;
+}
+
+/// The part of both boxes; nothing where they have none.
+std::optional<Box> overlapOf(const Box& a, const Box& b) {
+  Box both;
+  for (std::size_t axis = 0; axis < a.extents.size(); ++axis) {
+    const std::uint64_t begin = std::max(a.origin[axis], b.origin[axis]);
+    const std::uint64_t end =
+        std::min(a.origin[axis] + a.extents[axis], b.origin[axis] + b.extents[axis]);
+    if (begin >= end) {
+      return std::nullopt;
+    }
+    both.origin.push_back(begin);
+    both.extents.push_back(end - begin);
+  }
+  return both;
+}
+
+std::ptrdiff_t offsetIn(const Box& box, const AxisValues& at, const ByteSteps& steps) {
+  std::ptrdiff_t offset = 0;
+  for (std::size_t axis = 0; axis < at.size(); ++axis) {
+    offset += static_cast<std::ptrdiff_t>(at[axis] - box.origin[axis]) * steps[axis];
+  }
+  return offset;
+}
+
+}  // namespace
+
+struct ArchiveReader::State {
+  State(std::shared_ptr<const ByteSource> bytes, const DecodeLimits& limits);
+
+  /// Front of the chunk's frame; its header, checked.
+  FrameHeader openChunk(std::uint64_t chunk, std::vector<std::uint8_t>& front) const;
+  Frame frame(std::uint64_t chunk) const;
+  void decode(std::uint64_t chunk, MutableByteView out, const DecompressOptions& options) const;
+  [[noreturn]] void blame(std::uint64_t chunk, const Error& error) const;
+
+  std::shared_ptr<const ByteSource> source;
+  ArchiveIndex index;
+  ArchiveInfo info;
+};
+
+ArchiveReader::State::State(std::shared_ptr<const ByteSource> bytes, const DecodeLimits& limits)
+    : source(std::move(bytes)) {
+  const std::uint64_t n_bytes = source->size();
+  const std::vector<std::uint8_t> tail =
+      readPart(*source, n_bytes - std::min<std::uint64_t>(n_bytes, kArchiveTailBytes),
+               std::min<std::uint64_t>(n_bytes, kArchiveTailBytes));
+  if (const std::optional<IndexPlace> place = findIndex(tail, n_bytes)) {
+    requireIndexFits(place->n_bytes, limits);
+    index = getIndex(readPart(*source, place->offset, place->n_bytes + kArchiveTailBytes), n_bytes);
+  } else {
+    const std::vector<std::uint8_t> front =
+        readPart(*source, 0, std::min<std::uint64_t>(n_bytes, kMaxHeaderBytes));
+    FZ_REQUIRE(!isChunkedArchive(*source) || frameBytesOf(front) >= n_bytes, ErrorCode::kCorrupt,
+               "archive: it has no index at its end, so it was cut off; 'fz recover' saves the "
+               "chunks that are complete");
+    index = indexOfFrame(readHeader(front, n_bytes), n_bytes);
+    info.is_frame = true;
+  }
+  info.type = index.type;
+  info.extents = index.grid.extents();
+  info.chunk = index.grid.chunk();
+  info.bound = index.bound;
+  info.n_chunks = index.grid.count();
+  info.n_absent = static_cast<std::uint64_t>(
+      std::count_if(index.chunks.begin(), index.chunks.end(),
+                    [](const ChunkEntry& entry) { return entry.n_bytes == 0; }));
+  info.array_id = index.array_id;
+  info.original_bytes = index.grid.arrayBytes();
+  info.archive_bytes = n_bytes;
+}
+
+void ArchiveReader::State::blame(std::uint64_t chunk, const Error& error) const {
+  if (info.is_frame) {
+    throw error;
+  }
+  throw Error(error.code(), fmt::format("archive: chunk {} of {}, {}: {}", chunk, info.n_chunks,
+                                        boxText(index.grid.boxOf(chunk)), error.what()));
+}
+
+FrameHeader ArchiveReader::State::openChunk(std::uint64_t chunk,
+                                            std::vector<std::uint8_t>& front) const {
+  FZ_REQUIRE_ARG(chunk < info.n_chunks, "archive: chunk {} of {}", chunk, info.n_chunks);
+  const ChunkEntry& entry = index.chunks[chunk];
+  FZ_REQUIRE(entry.n_bytes != 0, ErrorCode::kCorrupt, "it is absent");
+  front = readPart(*source, entry.offset, std::min<std::uint64_t>(entry.n_bytes, kMaxHeaderBytes));
+  FrameHeader header = readHeader(front, entry.n_bytes);
+  if (!info.is_frame) {
+    checkChunk(header, index, chunk);
+  }
+  return header;
+}
+
+Frame ArchiveReader::State::frame(std::uint64_t chunk) const {
+  std::vector<std::uint8_t> bytes;
+  openChunk(chunk, bytes);
+  const ChunkEntry& entry = index.chunks[chunk];
+  const std::size_t n_front = bytes.size();
+  bytes.resize(entry.n_bytes);
+  source->read(entry.offset + n_front, MutableByteView(bytes).subspan(n_front));
+  return Frame(std::move(bytes));
+}
+
+void ArchiveReader::State::decode(std::uint64_t chunk,
+                                  MutableByteView out,
+                                  const DecompressOptions& options) const try {
+  const Frame whole = frame(chunk);
+  const std::size_t n_bytes = HostDecompression(whole.bytes())
+                                  .into(
+                                      [&](std::size_t n) -> void* {
+                                        FZ_REQUIRE(n == out.size(), ErrorCode::kCorrupt,
+                                                   "decodes to {} bytes, not {}", n, out.size());
+                                        return out.data();
+                                      },
+                                      options);
+  FZ_REQUIRE(n_bytes == out.size(), ErrorCode::kCorrupt, "decodes to {} bytes, not {}", n_bytes,
+             out.size());
+} catch (const Error& error) {
+  blame(chunk, error);
+}
+
+ArchiveReader::ArchiveReader(std::shared_ptr<const ByteSource> source,
+                             const DecodeLimits& limits) try
+    : state_(std::make_unique<State>(std::move(source), limits)) {
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+ArchiveReader::ArchiveReader(const std::string& path, const DecodeLimits& limits)
+    : ArchiveReader(openSource(path), limits) {
+}
+ArchiveReader::~ArchiveReader() = default;
+ArchiveReader::ArchiveReader(ArchiveReader&&) noexcept = default;
+ArchiveReader& ArchiveReader::operator=(ArchiveReader&&) noexcept = default;
+
+const ArchiveInfo& ArchiveReader::info() const {
+  return state_->info;
+}
+Box ArchiveReader::chunkBox(std::uint64_t chunk) const {
+  return state_->index.grid.boxOf(chunk);
+}
+bool ArchiveReader::hasChunk(std::uint64_t chunk) const {
+  FZ_REQUIRE_ARG(chunk < state_->info.n_chunks, "archive: chunk {} of {}", chunk,
+                 state_->info.n_chunks);
+  return state_->index.chunks[chunk].n_bytes != 0;
+}
+
+Frame ArchiveReader::frame(std::uint64_t chunk) const try {
+  return state_->frame(chunk);
+} catch (const Error& error) {
+  state_->blame(chunk, error);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+FrameInfo ArchiveReader::inspect(std::uint64_t chunk) const try {
+  std::vector<std::uint8_t> front;
+  return describeFrame(state_->openChunk(chunk, front));
+} catch (const Error& error) {
+  state_->blame(chunk, error);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+void ArchiveReader::readChunk(std::uint64_t chunk,
+                              MutableByteView out,
+                              const DecompressOptions& options) const try {
+  const Box box = chunkBox(chunk);
+  const std::uint64_t n_bytes = valueCount(box.extents) * state_->index.grid.valueBytes();
+  FZ_REQUIRE(out.size() == n_bytes, ErrorCode::kBufferTooSmall,
+             "ArchiveReader::readChunk: chunk {} has {} bytes, the buffer {}", chunk, n_bytes,
+             out.size());
+  state_->decode(chunk, out, options);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+void ArchiveReader::read(const Box& box,
+                         MutableByteView out,
+                         const DecompressOptions& options,
+                         ArchiveProgress* progress) const try {
+  const std::uint64_t n_bytes = valueCount(box.extents) * state_->index.grid.valueBytes();
+  FZ_REQUIRE(out.size() == n_bytes, ErrorCode::kBufferTooSmall,
+             "ArchiveReader::read: the box has {} bytes, the buffer {}", n_bytes, out.size());
+  read(box, out.data(), denseSteps(box.extents, state_->index.grid.valueBytes()), options, progress);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+void ArchiveReader::read(const Box& box,
+                         void* out,
+                         const std::vector<std::ptrdiff_t>& byte_steps,
+                         const DecompressOptions& options,
+                         ArchiveProgress* progress) const try {
+  const ChunkGrid& grid = state_->index.grid;
+  const std::size_t n_axes = grid.axisCount();
+  FZ_REQUIRE_ARG(box.origin.size() == n_axes && box.extents.size() == n_axes &&
+                     byte_steps.size() == n_axes,
+                 "ArchiveReader::read: a box of {} axes and {} steps for an array of {}",
+                 box.extents.size(), byte_steps.size(), n_axes);
+  AxisValues first(n_axes);
+  AxisValues last(n_axes);  // of the chunks that the box touches
+  for (std::size_t axis = 0; axis < n_axes; ++axis) {
+    const std::uint64_t extent = grid.extents()[axis];
+    FZ_REQUIRE_ARG(box.origin[axis] <= extent && box.extents[axis] <= extent - box.origin[axis],
+                   "ArchiveReader::read: the box {} is not inside the array of {}", boxText(box),
+                   boxText({AxisValues(n_axes, 0), grid.extents()}));
+  }
+  const std::uint64_t n_values = valueCount(box.extents);
+  if (progress != nullptr) {
+    progress->n_bytes = n_values * grid.valueBytes();
+    progress->n_bytes_done = 0;
+  }
+  if (n_values == 0) {
+    return;
+  }
+  for (std::size_t axis = 0; axis < n_axes; ++axis) {
+    first[axis] = box.origin[axis] / grid.chunk()[axis];
+    last[axis] = (box.origin[axis] + box.extents[axis] - 1) / grid.chunk()[axis];
+  }
+  auto* const to = static_cast<std::uint8_t*>(out);
+  std::vector<std::uint8_t> decoded;
+  AxisValues at = first;
+  while (true) {
+    FZ_REQUIRE(progress == nullptr || !progress->is_cancelled, ErrorCode::kCancelled,
+               "ArchiveReader::read: stopped as asked");
+    const std::uint64_t chunk = grid.numberOf(at);
+    const Box whole = grid.boxOf(chunk);
+    const Box part = *overlapOf(whole, box);
+    const ByteSteps steps = denseSteps(whole.extents, grid.valueBytes());
+    std::uint8_t* const begin = to + offsetIn(box, part.origin, byte_steps);
+    const std::size_t n_bytes = valueCount(whole.extents) * grid.valueBytes();
+    if (part == whole && byte_steps == steps) {
+      state_->decode(chunk, {begin, n_bytes}, options);
+    } else {
+      decoded.resize(n_bytes);
+      state_->decode(chunk, decoded, options);
+      copyValues(begin, byte_steps, decoded.data() + offsetIn(whole, part.origin, steps), steps,
+                 part.extents, grid.valueBytes());
+    }
+    if (progress != nullptr) {
+      progress->n_bytes_done += valueCount(part.extents) * grid.valueBytes();
+    }
+    std::size_t axis = 0;
+    while (axis < n_axes && ++at[axis] > last[axis]) {
+      at[axis] = first[axis];
+      ++axis;
+    }
+    if (axis == n_axes) {
+      return;
+    }
+  }
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+}  // namespace fz

@@ -1,0 +1,471 @@
+// Archives of chunks: written in any way, read by any box.
+#include <algorithm>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <random>
+#include <thread>
+#include <unistd.h>
+
+#include "archive/support.h"
+#include "format/file_io.h"
+
+namespace fz::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+double largestError(const std::vector<float>& a, const std::vector<float>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double worst = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    worst = std::max(worst, std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  }
+  return worst;
+}
+
+struct Case {
+  AxisValues extents;
+  AxisValues chunk;
+};
+
+class ArchiveShapes : public ::testing::TestWithParam<Case> {};
+
+TEST_P(ArchiveShapes, ComeBackWholeAndByBoxes) {
+  const auto& [extents, chunk] = GetParam();
+  const std::vector<float> values = waves(extents);
+  const std::vector<std::uint8_t> archive = archiveOf(values, optionsWith(extents, chunk));
+  const ArchiveReader reader(sourceOf(archive));
+  EXPECT_EQ(reader.info().extents, extents);
+  EXPECT_EQ(reader.info().chunk, chunk);
+  EXPECT_EQ(reader.info().type, DataType::FLOAT32);
+  EXPECT_EQ(reader.info().original_bytes, values.size() * sizeof(float));
+  const std::vector<float> decoded = readBox(reader, wholeOf(extents));
+  EXPECT_LE(largestError(values, decoded), 1e-3);
+
+  std::mt19937 random(1);
+  for (int trial = 0; trial < 20; ++trial) {
+    Box box;
+    for (const std::uint64_t extent : extents) {
+      const std::uint64_t begin = random() % extent;
+      box.origin.push_back(begin);
+      box.extents.push_back(1 + random() % (extent - begin));
+    }
+    EXPECT_EQ(readBox(reader, box), pick(decoded, extents, box)) << boxText(box);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Grids,
+    ArchiveShapes,
+    ::testing::Values(Case{{1000}, {300}},
+                      Case{{1000}, {1000}},
+                      Case{{70, 50}, {70, 7}},
+                      Case{{70, 50}, {33, 50}},
+                      Case{{70, 50}, {33, 20}},
+                      Case{{40, 30, 20}, {40, 30, 5}},
+                      Case{{40, 30, 20}, {16, 16, 16}},
+                      Case{{1, 30, 20}, {1, 16, 16}},
+                      Case{{20, 1, 17}, {7, 1, 5}},
+                      Case{{9, 8, 7, 6}, {9, 4, 7, 1}},
+                      Case{{9, 8, 7, 6}, {4, 8, 3, 4}},
+                      Case{{5, 4, 3, 2, 3, 2, 2, 3}, {5, 2, 3, 1, 3, 2, 1, 2}}));
+
+TEST(ArchiveWriter, GivesTheSameBytesForAnyPiecesAndAnyThreads) {
+  const AxisValues extents = {40, 30, 20};
+  const std::vector<float> values = waves(extents);
+  ArchiveOptions options = optionsWith(extents, {40, 11, 6});
+  const std::vector<std::uint8_t> expected = archiveOf(values, options);
+  for (const std::size_t n_piece : {4u, 4096u, 50000u}) {
+    MemorySink sink;
+    ArchiveWriter writer(DataType::FLOAT32, options, sink);
+    ByteView rest = bytesOf(values);
+    while (!rest.empty()) {
+      const std::size_t n = std::min(rest.size(), n_piece);
+      writer.append(rest.first(n));
+      rest = rest.subspan(n);
+    }
+    const std::uint64_t n_bytes = writer.finish();
+    EXPECT_EQ(n_bytes, sink.bytes().size());
+    EXPECT_EQ(sink.bytes(), expected) << n_piece;
+  }
+  options.compress.threads = 3;
+  EXPECT_EQ(archiveOf(values, options), expected);
+  MemorySink sink;
+  ArchiveWriter writer(DataType::FLOAT32, options, sink);
+  writer.putAll([&](const Box& box, MutableByteView out) {
+    const std::vector<float> part = pick(values, extents, box);
+    ASSERT_EQ(out.size(), part.size() * sizeof(float));
+    std::memcpy(out.data(), part.data(), out.size());
+  });
+  writer.finish();
+  EXPECT_EQ(sink.bytes(), expected);
+}
+
+TEST(ArchiveWriter, TakesChunksInAnyOrderFromSeveralThreads) {
+  const AxisValues extents = {40, 30, 20};
+  const std::vector<float> values = waves(extents);
+  const ArchiveOptions options = optionsWith(extents, {16, 16, 4});
+  MemorySink sink;
+  ArchiveWriter writer(DataType::FLOAT32, options, sink);
+  const std::uint64_t n_chunks = writer.chunkCount();
+  ASSERT_EQ(n_chunks, 3u * 2u * 5u);
+  std::vector<std::thread> threads;
+  for (std::uint64_t first = 0; first < 3; ++first) {
+    threads.emplace_back([&, first] {
+      for (std::uint64_t k = n_chunks; k-- > 0;) {
+        if (k % 3 == first) {
+          writer.put(k, bytesOf(pick(values, extents, writer.chunkBox(k))));
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  writer.finish();
+  const ArchiveReader shuffled(sourceOf(sink.bytes()));
+  const std::vector<std::uint8_t> ordered = archiveOf(values, options);
+  EXPECT_EQ(readBox(shuffled, wholeOf(extents)),
+            readBox(ArchiveReader(sourceOf(ordered)), wholeOf(extents)));
+}
+
+TEST(ArchiveWriter, GrowsAlongTheSlowestAxis) {
+  const AxisValues extents = {40, 30, 20};
+  const std::vector<float> values = waves(extents);
+  for (const AxisValues& chunk : {AxisValues{40, 30, 6}, AxisValues{16, 30, 6}}) {
+    ArchiveOptions options = optionsWith({40, 30, 0}, chunk);
+    const std::vector<std::uint8_t> archive = archiveOf(values, options);
+    const ArchiveReader reader(sourceOf(archive));
+    EXPECT_EQ(reader.info().extents, extents);
+    EXPECT_LE(largestError(values, readBox(reader, wholeOf(extents))), 1e-3);
+  }
+}
+
+TEST(ArchiveWriter, ValuesThatEndInsideAPlaneAreAnError) {
+  ArchiveOptions options = optionsWith({40, 30, 0}, {40, 30, 6});
+  MemorySink sink;
+  ArchiveWriter writer(DataType::FLOAT32, options, sink);
+  writer.append(bytesOf(std::vector<float>(40 * 30 * 2 + 7)));
+  EXPECT_THROW(writer.finish(), Error);
+}
+
+TEST(ArchiveWriter, OneChunkIsThePlainFrame) {
+  const AxisValues extents = {40, 30, 2};
+  const std::vector<float> values = waves(extents);
+  const ArchiveOptions options = optionsWith(extents, {});
+  CompressOptions plain = options.compress;
+  plain.dims = {40, 30, 2};
+  const Frame frame = compress(std::span(values), plain);
+  const std::vector<std::uint8_t> expected(frame.bytes().begin(), frame.bytes().end());
+  EXPECT_EQ(archiveOf(values, options), expected);
+  EXPECT_EQ(archiveOf(values, optionsWith({40, 30, 0}, {40, 30, 6})), expected);
+  const ArchiveReader reader(sourceOf(expected));
+  EXPECT_TRUE(reader.info().is_frame);
+  EXPECT_EQ(reader.info().n_chunks, 1u);
+  const Box box{{3, 4, 1}, {10, 20, 1}};
+  EXPECT_EQ(readBox(reader, box), pick(readBox(reader, wholeOf(extents)), extents, box));
+}
+
+TEST(ArchiveWriter, SaysWhatIsMissing) {
+  const AxisValues extents = {40, 30, 20};
+  MemorySink sink;
+  ArchiveWriter writer(DataType::FLOAT32, optionsWith(extents, {40, 30, 6}), sink);
+  writer.put(1, bytesOf(std::vector<float>(40 * 30 * 6)));
+  try {
+    writer.finish();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kBadSize);
+    EXPECT_NE(std::string(error.what()).find("chunk 0 of 4"), std::string::npos) << error.what();
+  }
+  EXPECT_THROW(writer.put(1, bytesOf(std::vector<float>(40 * 30 * 6))), InvalidArgument);
+  EXPECT_THROW(writer.put(3, bytesOf(std::vector<float>(40 * 30 * 6))), Error);
+  EXPECT_THROW(writer.put(4, {}), InvalidArgument);
+}
+
+TEST(ArchiveWriter, MoreValuesThanTheArrayHasAreAnError) {
+  MemorySink sink;
+  ArchiveWriter writer(DataType::FLOAT32, optionsWith({10, 4}, {10, 2}), sink);
+  writer.append(bytesOf(std::vector<float>(40)));
+  EXPECT_THROW(writer.append(bytesOf(std::vector<float>(1))), Error);
+}
+
+TEST(ArchiveWriter, AFailedWriteIsNotForgotten) {
+  MemorySink sink;
+  sink.n_most = 1000;
+  ArchiveWriter writer(DataType::FLOAT32, optionsWith({40, 30, 20}, {40, 30, 2}), sink);
+  const std::vector<float> noise = [] {
+    std::vector<float> values(40 * 30 * 20);
+    std::mt19937 random(1);
+    for (float& value : values) {
+      value = static_cast<float>(random());
+    }
+    return values;
+  }();
+  EXPECT_THROW(writer.append(bytesOf(noise)), Error);
+  EXPECT_THROW(writer.finish(), Error);
+}
+
+TEST(ArchiveWriter, StopsWhenAsked) {
+  ArchiveProgress progress;
+  ArchiveOptions options = optionsWith({40, 30, 20}, {40, 30, 2});
+  options.progress = &progress;
+  MemorySink sink;
+  ArchiveWriter writer(DataType::FLOAT32, options, sink);
+  EXPECT_EQ(progress.n_bytes, 40u * 30u * 20u * 4u);
+  writer.append(bytesOf(std::vector<float>(40 * 30 * 4)));
+  EXPECT_EQ(progress.n_bytes_done, 40u * 30u * 4u * 4u);
+  progress.is_cancelled = true;
+  try {
+    writer.append(bytesOf(std::vector<float>(40 * 30 * 4)));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kCancelled);
+  }
+}
+
+TEST(ArchiveBound, OfTheRangeIsThatOfTheWholeArray) {
+  const AxisValues extents = {64, 64, 8};
+  std::vector<float> values = waves(extents);
+  for (std::size_t i = 0; i < values.size() / 8; ++i) {
+    values[i] *= 1000.0f;  // the first plane alone has the whole range
+  }
+  RangeScan scan(DataType::FLOAT32, {}, 1);
+  scan.add(bytesOf(values));
+  ASSERT_TRUE(scan.range());
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  EXPECT_EQ(scan.range()->low, static_cast<double>(*low));
+  EXPECT_EQ(scan.range()->high, static_cast<double>(*high));
+  for (const char* preset : {"pfpl", "cusz", "cuszp2", "fzgpu", "best", "balanced", "fast"}) {
+    ArchiveOptions options = optionsWith(extents, {64, 64, 1}, 1e-3);
+    options.compress.preset = preset;
+    options.compress.mode = ErrorBoundMode::NOA;
+    EXPECT_THROW(archiveOf(values, options), InvalidArgument);
+    options.range = scan.range();
+    const std::vector<std::uint8_t> archive = archiveOf(values, options);
+    const ArchiveReader reader(sourceOf(archive));
+    ASSERT_TRUE(reader.info().bound);
+    EXPECT_EQ(reader.info().bound->mode, ErrorBoundMode::NOA) << preset;
+    EXPECT_EQ(reader.info().bound->requested, 1e-3);
+    const double width = static_cast<double>(*high) - static_cast<double>(*low);
+    EXPECT_LE(reader.info().bound->absolute, 1e-3 * width) << preset;
+    EXPECT_GT(reader.info().bound->absolute, 0.999e-3 * width) << preset;
+    EXPECT_LE(largestError(values, readBox(reader, wholeOf(extents))), 1e-3 * width) << preset;
+  }
+}
+
+TEST(ArchiveBound, OfAConstantArrayIsTheNumberItself) {
+  const std::vector<float> values(1000, 5.0f);
+  ArchiveOptions options = optionsWith({1000}, {300}, 0.5);
+  options.compress.mode = ErrorBoundMode::NOA;
+  options.range = ValueRange{5.0, 5.0};
+  const ArchiveReader reader(sourceOf(archiveOf(values, options)));
+  EXPECT_EQ(reader.info().n_chunks, 4u);
+}
+
+TEST(RangeScan, LeavesMissingValuesOutAndSuspectsOthers) {
+  std::vector<float> values = waves({5000});
+  values[7] = std::numeric_limits<float>::quiet_NaN();
+  values[8] = -std::numeric_limits<float>::infinity();
+  for (std::size_t i = 100; i < 200; ++i) {
+    values[i] = -9999.0f;
+  }
+  RangeScan declared(DataType::FLOAT32, {-9999.0}, 1);
+  RangeScan undeclared(DataType::FLOAT32, {}, 2);
+  for (std::size_t i = 0; i < values.size(); i += 50) {
+    declared.add(bytesOf(values).subspan(i * 4, 200));
+    undeclared.add(bytesOf(values).subspan(i * 4, 200));
+  }
+  EXPECT_GE(declared.range()->low, -1.0);
+  EXPECT_NO_THROW(declared.requireWithoutFill(1e-3));
+  EXPECT_EQ(undeclared.range()->low, -9999.0);
+  try {
+    undeclared.requireWithoutFill(1e-3);
+    FAIL();
+  } catch (const FillValueError& error) {
+    EXPECT_EQ(error.finding().value, -9999.0);
+    EXPECT_EQ(error.finding().n_found, 100u);
+    EXPECT_EQ(error.finding().n_values, 5000u);
+  }
+  EXPECT_FALSE(RangeScan(DataType::FLOAT64, {}).range());
+}
+
+TEST(ArchiveReader, ReadsIntoSteps) {
+  const AxisValues extents = {12, 10, 8};
+  const std::vector<float> values = waves(extents);
+  const std::vector<std::uint8_t> archive = archiveOf(values, optionsWith(extents, {5, 4, 3}));
+  const ArchiveReader reader(sourceOf(archive));
+  const Box box{{1, 2, 3}, {10, 7, 4}};
+  const std::vector<float> expected = readBox(reader, box);
+  // The other order of axes, every second value.
+  std::vector<float> turned(10 * 7 * 4 * 2, -1.0f);
+  reader.read(box, turned.data(), {4 * 7 * 2 * 4, 4 * 2 * 4, 2 * 4}, onCpu());
+  for (std::size_t z = 0; z < 4; ++z) {
+    for (std::size_t y = 0; y < 7; ++y) {
+      for (std::size_t x = 0; x < 10; ++x) {
+        EXPECT_EQ(turned[((x * 7 + y) * 4 + z) * 2], expected[(z * 7 + y) * 10 + x]);
+        EXPECT_EQ(turned[((x * 7 + y) * 4 + z) * 2 + 1], -1.0f);
+      }
+    }
+  }
+}
+
+TEST(ArchiveReader, RefusesBoxesOutsideTheArray) {
+  const AxisValues extents = {12, 10};
+  const std::vector<std::uint8_t> archive = archiveOf(waves(extents), optionsWith(extents, {5, 4}));
+  const ArchiveReader reader(sourceOf(archive));
+  std::vector<std::uint8_t> out(4096);
+  const auto refused = [&](const Box& box) {
+    EXPECT_THROW(
+        reader.read(box, MutableByteView(out).first(valueCount(box.extents) * 4), onCpu()),
+        InvalidArgument);
+  };
+  refused({{0, 0}, {13, 1}});
+  refused({{12, 0}, {1, 1}});
+  refused({{~std::uint64_t{0}, 0}, {2, 1}});
+  refused({{0}, {1}});
+  EXPECT_THROW(reader.read({{0, 0}, {2, 2}}, MutableByteView(out).first(15), onCpu()), Error);
+  EXPECT_NO_THROW(reader.read({{12, 0}, {0, 4}}, MutableByteView(out).first(0), onCpu()));
+}
+
+/// Counts what is read.
+class CountingSource : public ByteSource {
+ public:
+  explicit CountingSource(ByteView bytes) : bytes_(bytes) {}
+  std::uint64_t size() const override { return bytes_.size(); }
+  void read(std::uint64_t offset, MutableByteView out) const override {
+    std::memcpy(out.data(), bytes_.data() + offset, out.size());
+    n_read += out.size();
+  }
+  mutable std::size_t n_read = 0;
+
+ private:
+  ByteView bytes_;
+};
+
+TEST(ArchiveReader, ReadsOnlyTheChunksThatABoxTouches) {
+  const AxisValues extents = {64, 64, 64};
+  std::vector<float> values(64 * 64 * 64);
+  std::mt19937 random(1);
+  for (float& value : values) {
+    value = static_cast<float>(random() % 100000);
+  }
+  const std::vector<std::uint8_t> archive =
+      archiveOf(values, optionsWith(extents, {64, 64, 4}, 1e-3));
+  const auto source = std::make_shared<CountingSource>(archive);
+  const ArchiveReader reader(source);
+  source->n_read = 0;
+  readBox(reader, {{0, 0, 9}, {64, 64, 1}});
+  EXPECT_LT(source->n_read, archive.size() / 15);
+}
+
+TEST(ArchiveFile, HasItsNameOnlyWhenItIsComplete) {
+  const fs::path folder = fs::temp_directory_path() / ("fz_archive_" + std::to_string(::getpid()));
+  fs::create_directory(folder);
+  const std::string path = (folder / "a.fzm").string();
+  const AxisValues extents = {40, 30, 20};
+  const std::vector<float> values = waves(extents);
+  const ArchiveOptions options = optionsWith(extents, {40, 30, 6});
+  {
+    ArchiveWriter writer(DataType::FLOAT32, options, path);
+    writer.append(bytesOf(values));
+    EXPECT_FALSE(fs::exists(path));
+    EXPECT_TRUE(fs::exists(path + ".part"));
+    // Nobody else may write it meanwhile.
+    EXPECT_THROW(ArchiveWriter(DataType::FLOAT32, options, path), Error);
+  }
+  EXPECT_TRUE(fs::is_empty(folder));
+  {
+    ArchiveWriter writer(DataType::FLOAT32, options, path);
+    writer.append(bytesOf(values));
+    writer.finish();
+  }
+  EXPECT_FALSE(fs::exists(path + ".part"));
+  EXPECT_EQ(readFile(path), archiveOf(values, options));
+  EXPECT_LE(largestError(values, readBox(ArchiveReader(path), wholeOf(extents))), 1e-3);
+
+  // What a killed process left.
+  std::vector<std::uint8_t> cut = readFile(path);
+  cut.resize(cut.size() / 2);
+  writeFileAtomically(path + ".part", cut);
+  EXPECT_THROW(ArchiveWriter(DataType::FLOAT32, options, path, false), Error);
+  EXPECT_EQ(readFile(path + ".part"), cut);
+  {
+    ArchiveWriter writer(DataType::FLOAT32, options, path, true);
+    writer.append(bytesOf(values));
+    writer.finish();
+  }
+  EXPECT_FALSE(fs::exists(path + ".part"));
+  fs::remove_all(folder);
+}
+
+TEST(ChooseChunk, StaysBelowTheSizeAndKeepsRows) {
+  EXPECT_EQ(chooseChunk(DataType::FLOAT32, {100, 100, 100}), (AxisValues{100, 100, 100}));
+  const AxisValues cube = chooseChunk(DataType::FLOAT32, {1024, 1024, 1024});
+  EXPECT_EQ(cube[0], 1024u);
+  EXPECT_EQ(cube[1], 128u);
+  EXPECT_EQ(cube[2], 128u);
+  for (const AxisValues& extents :
+       {AxisValues{1u << 30}, AxisValues{40000, 40000}, AxisValues{1440, 721, 8760},
+        AxisValues{3, 100000, 100000}, AxisValues{512, 512, 512, 100},
+        AxisValues{100, 100, 100, 100, 100}, AxisValues{1, 1, 1u << 30},
+        AxisValues{1u << 20, 1u << 20, 1u << 20, 1u << 20}}) {
+    for (const std::uint64_t n_bytes : {std::uint64_t{64} << 20, std::uint64_t{1} << 20}) {
+      const AxisValues chunk = chooseChunk(DataType::FLOAT32, extents, n_bytes);
+      const std::uint64_t n_chunk = valueCount(chunk) * 4;
+      EXPECT_LE(n_chunk, n_bytes) << extentsText(extents);
+      EXPECT_GE(n_chunk, n_bytes / 4) << extentsText(extents) << " in " << extentsText(chunk);
+    }
+  }
+  EXPECT_EQ(chooseChunk(DataType::FLOAT32, {}), AxisValues{});
+  EXPECT_EQ(chooseChunk(DataType::FLOAT32, {0, 5}), (AxisValues{1, 5}));
+}
+
+TEST(FrameShape, AnyNumberOfAxesComesBack) {
+  for (const char* preset : {"pfpl", "best"}) {
+    for (const AxisValues& extents :
+         {AxisValues{}, AxisValues{1}, AxisValues{5}, AxisValues{0}, AxisValues{5, 0},
+          AxisValues{0, 3, 4, 5}, AxisValues{8, 1}, AxisValues{8, 6, 1}, AxisValues{1, 6, 8},
+          AxisValues{8, 6, 5, 4}, AxisValues{8, 6, 5, 1}, AxisValues{3, 2, 2, 2, 2, 2, 2, 2}}) {
+      const std::vector<float> values = waves(extents);
+      CompressOptions options;
+      options.preset = preset;
+      options.error_bound = 1e-3;
+      options.mode = ErrorBoundMode::ABS;
+      options.extents = extents;
+      options.backend = Backend::CPU;
+      const Frame frame = compress(std::span(values), options);
+      const FrameInfo info = inspect(frame);
+      EXPECT_EQ(info.extents, extents) << preset << ' ' << extentsText(extents);
+      EXPECT_EQ(info.original_bytes, values.size() * sizeof(float));
+      const Array array = decompress(frame, onCpu());
+      EXPECT_EQ(array.bytes().size(), values.size() * sizeof(float));
+      const ArchiveReader reader(sourceOf(frame.bytes()));
+      EXPECT_EQ(reader.info().extents, extents);
+      EXPECT_LE(largestError(values, readBox(reader, wholeOf(extents))), 1e-3);
+      EXPECT_EQ(archiveOf(values,
+                          [&] {
+                            ArchiveOptions how = optionsWith(extents, {});
+                            how.compress.preset = preset;
+                            return how;
+                          }()),
+                std::vector<std::uint8_t>(frame.bytes().begin(), frame.bytes().end()))
+          << preset << ' ' << extentsText(extents);
+    }
+  }
+}
+
+TEST(FrameShape, ThatDoesNotHoldTheValuesIsAnError) {
+  const std::vector<float> values(24);
+  CompressOptions options;
+  options.backend = Backend::CPU;
+  options.extents = AxisValues{2, 3, 5};
+  EXPECT_THROW(compress(std::span(values), options), Error);
+  options.extents = AxisValues{24, 0};
+  EXPECT_THROW(compress(std::span(values), options), Error);
+  options.extents = AxisValues(9, 1);
+  EXPECT_THROW(compress(std::span(values), options), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace fz::test
