@@ -96,6 +96,9 @@ struct ArchiveOptions {
   std::optional<ValueRange> range = {};
   /// What all parts of the array share; 0: made from the settings.
   std::uint64_t array_id = 0;
+  /// Whether every chunk is decoded and compared with its values before it is written. A value
+  /// that misses the bound is Error(kBoundViolation).
+  bool verify = false;
   ArchiveProgress* progress = nullptr;
 };
 
@@ -143,6 +146,13 @@ class ArchiveWriter {
   /// of the archive.
   std::uint64_t finish();
 
+  /// The largest |x - x'| of the chunks that were verified so far.
+  double largestError() const;
+  /// What all chunks promise so far.
+  std::optional<BoundInfo> bound() const;
+  /// Values that were missing in the chunks so far, and those of them that were declared.
+  MissingInfo missing() const;
+
  private:
   struct State;
   std::unique_ptr<State> state_;
@@ -172,8 +182,7 @@ struct ArchiveInfo {
 class ArchiveReader {
  public:
   /// Reads the index. Throws Error (kCorrupt, kUnsupported, kIo, kLimit).
-  explicit ArchiveReader(std::shared_ptr<const ByteSource> source,
-                         const DecodeLimits& limits = {});
+  explicit ArchiveReader(std::shared_ptr<const ByteSource> source, const DecodeLimits& limits = {});
   explicit ArchiveReader(const std::string& path, const DecodeLimits& limits = {});
   ~ArchiveReader();
   ArchiveReader(ArchiveReader&&) noexcept;
@@ -211,9 +220,9 @@ class ArchiveReader {
 
 /// What recoverArchive() found.
 struct Recovery {
-  AxisValues extents;         ///< of the array that could be put together
-  AxisValues whole;           ///< as the frames say; the last may be less than it would have been
-  std::uint64_t n_chunks = 0;  ///< in the new archive
+  AxisValues extents;           ///< of the array that could be put together
+  AxisValues whole;             ///< as the frames say; the last may be less than it would have been
+  std::uint64_t n_chunks = 0;   ///< in the new archive
   std::uint64_t n_dropped = 0;  ///< sound chunks behind the first that is missing
   std::uint64_t n_damaged_bytes = 0;  ///< skipped
 };

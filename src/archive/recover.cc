@@ -215,10 +215,11 @@ Recovery recoverArchive(const ByteSource& source, ByteSink& sink) try {
   recovery.whole = whole;
   recovery.extents = whole;
   recovery.extents.back() = completePlanes(places, whole, chunk);
-  FZ_REQUIRE(recovery.extents.back() > 0, ErrorCode::kCorrupt,
-             "recover: {} chunks are complete, but none of the first {} of the slowest axis are all "
-             "there",
-             found.size(), chunk.back());
+  FZ_REQUIRE(
+      recovery.extents.back() > 0, ErrorCode::kCorrupt,
+      "recover: {} chunks are complete, but none of the first {} of the slowest axis are all "
+      "there",
+      found.size(), chunk.back());
   AxisValues new_chunk = chunk;
   new_chunk.back() = std::min(new_chunk.back(), recovery.extents.back());
   ArchiveIndex index;

@@ -13,6 +13,7 @@
 #include "archive/index.h"
 #include "core/require.h"
 #include "format/file_io.h"
+#include "pipeline/bound_check.h"
 
 namespace fz {
 
@@ -71,11 +72,15 @@ struct ArchiveWriter::State {
   void encodeSlab(ByteView slab, std::uint64_t n_planes);
   void emit(std::uint64_t chunk, FrameHeader& header, ByteView header_bytes, ByteView payload);
   void emitHeld();
+  void verify(const FrameInfo& info, const Frame& frame, ByteView values, const Box& box);
+  void note(const FrameInfo& info);
   void requireOpen(const char* call) const;
   void closeGrid();
 
   std::uint64_t planeValues() const;
-  std::uint64_t chunksInSlab() const { return grid.count() / std::max<std::uint64_t>(1, slowCount()); }
+  std::uint64_t chunksInSlab() const {
+    return grid.count() / std::max<std::uint64_t>(1, slowCount());
+  }
   std::uint64_t slowCount() const {
     return grid.axisCount() == 0 ? 1 : grid.countAlong(grid.axisCount() - 1);
   }
@@ -95,6 +100,8 @@ struct ArchiveWriter::State {
   std::mutex mutex;  // of what follows
   std::vector<ChunkEntry> entries;
   std::optional<BoundInfo> bound;
+  MissingInfo missing;
+  double largest_error = 0.0;
   std::uint64_t position = 0;
   bool is_finished = false;
   bool has_failed = false;
@@ -128,8 +135,8 @@ ArchiveWriter::State::State(DataType data_type, const ArchiveOptions& how)
              "archive: chunks of {} bytes are too large", grid.chunkBytes());
   chunk_options = isOne() && !options.range ? options.compress : optionsForChunks(type, options);
   const std::optional<BoundInfo> asked = boundOf(type, options.compress);
-  array_id = options.array_id != 0 ? options.array_id
-                                   : makeArrayId(type, options, grid.chunk(), asked);
+  array_id =
+      options.array_id != 0 ? options.array_id : makeArrayId(type, options, grid.chunk(), asked);
   if (!grows) {
     entries.resize(grid.count());
   }
@@ -148,8 +155,9 @@ std::uint64_t ArchiveWriter::State::planeValues() const {
 }
 
 void ArchiveWriter::State::requireOpen(const char* call) const {
-  FZ_REQUIRE(!is_finished && !has_failed, ErrorCode::kInvalidState, "ArchiveWriter::{}: the archive {}",
-             call, is_finished ? "is finished" : "could not be written");
+  FZ_REQUIRE(!is_finished && !has_failed, ErrorCode::kInvalidState,
+             "ArchiveWriter::{}: the archive {}", call,
+             is_finished ? "is finished" : "could not be written");
   FZ_REQUIRE(options.progress == nullptr || !options.progress->is_cancelled, ErrorCode::kCancelled,
              "ArchiveWriter::{}: stopped as asked", call);
 }
@@ -158,6 +166,11 @@ void ArchiveWriter::State::encode(std::uint64_t chunk, const Box& box, ByteView 
   CompressOptions how = chunk_options;
   how.extents = box.extents;
   const Frame frame = HostCompression(type, values, how).run();
+  const FrameInfo info = inspect(frame);
+  if (options.verify) {
+    verify(info, frame, values, box);
+  }
+  note(info);
   if (isOne()) {
     FrameHeader header = readHeader(frame.bytes(), frame.size());
     emit(chunk, header, {}, frame.bytes());
@@ -177,6 +190,33 @@ void ArchiveWriter::State::encode(std::uint64_t chunk, const Box& box, ByteView 
   const std::vector<std::uint8_t> bytes =
       headerWith(header, box.extents, placeOf(box, whole, array_id));
   emit(chunk, header, bytes, payload);
+}
+
+void ArchiveWriter::State::verify(const FrameInfo& info,
+                                  const Frame& frame,
+                                  ByteView values,
+                                  const Box& box) {
+  const std::optional<BoundRule> rule = ruleOfFrame(info);
+  FZ_REQUIRE_ARG(rule.has_value(),
+                 "archive: this pipeline promises no bound that could be verified");
+  const Array decoded =
+      decompress(frame, {.backend = chunk_options.backend, .threads = chunk_options.threads});
+  FZ_REQUIRE(decoded.bytes().size() == values.size(), ErrorCode::kInternal,
+             "archive: {} bytes decoded to {}", values.size(), decoded.bytes().size());
+  const CheckReport check = checkValues(type, values, decoded.bytes(), *rule);
+  FZ_REQUIRE(check.passed(), ErrorCode::kBoundViolation, "archive: verify {}: {}", boxText(box),
+             violationText(check));
+  const std::lock_guard lock(mutex);
+  largest_error = std::max(largest_error, check.stats.max_error);
+}
+
+void ArchiveWriter::State::note(const FrameInfo& info) {
+  if (info.missing) {
+    const std::lock_guard lock(mutex);
+    missing.fill = info.missing->fill;
+    missing.n_missing += info.missing->n_missing;
+    missing.n_filled += info.missing->n_filled;
+  }
 }
 
 void ArchiveWriter::State::emitHeld() {
@@ -268,7 +308,8 @@ ArchiveWriter::ArchiveWriter(DataType type, const ArchiveOptions& options, ByteS
 ArchiveWriter::ArchiveWriter(DataType type,
                              const ArchiveOptions& options,
                              const std::string& path,
-                             bool replace) try : state_(std::make_unique<State>(type, options)) {
+                             bool replace) try
+    : state_(std::make_unique<State>(type, options)) {
   state_->file = std::make_unique<FileSink>(path, replace);
   state_->sink = state_->file.get();
 } catch (const std::bad_alloc&) {
@@ -285,6 +326,19 @@ std::uint64_t ArchiveWriter::chunkCount() const {
 }
 Box ArchiveWriter::chunkBox(std::uint64_t chunk) const {
   return state_->grid.boxOf(chunk);
+}
+
+double ArchiveWriter::largestError() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->largest_error;
+}
+std::optional<BoundInfo> ArchiveWriter::bound() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->bound;
+}
+MissingInfo ArchiveWriter::missing() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->missing;
 }
 
 void ArchiveWriter::append(ByteView values) try {

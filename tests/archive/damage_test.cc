@@ -93,8 +93,7 @@ TEST(ArchiveDamage, EveryBitFlipIsNoticed) {
 
 TEST(ArchiveDamage, OtherChunksStayReadable) {
   std::vector<std::uint8_t> archive = smallArchive();
-  const std::vector<float> expected =
-      readBox(ArchiveReader(sourceOf(archive)), wholeOf(kExtents));
+  const std::vector<float> expected = readBox(ArchiveReader(sourceOf(archive)), wholeOf(kExtents));
   const ChunkEntry entry = indexOf(archive).chunks[1];
   archive[entry.offset + entry.n_bytes - 1] ^= 1;
   const ArchiveReader reader(sourceOf(archive));
@@ -175,17 +174,15 @@ Recovery recover(const std::vector<std::uint8_t>& bytes, std::vector<std::uint8_
 
 TEST(ArchiveRecovery, TakesEverythingUpToTheCut) {
   const std::vector<std::uint8_t> archive = smallArchive();
-  const std::vector<float> expected =
-      readBox(ArchiveReader(sourceOf(archive)), wholeOf(kExtents));
+  const std::vector<float> expected = readBox(ArchiveReader(sourceOf(archive)), wholeOf(kExtents));
   const ArchiveIndex index = indexOf(archive);
   std::vector<std::uint8_t> made;
   for (std::size_t n = 0; n <= archive.size(); n += n % 7 + 1) {
     const std::vector<std::uint8_t> cut(archive.begin(),
                                         archive.begin() + static_cast<std::ptrdiff_t>(n));
     const auto n_whole = static_cast<std::uint64_t>(
-        std::count_if(index.chunks.begin(), index.chunks.end(), [&](const ChunkEntry& entry) {
-          return entry.offset + entry.n_bytes <= n;
-        }));
+        std::count_if(index.chunks.begin(), index.chunks.end(),
+                      [&](const ChunkEntry& entry) { return entry.offset + entry.n_bytes <= n; }));
     if (n_whole == 0) {
       EXPECT_THROW(recover(cut, made), Error) << n;
       continue;
