@@ -61,18 +61,22 @@ std::uint64_t sumOf(const C* block) {
   }
 }
 
-template <class C>
-std::uint64_t costOfBlocks(std::span<const C> codes) {
+/// Of a block by the sum of its zigzag values.
+std::uint64_t costOfSum(std::uint64_t sum_in) {
   constexpr std::uint32_t kMost = 1u << 30;
   constexpr auto kCount = std::uint32_t{kBlockCodes};
   const std::uint64_t fixed = kBlockClass - std::uint64_t{kCount} * log2Of(kCount);
+  const auto sum = static_cast<std::uint32_t>(std::min<std::uint64_t>(sum_in, kMost));
+  return sum == 0 ? kZeroBlock
+                  : std::uint64_t{kCount + sum} * log2Of(kCount + sum) -
+                        std::uint64_t{sum} * log2Of(sum) + fixed;
+}
+
+template <class C>
+std::uint64_t costOfBlocks(std::span<const C> codes) {
   std::uint64_t cost = 0;
   for (std::size_t at = 0; at + kBlockCodes <= codes.size(); at += kBlockCodes) {
-    const auto sum =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(sumOf(codes.data() + at), kMost));
-    cost += sum == 0 ? kZeroBlock
-                     : std::uint64_t{kCount + sum} * log2Of(kCount + sum) -
-                           std::uint64_t{sum} * log2Of(sum) + fixed;
+    cost += costOfSum(sumOf(codes.data() + at));
   }
   return cost;
 }
@@ -90,6 +94,18 @@ std::uint64_t blockCost(std::span<const std::int16_t> codes) {
 }
 std::uint64_t blockCost(std::span<const std::int32_t> codes) {
   return costOfBlocks(codes);
+}
+
+std::uint64_t costOfSums(std::span<const std::uint32_t> columns, std::size_t n_columns) {
+  std::uint64_t cost = 0;
+  for (std::size_t at = 0; at < columns.size(); at += n_columns) {
+    std::uint64_t sum = 0;
+    for (const std::uint32_t column : columns.subspan(at, n_columns)) {
+      sum += column;
+    }
+    cost += costOfSum(sum);
+  }
+  return cost;
 }
 
 ClassCost::ClassCost() : symbols_(kClasses * kSymbols) {

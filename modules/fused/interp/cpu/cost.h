@@ -18,6 +18,8 @@ std::uint32_t log2Of(std::uint32_t v);
 /// Whole blocks of 64, each as if its magnitudes were geometric around their mean: cheap.
 std::uint64_t blockCost(std::span<const std::int16_t> codes);
 std::uint64_t blockCost(std::span<const std::int32_t> codes);
+/// The same for a row of blocks whose zigzag values were added up in columns, n_columns to a block.
+std::uint64_t costOfSums(std::span<const std::uint32_t> columns, std::size_t n_columns);
 
 /// The entropy of symbols, given the class of their block, with what the tables take: close to
 /// what BlockANS makes of the same codes.

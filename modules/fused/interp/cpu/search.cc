@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "fused/interp/cpu/probe.h"
+
 namespace fz::interp {
 
 namespace {
@@ -112,7 +114,7 @@ bool Programme::canHalve(const Strides& s, const Extents& n, Axes axes) const {
 }
 
 Source Programme::sourceOfNode(Solved& node) const {
-  return sourceOf(latticeOf(node.x, node.n), context_.has_gaps || is_nested_);
+  return sourceOf(latticeOf(node.x, node.n), context_.has_gaps);
 }
 
 std::uint32_t Programme::below(const Strides& s, Axes axes, Solved& node) {
@@ -154,17 +156,32 @@ void Programme::solveAt(const Strides& s) {
 }
 
 void Programme::tryLorenzo(Solved& node, std::uint32_t h) {
+  node.r.resize(node.x.size());
+  if (context_.has_gaps && !is_nested_) {
+    tryLorenzoWithGaps(node, h);
+    return;
+  }
+  const auto costs = probeEnds({node.x, node.n, context_.bin(h)}, node.r, codes_.sums());
+  node.cost = std::numeric_limits<Cost>::max();
+  for (std::uint32_t set = 8; set-- > 0;) {
+    if ((set & ~activeAxes(node.n)) == 0 && costs[set] < node.cost) {
+      node.cost = costs[set];
+      node.lorenzo = static_cast<Axes>(set);
+    }
+  }
+}
+
+void Programme::tryLorenzoWithGaps(Solved& node, std::uint32_t h) {
   const Slab slab = slabOf(node.n, std::max(kLorenzoValues, countOf(node.n) / 4));
   const Source part = partOf(sourceOfNode(node), slab);
   const std::uint64_t n_part = makeCodeArray(slab.n).codes();
   Cost best = std::numeric_limits<Cost>::max();
-  const Axes active = activeAxes(node.n);
   for (std::uint32_t set = 8; set-- > 0;) {
     const auto axes = static_cast<Axes>(set);
-    if ((axes & active) != axes) {
+    if ((axes & ~activeAxes(node.n)) != 0) {
       continue;
     }
-    encodeLorenzo(context_.core, {axes, context_.bin(h), slab.n, is_nested_, {}}, part,
+    encodeLorenzo(context_.core, {axes, context_.bin(h), slab.n, false, {}}, part,
                   codes_.reserve(n_part), {});
     const Cost cost = codes_.cost(0, n_part);
     if (cost < best) {
@@ -172,9 +189,8 @@ void Programme::tryLorenzo(Solved& node, std::uint32_t h) {
       node.lorenzo = axes;
     }
   }
-  node.r.resize(node.x.size());
   const std::uint64_t n_codes = makeCodeArray(node.n).codes();
-  encodeLorenzo(context_.core, {node.lorenzo, context_.bin(h), node.n, is_nested_, {}},
+  encodeLorenzo(context_.core, {node.lorenzo, context_.bin(h), node.n, false, {}},
                 sourceOfNode(node), codes_.reserve(n_codes), latticeOf(node.r, node.n));
   node.cost = codes_.cost(0, n_codes);
 }
@@ -195,7 +211,7 @@ void Programme::tryLevel(const Strides& s, Solved& node, Axes axes, std::uint32_
   step.n = node.n;
   step.base = withGhosts(context_.core, base.r, base.n, axes, node.n);
   LevelTuner tuner(context_, codes_);
-  const Cost expected = base.cost + tuner.choose(step, sourceOfNode(node), false);
+  const Cost expected = base.cost + tuner.choose(step, sourceOfNode(node), node.cost - base.cost);
   Values r;
   Cost cost = std::numeric_limits<Cost>::max();
   if (expected - expected / 16 < node.cost) {
@@ -228,7 +244,7 @@ void Programme::tryNested(const Strides& s, Solved& node, std::size_t axis, std:
   step.bin = context_.bin(h);
   step.n = node.n;
   step.base = withGhosts(context_.core, base.r, base.n, axes, node.n);
-  LevelTuner(context_, codes_).choose(step, sourceOfNode(node), false);
+  LevelTuner(context_, codes_).choose(step, sourceOfNode(node), node.cost - base.cost);
   const Kernel kernel = step.level.kernels[axis];
   const Extents n_odd = pointsOf(node.n, axes, axes);
   Values difference(countOf(n_odd));

@@ -51,6 +51,8 @@ class Programme {
   std::uint32_t below(const Strides& s, Axes axes, Solved& node);
   void solveAt(const Strides& s);
   void tryLorenzo(Solved& node, std::uint32_t h);
+  /// Outside nested levels what stands in gaps depends on the axes, so each set must be tried.
+  void tryLorenzoWithGaps(Solved& node, std::uint32_t h);
   void tryLevel(const Strides& s, Solved& node, Axes axes, std::uint32_t h);
   void tryNested(const Strides& s, Solved& node, std::size_t axis, std::uint32_t h);
 

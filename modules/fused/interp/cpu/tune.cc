@@ -183,7 +183,7 @@ class Tuner {
     one.n = n;
     one.base = withGhosts(core_, r_below, n_below, axes, n);
     LevelTuner tuner(context_, codes_);
-    tuner.choose(one, source, true);
+    tuner.refine(one, source);
     tuner.run(one, source, latticeOf(r, n));
     core_.stack.popTo(mark);
     level = one.level;
