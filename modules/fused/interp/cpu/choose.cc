@@ -2,8 +2,6 @@
 
 #include <limits>
 
-#include "fused/interp/cpu/probe.h"
-
 namespace fz::interp {
 
 namespace {
@@ -117,7 +115,7 @@ Cost LevelTuner::chooseKernels(LevelStep& step, const Source& source) {
     if (!has(step.level.axes, axis)) {
       continue;
     }
-    const auto costs = probeKernels(step, source, axis, codes_.sums());
+    const auto costs = probeKernels(step, source, axis, codes_.probeMemory());
     Cost best = std::numeric_limits<Cost>::max();
     for (const Kernel kernel : {Kernel::kCubic, Kernel::kLinear, Kernel::kNatural}) {
       const Cost cost = costs[static_cast<std::size_t>(kernel)];

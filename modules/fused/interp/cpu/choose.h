@@ -8,6 +8,7 @@
 
 #include "fused/interp/cpu/cost.h"
 #include "fused/interp/cpu/grid.h"
+#include "fused/interp/cpu/probe.h"
 
 /// The parts of a search for a plan that know one level at a time: what its codes cost, and which
 /// kernels and weights it should have.
@@ -61,14 +62,13 @@ class CodeBuffer {
       total.add(std::span(wide_).first(n));
     }
   }
-  /// Memory for probes.
-  std::vector<std::uint32_t>& sums() { return sums_; }
+  ProbeMemory& probeMemory() { return probe_memory_; }
 
  private:
   bool is_short_;
   std::vector<std::int16_t> short_;
   std::vector<std::int32_t> wide_;
-  std::vector<std::uint32_t> sums_;
+  ProbeMemory probe_memory_;
 };
 
 /// A level with its free choices made by trying: kernels by what the points odd along one axis

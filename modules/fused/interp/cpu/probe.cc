@@ -5,7 +5,7 @@
 
 #include "fused/interp/cpu/cost.h"
 
-// Compiled once per vector target; the plain loops are vectorised by the compiler.
+// Compiled once per vector target. Rows of coarse lattices are short, so their ends are masked.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fused/interp/cpu/probe.cc"  // NOLINT
 #include "backends/cpu/simd_targets.h"
@@ -17,21 +17,31 @@
 HWY_BEFORE_NAMESPACE();
 namespace fz::interp::HWY_NAMESPACE {  // NOLINT
 
-/// Zigzag, but no more than 64 of them can add up to in 32 bits.
-HWY_INLINE std::uint32_t magnitude(std::int32_t code) {
-  constexpr std::uint32_t kMost = 1u << 25;
-  const std::uint32_t u =
-      (static_cast<std::uint32_t>(code) << 1) ^ static_cast<std::uint32_t>(code >> 31);
-  return u < kMost ? u : kMost;
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Tag = hn::ScalableTag<std::int32_t>;
+using Vec = hn::Vec<Tag>;
+using SumTag = hn::RebindToUnsigned<Tag>;
+
+/// No more than 64 magnitudes of this add up to in 32 bits.
+constexpr std::uint32_t kMostMagnitude = 1u << 25;
+
+/// Adds zigzag values of codes to a vector of sums.
+HWY_INLINE void addMagnitudes(Vec codes, std::uint32_t* sums) {
+  const SumTag du;
+  const Vec zigzag = hn::Xor(hn::Add(codes, codes), hn::BroadcastSignBit(codes));
+  const auto sized = hn::Min(hn::BitCast(du, zigzag), hn::Set(du, kMostMagnitude));
+  hn::StoreU(hn::Add(hn::LoadU(du, sums), sized), du, sums);
 }
 
 /// Adds up magnitudes in columns of blocks, for several ways to code an array at once. `add` gets
-/// a row's y and z, and one place per x and way.
+/// a row's y and z, and sums that are `width` apart from way to way, a whole number of vectors.
 template <std::size_t kWays, class Add>
 std::array<std::uint64_t, kWays> sumBlocks(const CodeArray& array,
                                            std::vector<std::uint32_t>& sums,
                                            Add add) {
-  const std::size_t width = std::size_t{array.n_blocks[0]} << array.log2[0];
+  const std::size_t n_columns = std::size_t{array.n_blocks[0]} << array.log2[0];
+  const std::size_t width = bits::roundUp<std::size_t>(n_columns, hn::Lanes(Tag()));
   std::array<std::uint64_t, kWays> costs = {};
   sums.resize(std::max(sums.size(), kWays * width));
   std::uint32_t* const all = sums.data();
@@ -44,7 +54,7 @@ std::array<std::uint64_t, kWays> sumBlocks(const CodeArray& array,
         }
       }
       for (std::size_t way = 0; way < kWays; ++way) {
-        costs[way] += costOfSums({all + way * width, width}, std::size_t{1} << array.log2[0]);
+        costs[way] += costOfSums({all + way * width, n_columns}, std::size_t{1} << array.log2[0]);
       }
     }
   }
@@ -53,12 +63,14 @@ std::array<std::uint64_t, kWays> sumBlocks(const CodeArray& array,
 
 // ---- Lorenzo ends
 
+/// Bins of a row, with a 0 before them.
 template <bool kIsPowerOfTwo>
-HWY_INLINE void binLoop(const std::int32_t* HWY_RESTRICT x,
-                        std::size_t n,
-                        const Bin& bin_in,
-                        std::int32_t* HWY_RESTRICT bins) {
+HWY_INLINE void binRow(const std::int32_t* HWY_RESTRICT x,
+                       std::size_t n,
+                       const Bin& bin_in,
+                       std::int32_t* HWY_RESTRICT bins) {
   const Bin bin = bin_in;
+  bins[-1] = 0;
   for (std::size_t i = 0; i < n; ++i) {
     bins[i] = x[i] == kNoValue ? 0 : codeOf<kIsPowerOfTwo>(x[i], bin);
   }
@@ -75,124 +87,159 @@ struct RowsBefore {
 HWY_INLINE void addDifferences(const RowsBefore& rows,
                                std::size_t n,
                                std::size_t width,
-                               std::uint32_t* HWY_RESTRICT sums) {
-  const std::int32_t* HWY_RESTRICT a = rows.row;
-  const std::int32_t* HWY_RESTRICT b = rows.y;
-  const std::int32_t* HWY_RESTRICT c = rows.z;
-  const std::int32_t* HWY_RESTRICT d = rows.yz;
-  using bits::wrapAdd;
-  using bits::wrapSub;
-  const auto add = [&](std::size_t i, std::int32_t a0, std::int32_t b0, std::int32_t c0,
-                       std::int32_t d0) HWY_ATTR {
-    const std::int32_t y = wrapSub(a[i], b[i]);
-    const std::int32_t z = wrapSub(a[i], c[i]);
-    const std::int32_t yz = wrapSub(y, wrapSub(c[i], d[i]));
-    const std::int32_t y0 = wrapSub(a0, b0);
-    sums[i] += magnitude(a[i]);
-    sums[width + i] += magnitude(wrapSub(a[i], a0));
-    sums[2 * width + i] += magnitude(y);
-    sums[3 * width + i] += magnitude(wrapSub(y, y0));
-    sums[4 * width + i] += magnitude(z);
-    sums[5 * width + i] += magnitude(wrapSub(z, wrapSub(a0, c0)));
-    sums[6 * width + i] += magnitude(yz);
-    sums[7 * width + i] += magnitude(wrapSub(yz, wrapSub(y0, wrapSub(c0, d0))));
-  };
-  add(0, 0, 0, 0, 0);
-  for (std::size_t i = 1; i < n; ++i) {
-    add(i, a[i - 1], b[i - 1], c[i - 1], d[i - 1]);
+                               std::uint32_t* sums) {
+  const Tag d;
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    const auto mask = hn::FirstN(d, n - i);
+    // Differences along no axis, y, z and both, of the points from a place on.
+    const auto differences = [&](std::size_t back, Vec(&by)[4]) HWY_ATTR {
+      const Vec a = hn::MaskedLoad(mask, d, rows.row + i - back);
+      const Vec b = hn::MaskedLoad(mask, d, rows.y + i - back);
+      const Vec c = hn::MaskedLoad(mask, d, rows.z + i - back);
+      const Vec e = hn::MaskedLoad(mask, d, rows.yz + i - back);
+      by[0] = a;
+      by[1] = hn::Sub(a, b);
+      by[2] = hn::Sub(a, c);
+      by[3] = hn::Sub(by[1], hn::Sub(c, e));
+    };
+    Vec here[4];
+    Vec before[4];
+    differences(0, here);
+    differences(1, before);
+    for (std::size_t set = 0; set < 4; ++set) {
+      addMagnitudes(here[set], sums + 2 * set * width + i);
+      addMagnitudes(hn::Sub(here[set], before[set]), sums + (2 * set + 1) * width + i);
+    }
   }
 }
 
 std::array<std::uint64_t, 8> probeEndsHere(const EndProbe& probe,
                                            std::span<std::int32_t> r,
-                                           std::vector<std::uint32_t>& sums) {
-  const std::size_t n_values = probe.x.size();
-  std::int32_t* const bins = r.data();
-  if (probe.bin.factor == 0) {
-    binLoop<true>(probe.x.data(), n_values, probe.bin, bins);
-  } else {
-    binLoop<false>(probe.x.data(), n_values, probe.bin, bins);
+                                           ProbeMemory& memory) {
+  const std::size_t n = probe.n[0];
+  const std::size_t n_rows = std::size_t{probe.n[1]} * probe.n[2];
+  const std::size_t stride = n + 1;
+  memory.values.resize(std::max(memory.values.size(), (n_rows + 1) * stride));
+  std::int32_t* const none = memory.values.data() + 1;  // a row of zeros
+  std::fill_n(none - 1, stride, 0);
+  std::int32_t* const bins = none + stride;
+  for (std::size_t row = 0; row < n_rows; ++row) {
+    if (probe.bin.factor == 0) {
+      binRow<true>(probe.x.data() + row * n, n, probe.bin, bins + row * stride);
+    } else {
+      binRow<false>(probe.x.data() + row * n, n, probe.bin, bins + row * stride);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      r[row * n + i] = wrapMul(bins[row * stride + i], probe.bin.units);
+    }
   }
-  const std::size_t n_row = probe.n[0];
-  const std::size_t n_plane = n_row * probe.n[1];
-  const std::vector<std::int32_t> zeros(n_row);
-  const auto costs = sumBlocks<8>(
-      makeCodeArray(probe.n), sums,
-      [&](std::uint32_t y, std::uint32_t z, std::uint32_t* all, std::size_t width) {
-        const std::int32_t* const row = bins + z * n_plane + y * n_row;
-        const std::int32_t* const none = zeros.data();
-        addDifferences({row, y > 0 ? row - n_row : none, z > 0 ? row - n_plane : none,
-                        y > 0 && z > 0 ? row - n_plane - n_row : none},
-                       n_row, width, all);
+  return sumBlocks<8>(
+      makeCodeArray(probe.n), memory.sums,
+      [&](std::uint32_t y, std::uint32_t z, std::uint32_t* sums, std::size_t width) {
+        const std::size_t plane = stride * probe.n[1];
+        const std::int32_t* const row = bins + z * plane + y * stride;
+        addDifferences({row, y > 0 ? row - stride : none, z > 0 ? row - plane : none,
+                        y > 0 && z > 0 ? row - plane - stride : none},
+                       n, width, sums);
       });
-  for (std::size_t i = 0; i < n_values; ++i) {
-    bins[i] = wrapMul(bins[i], probe.bin.units);
-  }
-  return costs;
 }
 
 // ---- kernels
 
-/// Points between b and c, with all kernels.
-template <std::size_t kStep, bool kIsPowerOfTwo>
-HWY_INLINE void addKernels(const std::int32_t* between_b,
-                           std::ptrdiff_t step,
-                           const std::int32_t* x,
-                           std::size_t n,
-                           const Bin& bin_in,
-                           std::size_t width,
-                           std::uint32_t* HWY_RESTRICT sums) {
-  const std::int32_t* HWY_RESTRICT a = between_b - step;
-  const std::int32_t* HWY_RESTRICT b = between_b;
-  const std::int32_t* HWY_RESTRICT c = between_b + step;
-  const std::int32_t* HWY_RESTRICT d = between_b + 2 * step;
-  const Bin bin = bin_in;
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::int32_t value = x[kStep * i];
-    const auto sized = [&](std::int32_t p) HWY_ATTR {
-      const std::uint32_t u = magnitude(codeOf<kIsPowerOfTwo>(bits::wrapSub(value, p), bin));
-      return value == kNoValue ? 0 : u;
-    };
-    sums[i] += sized(between<Kernel::kLinear>(a[i], b[i], c[i], d[i]));
-    sums[width + i] += sized(between<Kernel::kCubic>(a[i], b[i], c[i], d[i]));
-    sums[2 * width + i] += sized(between<Kernel::kNatural>(a[i], b[i], c[i], d[i]));
+template <Kernel kKernel>
+HWY_INLINE Vec betweenVectors(Vec t, Vec bend) {
+  if constexpr (kKernel == Kernel::kLinear) {
+    return hn::ShiftRight<1>(t);
+  } else if constexpr (kKernel == Kernel::kCubic) {
+    return hn::ShiftRight<1>(hn::Add(t, hn::ShiftRight<3>(bend)));
+  } else {
+    const Vec five = hn::Add(bend, hn::ShiftLeft<2>(bend));
+    return hn::ShiftRight<1>(hn::Add(t, hn::ShiftRight<5>(five)));
   }
 }
 
-template <std::size_t kStep, bool kIsPowerOfTwo>
-std::array<std::uint64_t, kKernels> kernelCosts(const LevelStep& step,
-                                                const Source& source,
-                                                std::size_t axis,
-                                                std::vector<std::uint32_t>& sums) {
+/// The points x between b and c, `step` apart, by all kernels; bins are powers of two.
+HWY_INLINE void addKernels(const std::int32_t* b,
+                           std::ptrdiff_t step,
+                           std::span<const std::int32_t> x,
+                           const Bin& bin,
+                           std::size_t width,
+                           std::uint32_t* sums) {
+  const Tag d;
+  const Vec half = hn::Set(d, bin.units >> 1);
+  const auto shift = static_cast<int>(bin.shift);
+  for (std::size_t i = 0; i < x.size(); i += hn::Lanes(d)) {
+    const auto mask = hn::FirstN(d, x.size() - i);
+    const auto load = [&](std::ptrdiff_t steps) HWY_ATTR {
+      return hn::MaskedLoad(mask, d, b + static_cast<std::ptrdiff_t>(i) + steps * step);
+    };
+    const Vec value = hn::MaskedLoad(mask, d, x.data() + i);
+    const Vec t = hn::Add(hn::Add(load(0), load(1)), hn::Set(d, 1));
+    const Vec bend = hn::Sub(hn::Sub(t, load(-1)), load(2));
+    const auto counts = hn::And(mask, hn::Ne(value, hn::Set(d, kNoValue)));
+    const Vec moved = hn::Add(value, half);
+    const auto add = [&](Vec p, std::size_t kernel) HWY_ATTR {
+      const Vec code = hn::ShiftRightSame(hn::Sub(moved, p), shift);
+      addMagnitudes(hn::IfThenElseZero(counts, code), sums + kernel * width + i);
+    };
+    add(betweenVectors<Kernel::kLinear>(t, bend), 0);
+    add(betweenVectors<Kernel::kCubic>(t, bend), 1);
+    add(betweenVectors<Kernel::kNatural>(t, bend), 2);
+  }
+}
+
+/// The same for any bin.
+HWY_INLINE void addKernelsSlowly(const std::int32_t* b,
+                                 std::ptrdiff_t step,
+                                 std::span<const std::int32_t> x,
+                                 const Bin& bin,
+                                 std::size_t width,
+                                 std::uint32_t* sums) {
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t kernel = 0; kernel < kKernels && x[i] != kNoValue; ++kernel) {
+      const std::int32_t* const at = b + i;
+      const std::int32_t p =
+          between(static_cast<Kernel>(kernel), at[-step], at[0], at[step], at[2 * step]);
+      const std::int32_t code = codeOf<false>(bits::wrapSub(x[i], p), bin);
+      const std::uint32_t zigzag =
+          (static_cast<std::uint32_t>(code) << 1) ^ static_cast<std::uint32_t>(code >> 31);
+      sums[kernel * width + i] += std::min(zigzag, kMostMagnitude);
+    }
+  }
+}
+
+std::array<std::uint64_t, kKernels> probeKernelsHere(const LevelStep& step,
+                                                     const Source& source,
+                                                     std::size_t axis,
+                                                     ProbeMemory& memory) {
   const Axes axes = step.level.axes;
-  const auto odd = static_cast<Axes>(1u << axis);
-  const CodeArray array = makeCodeArray(pointsOf(step.n, axes, odd));
+  const CodeArray array = makeCodeArray(pointsOf(step.n, axes, static_cast<Axes>(1u << axis)));
   const auto along = static_cast<std::ptrdiff_t>(axis == 0   ? 1
                                                  : axis == 1 ? step.base.row
                                                              : step.base.plane);
   const auto fine = [&](std::size_t i, std::size_t of) {
     return has(axes, of) ? 2 * i + (of == axis ? 1 : 0) : i;
   };
+  const std::size_t n = array.n[0];
+  memory.values.resize(std::max(memory.values.size(), n));
   return sumBlocks<kKernels>(
-      array, sums, [&](std::uint32_t y, std::uint32_t z, std::uint32_t* all, std::size_t width) {
-        const std::int32_t* const x = static_cast<const std::int32_t*>(source.data) +
-                                      fine(z, 2) * source.plane + fine(y, 1) * source.row +
-                                      fine(0, 0);
-        addKernels<kStep, kIsPowerOfTwo>(step.base.at(y, z), along, x, array.n[0], step.bin, width,
-                                         all);
+      array, memory.sums,
+      [&](std::uint32_t y, std::uint32_t z, std::uint32_t* sums, std::size_t width) {
+        const std::int32_t* x = static_cast<const std::int32_t*>(source.data) +
+                                fine(z, 2) * source.plane + fine(y, 1) * source.row + fine(0, 0);
+        if (has(axes, 0)) {
+          for (std::size_t i = 0; i < n; ++i) {
+            memory.values[i] = x[2 * i];
+          }
+          x = memory.values.data();
+        }
+        const std::int32_t* const b = step.base.at(y, z);
+        if (step.bin.factor == 0) {
+          addKernels(b, along, {x, n}, step.bin, width, sums);
+        } else {
+          addKernelsSlowly(b, along, {x, n}, step.bin, width, sums);
+        }
       });
-}
-
-std::array<std::uint64_t, kKernels> probeKernelsHere(const LevelStep& step,
-                                                     const Source& source,
-                                                     std::size_t axis,
-                                                     std::vector<std::uint32_t>& sums) {
-  if (step.bin.factor == 0) {
-    return has(step.level.axes, 0) ? kernelCosts<2, true>(step, source, axis, sums)
-                                   : kernelCosts<1, true>(step, source, axis, sums);
-  }
-  return has(step.level.axes, 0) ? kernelCosts<2, false>(step, source, axis, sums)
-                                 : kernelCosts<1, false>(step, source, axis, sums);
 }
 
 }  // namespace fz::interp::HWY_NAMESPACE
@@ -206,14 +253,14 @@ HWY_EXPORT(probeKernelsHere);
 
 std::array<std::uint64_t, 8> probeEnds(const EndProbe& probe,
                                        std::span<std::int32_t> r,
-                                       std::vector<std::uint32_t>& sums) {
-  return HWY_DYNAMIC_DISPATCH(probeEndsHere)(probe, r, sums);
+                                       ProbeMemory& memory) {
+  return HWY_DYNAMIC_DISPATCH(probeEndsHere)(probe, r, memory);
 }
 std::array<std::uint64_t, kKernels> probeKernels(const LevelStep& step,
                                                  const Source& source,
                                                  std::size_t axis,
-                                                 std::vector<std::uint32_t>& sums) {
-  return HWY_DYNAMIC_DISPATCH(probeKernelsHere)(step, source, axis, sums);
+                                                 ProbeMemory& memory) {
+  return HWY_DYNAMIC_DISPATCH(probeKernelsHere)(step, source, axis, memory);
 }
 
 }  // namespace fz::interp

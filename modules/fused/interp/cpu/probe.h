@@ -12,21 +12,27 @@
 /// this of many more steps than it takes. All costs are those of blockCost.
 namespace fz::interp {
 
+/// Working memory, kept from probe to probe.
+struct ProbeMemory {
+  std::vector<std::uint32_t> sums;
+  std::vector<std::int32_t> values;
+};
+
 /// A Lorenzo end of a lattice of fixed point, x fastest and without room between rows.
 struct EndProbe {
   std::span<const std::int32_t> x;  ///< kNoValue counts as 0, as it does inside nested levels
   Extents n = {};
   Bin bin;
 };
-/// By set of axes. `r` gets what all of them reconstruct; `sums` is memory.
+/// By set of axes. `r` gets what all of them reconstruct.
 std::array<std::uint64_t, 8> probeEnds(const EndProbe& probe,
                                        std::span<std::int32_t> r,
-                                       std::vector<std::uint32_t>& sums);
+                                       ProbeMemory& memory);
 
 /// By kernel: the points of a level that are odd along one axis only. `source` holds fixed point.
 std::array<std::uint64_t, kKernels> probeKernels(const LevelStep& step,
                                                  const Source& source,
                                                  std::size_t axis,
-                                                 std::vector<std::uint32_t>& sums);
+                                                 ProbeMemory& memory);
 
 }  // namespace fz::interp

@@ -4,8 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "fused/interp/cpu/probe.h"
-
 namespace fz::interp {
 
 namespace {
@@ -161,7 +159,7 @@ void Programme::tryLorenzo(Solved& node, std::uint32_t h) {
     tryLorenzoWithGaps(node, h);
     return;
   }
-  const auto costs = probeEnds({node.x, node.n, context_.bin(h)}, node.r, codes_.sums());
+  const auto costs = probeEnds({node.x, node.n, context_.bin(h)}, node.r, codes_.probeMemory());
   node.cost = std::numeric_limits<Cost>::max();
   for (std::uint32_t set = 8; set-- > 0;) {
     if ((set & ~activeAxes(node.n)) == 0 && costs[set] < node.cost) {

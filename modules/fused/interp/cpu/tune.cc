@@ -71,6 +71,15 @@ std::optional<Plan> toPlan(const std::vector<Level>& levels,
   return planBytes(plan) <= max_bytes ? std::optional(plan) : std::nullopt;
 }
 
+/// Whether plans differ only in what refining chooses.
+bool isAlike(const Plan& a, const Plan& b) {
+  return a.lorenzo == b.lorenzo &&
+         std::equal(a.levels.begin(), a.levels.begin() + a.n_levels, b.levels.begin(),
+                    b.levels.begin() + b.n_levels, [](const Level& one, const Level& other) {
+                      return one.axes == other.axes && !one.is_nested && !other.is_nested;
+                    });
+}
+
 class Tuner {
  public:
   Tuner(const Core& core,
@@ -91,7 +100,7 @@ class Tuner {
     crop_ = cropOf(core, source, n, kSearchValues, 4);
     if (countOf(n) <= 2 * kJudgeValues) {
       judged_.push_back(cropOf(core, source, n, countOf(n), 0));
-    } else {
+    } else {  // the middle one first: a plan that is bad there is not looked at again
       for (const std::uint32_t eighths : {4u, 1u, 7u}) {
         judged_.push_back(cropOf(core, source, n, kJudgeValues, eighths));
       }
@@ -99,20 +108,25 @@ class Tuner {
   }
 
   Plan run() {
-    if (family_ == TuneFamily::kLorenzo) {
-      return bestLorenzo();
-    }
-    std::vector<Plan> plans = {isoPlan(n_), bestLorenzo()};
-    std::vector<Plan> open = {isoPlan(n_)};
-    if (const std::optional<Plan> found = search()) {
-      open.push_back(*found);
-    }
-    for (Plan& plan : open) {
-      for (const bool has_alpha : {false, true}) {
-        context_.has_alpha = has_alpha;
-        plan.has_alpha = has_alpha;
-        plans.push_back(refined(plan));
+    std::vector<Plan> plans = lorenzoPlans();
+    if (family_ == TuneFamily::kAll) {
+      plans.resize(1);
+      const Plan iso = isoPlan(n_);
+      std::vector<Plan> open;
+      if (const std::optional<Plan> found = search()) {
+        open.push_back(*found);
       }
+      if (open.empty() || !isAlike(open.front(), iso)) {
+        open.push_back(iso);
+      }
+      for (Plan& plan : open) {
+        for (const bool has_alpha : {false, true}) {
+          context_.has_alpha = has_alpha;
+          plan.has_alpha = has_alpha;
+          plans.push_back(refined(plan));
+        }
+      }
+      context_.has_alpha = false;
     }
     return cheapest(plans);
   }
@@ -125,16 +139,35 @@ class Tuner {
     return toPlan(programme.levels(), programme.lorenzo(), context_.has_alpha, max_plan_bytes_);
   }
 
-  Plan bestLorenzo() {
+  /// The best of plain Lorenzo, as far as can be said without codes; most promising first.
+  std::vector<Plan> lorenzoPlans() {
+    std::array<Cost, 8> costs = {};
+    Values r;
+    for (const Crop& crop : judged_) {
+      if (context_.has_gaps) {
+        break;  // what stands in gaps depends on the axes
+      }
+      r.resize(crop.x.size());
+      const auto more = probeEnds({crop.x, crop.n, context_.bin(0)}, r, codes_.probeMemory());
+      for (std::size_t set = 0; set < costs.size(); ++set) {
+        costs[set] += more[set];
+      }
+    }
     std::vector<Plan> plans;
-    const Axes active = activeAxes(n_);
     for (std::uint32_t set = 8; set-- > 0;) {
-      if ((set & active) == set) {
+      if ((set & ~activeAxes(n_)) == 0) {
         plans.push_back({});
         plans.back().lorenzo = static_cast<Axes>(set);
       }
     }
-    return cheapest(plans);
+    if (context_.has_gaps) {
+      return {cheapest(plans)};
+    }
+    std::stable_sort(plans.begin(), plans.end(), [&](const Plan& a, const Plan& b) {
+      return costs[a.lorenzo] < costs[b.lorenzo];
+    });
+    plans.resize(std::min<std::size_t>(plans.size(), 2));
+    return plans;
   }
 
   /// The same levels, with the best of all weights. Inner levels of nested ones stay as they are.
@@ -189,35 +222,52 @@ class Tuner {
     level = one.level;
   }
 
-  Cost costOf(const Plan& plan) {
-    ClassCost total;
-    for (Crop& crop : judged_) {
-      const Plan fitted = fittedPlan(plan, crop.n);
-      PlanStep step = wholePlan(fitted, crop.n, context_.sub_bits);
-      step.n_axes = context_.n_axes;
-      const std::uint64_t n_codes = stepsCodes(step.steps, crop.n);
-      encodePlan(core_, step, sourceOf(latticeOf(crop.x, crop.n), context_.has_gaps),
-                 codes_.reserve(n_codes), {});
-      codes_.addTo(total, n_codes);
-    }
-    return total.total() + 8 * 1024 * planBytes(plan);
+  /// A plan, and what its codes on some of the parts look like.
+  struct Candidate {
+    Plan plan;
+    ClassCost codes;
+    std::size_t n_values = 0;
+    Cost cost = 0;
+  };
+
+  void addPart(Candidate& candidate, Crop& crop) {
+    const Plan fitted = fittedPlan(candidate.plan, crop.n);
+    PlanStep step = wholePlan(fitted, crop.n, context_.sub_bits);
+    step.n_axes = context_.n_axes;
+    const std::uint64_t n_codes = stepsCodes(step.steps, crop.n);
+    encodePlan(core_, step, sourceOf(latticeOf(crop.x, crop.n), context_.has_gaps),
+               codes_.reserve(n_codes), {});
+    codes_.addTo(candidate.codes, n_codes);
+    candidate.n_values += countOf(crop.n);
+    // The plan is stored once, so a part of the field bears a part of it.
+    candidate.cost = candidate.codes.total() +
+                     8 * 1024 * planBytes(candidate.plan) * candidate.n_values / countOf(n_);
   }
 
   Plan cheapest(const std::vector<Plan>& plans) {
-    Cost best = std::numeric_limits<Cost>::max();
-    Plan chosen = fittedPlan(plans.front(), n_);
+    std::vector<Candidate> left;
     for (const Plan& plan : plans) {
       const Plan fitted = fittedPlan(plan, n_);
-      if (planBytes(fitted) > max_plan_bytes_ || stepsCodes(fitted.steps(), n_) > tunedCodes(n_)) {
-        continue;
-      }
-      const Cost cost = costOf(fitted);
-      if (cost < best) {
-        best = cost;
-        chosen = fitted;
+      const bool is_known = std::any_of(left.begin(), left.end(),
+                                        [&](const Candidate& c) { return c.plan == fitted; });
+      if (!is_known && planBytes(fitted) <= max_plan_bytes_ &&
+          stepsCodes(fitted.steps(), n_) <= tunedCodes(n_)) {
+        left.push_back({fitted, {}, 0, 0});
       }
     }
-    return chosen;
+    if (left.empty()) {
+      return fittedPlan(plans.front(), n_);
+    }
+    const auto isCheaper = [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; };
+    for (Crop& crop : judged_) {
+      for (Candidate& candidate : left) {
+        addPart(candidate, crop);
+      }
+      // One part is enough to drop what is far behind.
+      const Cost best = std::min_element(left.begin(), left.end(), isCheaper)->cost;
+      std::erase_if(left, [&](const Candidate& c) { return c.cost > best + best / 32; });
+    }
+    return std::min_element(left.begin(), left.end(), isCheaper)->plan;
   }
 
   const Core& core_;
