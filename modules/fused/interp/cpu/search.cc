@@ -69,8 +69,9 @@ void putTogether(Solved& node,
 
 }  // namespace
 
-const Solved& Programme::solve(Values x, const Extents& n) {
+const Solved& Programme::solve(Values x, const Extents& n, Cost limit) {
   solved_.clear();
+  limit_ = limit;
   Solved& root = solved_[0];
   root.x = std::move(x);
   root.n = n;
@@ -199,7 +200,8 @@ void Programme::tryLevel(const Strides& s, Solved& node, Axes axes, std::uint32_
   }
   const std::uint32_t id = below(s, axes, node);
   const Solved& base = solved_.at(id);
-  if (base.cost >= node.cost) {
+  const Cost limit = std::min(node.cost, limit_);
+  if (base.cost >= limit) {
     return;
   }
   const std::size_t mark = context_.core.stack.top();
@@ -209,10 +211,10 @@ void Programme::tryLevel(const Strides& s, Solved& node, Axes axes, std::uint32_
   step.n = node.n;
   step.base = withGhosts(context_.core, base.r, base.n, axes, node.n);
   LevelTuner tuner(context_, codes_);
-  const Cost expected = base.cost + tuner.choose(step, sourceOfNode(node), node.cost - base.cost);
+  const Cost expected = base.cost + tuner.choose(step, sourceOfNode(node), limit - base.cost);
   Values r;
   Cost cost = std::numeric_limits<Cost>::max();
-  if (expected - expected / 16 < node.cost) {
+  if (expected - expected / 16 < limit) {
     r.resize(node.x.size());
     cost = base.cost + tuner.run(step, sourceOfNode(node), latticeOf(r, node.n));
   }
@@ -233,7 +235,8 @@ void Programme::tryNested(const Strides& s, Solved& node, std::size_t axis, std:
   }
   const std::uint32_t id = below(s, axes, node);
   const Solved& base = solved_.at(id);
-  if (base.cost >= node.cost) {
+  const Cost limit = std::min(node.cost, limit_);
+  if (base.cost >= limit) {
     return;
   }
   const std::size_t mark = context_.core.stack.top();
@@ -242,7 +245,7 @@ void Programme::tryNested(const Strides& s, Solved& node, std::size_t axis, std:
   step.bin = context_.bin(h);
   step.n = node.n;
   step.base = withGhosts(context_.core, base.r, base.n, axes, node.n);
-  LevelTuner(context_, codes_).choose(step, sourceOfNode(node), node.cost - base.cost);
+  LevelTuner(context_, codes_).choose(step, sourceOfNode(node), limit - base.cost);
   const Kernel kernel = step.level.kernels[axis];
   const Extents n_odd = pointsOf(node.n, axes, axes);
   Values difference(countOf(n_odd));
@@ -252,7 +255,7 @@ void Programme::tryNested(const Strides& s, Solved& node, std::size_t axis, std:
                  difference[odd] = x == kNoValue ? kNoValue : bits::wrapSub(x, predicted);
                });
   Programme inside(context_, codes_, static_cast<Axes>(axes_ & ~axes), h, true);
-  const Solved& found = inside.solve(std::move(difference), n_odd);
+  const Solved& found = inside.solve(std::move(difference), n_odd, limit - base.cost);
   const Cost cost = base.cost + found.cost;
   if (cost < node.cost) {
     node.cost = cost;

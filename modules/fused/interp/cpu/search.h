@@ -35,7 +35,8 @@ class Programme {
             bool is_nested)
       : context_(context), codes_(codes), axes_(axes), halvings_(halvings), is_nested_(is_nested) {}
 
-  const Solved& solve(Values x, const Extents& n);
+  /// Solutions that cost `limit` or more may not be the best: nobody wants them.
+  const Solved& solve(Values x, const Extents& n, Cost limit);
   /// Of the solution, from coarse to fine.
   std::vector<Level> levels() const;
   Axes lorenzo() const;
@@ -61,6 +62,7 @@ class Programme {
   Axes axes_;
   std::uint32_t halvings_;
   bool is_nested_;
+  Cost limit_ = 0;
   std::map<std::uint32_t, Solved> solved_;
 };
 

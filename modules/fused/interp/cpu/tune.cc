@@ -15,8 +15,12 @@ namespace {
 
 constexpr std::size_t kSearchValues = std::size_t{1} << 17;
 constexpr std::size_t kJudgeValues = std::size_t{1} << 18;
-// Crops keep this much of an axis, so that coarse lattices have something to interpolate.
-constexpr std::uint32_t kLeastExtent = 33;
+// Fields up to this size are searched and judged whole. Much of their codes may be what fills
+// blocks up, which parts of other extents would not tell.
+constexpr std::size_t kWholeValues = std::size_t{1} << 20;
+// Axes are cut to multiples of this: coarse lattices have something to interpolate, and their codes
+// fill whole blocks, as they nearly do in a field that is too large to be looked at whole.
+constexpr std::uint32_t kCropUnit = 32;
 
 /// A part of a field as fixed point.
 struct Crop {
@@ -34,12 +38,14 @@ Crop cropOf(const Core& core,
   crop.n = n;
   while (countOf(crop.n) > n_values) {
     const auto longest = std::max_element(crop.n.begin(), crop.n.end());
-    if (*longest <= kLeastExtent) {
+    if (*longest <= kCropUnit) {
       break;
     }
     const std::uint64_t wanted = std::uint64_t{*longest} * n_values / countOf(crop.n);
-    *longest = std::max<std::uint32_t>(
-        {kLeastExtent, static_cast<std::uint32_t>(wanted), *longest - *longest / 4});
+    const std::uint64_t next = std::max<std::uint64_t>(wanted, *longest - *longest / 4);
+    const std::uint64_t units = std::max<std::uint64_t>(1, (next + kCropUnit / 2) / kCropUnit);
+    const std::uint64_t fewer = (*longest - 1) / kCropUnit;
+    *longest = static_cast<std::uint32_t>(std::min(units, fewer) * kCropUnit);
   }
   std::array<std::size_t, 3> first = {};
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -97,10 +103,10 @@ class Tuner {
     context_.sub_bits = sub_bits;
     context_.n_axes = std::max(1u, countAxes(activeAxes(n)));
     context_.has_gaps = source.has_gaps;
-    crop_ = cropOf(core, source, n, kSearchValues, 4);
-    if (countOf(n) <= 2 * kJudgeValues) {
+    if (countOf(n) <= kWholeValues) {
       judged_.push_back(cropOf(core, source, n, countOf(n), 0));
     } else {  // the middle one first: a plan that is bad there is not looked at again
+      crop_ = cropOf(core, source, n, kSearchValues, 4);
       for (const std::uint32_t eighths : {4u, 1u, 7u}) {
         judged_.push_back(cropOf(core, source, n, kJudgeValues, eighths));
       }
@@ -132,10 +138,12 @@ class Tuner {
   }
 
  private:
+  Crop& searched() { return crop_.x.empty() ? judged_.front() : crop_; }
+
   std::optional<Plan> search() {
     Programme programme(context_, codes_, activeAxes(n_), 0, false);
-    const Crop& crop = crop_;
-    programme.solve(crop.x, crop.n);
+    const Crop& crop = searched();
+    programme.solve(crop.x, crop.n, std::numeric_limits<Cost>::max());
     return toPlan(programme.levels(), programme.lorenzo(), context_.has_alpha, max_plan_bytes_);
   }
 
@@ -172,7 +180,7 @@ class Tuner {
 
   /// The same levels, with the best of all weights. Inner levels of nested ones stay as they are.
   Plan refined(const Plan& plan) {
-    Crop& crop = crop_;
+    Crop& crop = searched();
     Plan made = fittedPlan(plan, crop.n);
     if (made.n_levels != plan.n_levels) {
       return plan;  // the crop is too small for all of them
@@ -277,7 +285,7 @@ class Tuner {
   Extents n_;
   TuneFamily family_;
   std::size_t max_plan_bytes_;
-  Crop crop_;                 // to search
+  Crop crop_;                 // to search; empty: what is judged
   std::vector<Crop> judged_;  // to choose among what was found
 };
 
