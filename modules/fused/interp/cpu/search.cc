@@ -14,6 +14,9 @@ constexpr std::size_t kLeastValues = 256;
 // The axes of a Lorenzo end are chosen on a part of at least this many points.
 constexpr std::size_t kLorenzoValues = std::size_t{1} << 15;
 
+// Estimates and costs are as good as others up to this part of them.
+constexpr Cost kNearly = 16;
+
 /// How often an axis may be halved.
 std::uint32_t mostHalvings(std::uint32_t n_axes) {
   return n_axes >= 3 ? 4 : n_axes == 2 ? 5 : 8;
@@ -71,6 +74,7 @@ void putTogether(Solved& node,
 
 const Solved& Programme::solve(Values x, const Extents& n, Cost limit) {
   solved_.clear();
+  almost_ = {};
   limit_ = limit;
   Solved& root = solved_[0];
   root.x = std::move(x);
@@ -79,28 +83,40 @@ const Solved& Programme::solve(Values x, const Extents& n, Cost limit) {
   return root;
 }
 
-std::vector<Level> Programme::levels() const {
-  std::vector<Level> all;
-  addLevels(0, all);
-  return all;
+FoundPlan Programme::planOf(const Way& way) const {
+  if (!way.level) {
+    return {};
+  }
+  const Solved& base = solved_.at(way.below);
+  FoundPlan plan = planOf(base);
+  plan.lorenzo = base.level ? plan.lorenzo : base.lorenzo;
+  plan.levels.push_back(*way.level);
+  plan.levels.insert(plan.levels.end(), way.inner.begin(), way.inner.end());
+  return plan;
 }
 
-Axes Programme::lorenzo() const {
-  std::uint32_t id = 0;
-  while (solved_.at(id).level) {
-    id = solved_.at(id).below;
-  }
-  return solved_.at(id).lorenzo;
+FoundPlan Programme::found() const {
+  const Solved& root = solved_.at(0);
+  FoundPlan plan = planOf(root);
+  plan.lorenzo = root.level ? plan.lorenzo : root.lorenzo;
+  return plan;
 }
 
-void Programme::addLevels(std::uint32_t id, std::vector<Level>& all) const {
-  const Solved& node = solved_.at(id);
-  if (!node.level) {
-    return;
+std::optional<FoundPlan> Programme::almost() const {
+  const Solved& root = solved_.at(0);
+  const bool is_near = almost_.level && almost_.cost < root.cost + root.cost / kNearly;
+  return is_near && !root.level ? std::optional(planOf(almost_)) : std::nullopt;
+}
+
+bool Programme::keep(Solved& node, Way way) {
+  if (way.cost < node.cost) {
+    static_cast<Way&>(node) = std::move(way);
+    return true;
   }
-  addLevels(node.below, all);
-  all.push_back(*node.level);
-  all.insert(all.end(), node.inner.begin(), node.inner.end());
+  if (&node == &solved_.at(0) && (!almost_.level || way.cost < almost_.cost)) {
+    almost_ = std::move(way);
+  }
+  return false;
 }
 
 bool Programme::canHalve(const Strides& s, const Extents& n, Axes axes) const {
@@ -212,20 +228,14 @@ void Programme::tryLevel(const Strides& s, Solved& node, Axes axes, std::uint32_
   step.base = withGhosts(context_.core, base.r, base.n, axes, node.n);
   LevelTuner tuner(context_, codes_);
   const Cost expected = base.cost + tuner.choose(step, sourceOfNode(node), limit - base.cost);
-  Values r;
-  Cost cost = std::numeric_limits<Cost>::max();
-  if (expected - expected / 16 < limit) {
-    r.resize(node.x.size());
-    cost = base.cost + tuner.run(step, sourceOfNode(node), latticeOf(r, node.n));
+  if (expected - expected / kNearly < limit) {
+    Values r(node.x.size());
+    const Cost cost = base.cost + tuner.run(step, sourceOfNode(node), latticeOf(r, node.n));
+    if (keep(node, {cost, step.level, {}, id})) {
+      node.r.swap(r);
+    }
   }
   context_.core.stack.popTo(mark);
-  if (cost < node.cost) {
-    node.cost = cost;
-    node.level = step.level;
-    node.inner.clear();
-    node.below = id;
-    node.r.swap(r);
-  }
 }
 
 void Programme::tryNested(const Strides& s, Solved& node, std::size_t axis, std::uint32_t h) {
@@ -256,16 +266,12 @@ void Programme::tryNested(const Strides& s, Solved& node, std::size_t axis, std:
                });
   Programme inside(context_, codes_, static_cast<Axes>(axes_ & ~axes), h, true);
   const Solved& found = inside.solve(std::move(difference), n_odd, limit - base.cost);
-  const Cost cost = base.cost + found.cost;
-  if (cost < node.cost) {
-    node.cost = cost;
-    Level level = step.level;
-    level.is_nested = true;
-    node.inner = inside.levels();
-    level.n_inner = static_cast<std::uint8_t>(node.inner.size());
-    level.inner_lorenzo = inside.lorenzo();
-    node.level = level;
-    node.below = id;
+  FoundPlan plan = inside.found();
+  Level level = step.level;
+  level.is_nested = true;
+  level.n_inner = static_cast<std::uint8_t>(plan.levels.size());
+  level.inner_lorenzo = plan.lorenzo;
+  if (keep(node, {base.cost + found.cost, level, std::move(plan.levels), id})) {
     putTogether(node, base, step.base, axis, kernel, found.r);
   }
   context_.core.stack.popTo(mark);

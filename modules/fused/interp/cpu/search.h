@@ -12,16 +12,26 @@
 /// was solved before and left its reconstruction; so every level is judged in closed loop.
 namespace fz::interp {
 
-/// The best way to a lattice that was found.
-struct Solved {
-  Extents n = {};
-  Values x;  ///< fixed point
-  Values r;  ///< what decoding it gives
+/// A way to code a lattice: by a level on top of another one.
+struct Way {
   Cost cost = 0;
-  Axes lorenzo = 0;
   std::optional<Level> level;  ///< on top of the lattice of `below`; none: Lorenzo alone
   std::vector<Level> inner;    ///< of a nested level
   std::uint32_t below = 0;
+};
+
+/// A lattice, and the best way to it that was found.
+struct Solved : Way {
+  Extents n = {};
+  Values x;  ///< fixed point
+  Values r;  ///< what decoding it gives
+  Axes lorenzo = 0;
+};
+
+/// All of a plan but alpha.
+struct FoundPlan {
+  std::vector<Level> levels;  ///< from coarse to fine
+  Axes lorenzo = 0;
 };
 
 /// Solves a lattice and all coarser ones that it needs.
@@ -37,15 +47,17 @@ class Programme {
 
   /// Solutions that cost `limit` or more may not be the best: nobody wants them.
   const Solved& solve(Values x, const Extents& n, Cost limit);
-  /// Of the solution, from coarse to fine.
-  std::vector<Level> levels() const;
-  Axes lorenzo() const;
+  FoundPlan found() const;
+  /// The best plan with levels, where Lorenzo alone is better, but not by much.
+  std::optional<FoundPlan> almost() const;
 
  private:
   using Strides = std::array<std::uint32_t, 3>;
 
   static std::uint32_t idOf(const Strides& s) { return (s[0] * 16 + s[1]) * 16 + s[2]; }
-  void addLevels(std::uint32_t id, std::vector<Level>& all) const;
+  FoundPlan planOf(const Way& way) const;  // a way with a level
+  /// Keeps a way to a lattice if it is the best so far; says whether.
+  bool keep(Solved& node, Way way);
   bool canHalve(const Strides& s, const Extents& n, Axes axes) const;
   Source sourceOfNode(Solved& node) const;
   /// The lattice below a level, solved.
@@ -64,6 +76,7 @@ class Programme {
   bool is_nested_;
   Cost limit_ = 0;
   std::map<std::uint32_t, Solved> solved_;
+  Way almost_;  // to the first lattice
 };
 
 }  // namespace fz::interp

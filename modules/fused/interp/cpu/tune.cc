@@ -2,8 +2,10 @@
 #include "fused/interp/cpu/tune.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "fused/interp/config.h"
@@ -60,16 +62,11 @@ Crop cropOf(const Core& core,
   return crop;
 }
 
-/// Turns levels into a plan that a config can hold: without its finest nested parts where they do
-/// not fit.
-std::optional<Plan> toPlan(const std::vector<Level>& levels,
-                           Axes lorenzo,
-                           bool has_alpha,
-                           std::size_t max_bytes) {
+/// As a plan that a config can hold.
+std::optional<Plan> toPlan(const FoundPlan& found, std::size_t max_bytes) {
   Plan plan;
-  plan.has_alpha = has_alpha;
-  plan.lorenzo = lorenzo;
-  for (const Level& level : levels) {
+  plan.lorenzo = found.lorenzo;
+  for (const Level& level : found.levels) {
     if (!plan.add(level)) {
       return std::nullopt;
     }
@@ -113,42 +110,50 @@ class Tuner {
     }
   }
 
-  Plan run() {
-    std::vector<Plan> plans = lorenzoPlans();
+  Tuned run() {
+    std::vector<Named> plans = lorenzoPlans();
     if (family_ == TuneFamily::kAll) {
       plans.resize(1);
       const Plan iso = isoPlan(n_);
-      std::vector<Plan> open;
+      std::vector<Named> open;
       if (const std::optional<Plan> found = search()) {
-        open.push_back(*found);
+        open.push_back({*found, "found"});
       }
-      if (open.empty() || !isAlike(open.front(), iso)) {
-        open.push_back(iso);
+      if (open.empty() || !isAlike(open.front().plan, iso)) {
+        open.push_back({iso, "iso"});
       }
-      for (Plan& plan : open) {
+      for (Named& named : open) {
         for (const bool has_alpha : {false, true}) {
           context_.has_alpha = has_alpha;
-          plan.has_alpha = has_alpha;
-          plans.push_back(refined(plan));
+          named.plan.has_alpha = has_alpha;
+          plans.push_back({refined(named.plan), (has_alpha ? "alpha " : "") + named.name});
         }
       }
       context_.has_alpha = false;
     }
-    return cheapest(plans);
+    const Plan plan = cheapest(plans).plan;
+    return {plan, reason_};
   }
 
  private:
+  /// A plan, and what people call it.
+  struct Named {
+    Plan plan;
+    std::string name;
+  };
+
   Crop& searched() { return crop_.x.empty() ? judged_.front() : crop_; }
 
   std::optional<Plan> search() {
     Programme programme(context_, codes_, activeAxes(n_), 0, false);
     const Crop& crop = searched();
     programme.solve(crop.x, crop.n, std::numeric_limits<Cost>::max());
-    return toPlan(programme.levels(), programme.lorenzo(), context_.has_alpha, max_plan_bytes_);
+    // Lorenzo alone is a candidate anyway.
+    return toPlan(programme.almost().value_or(programme.found()), max_plan_bytes_);
   }
 
   /// The best of plain Lorenzo, as far as can be said without codes; most promising first.
-  std::vector<Plan> lorenzoPlans() {
+  std::vector<Named> lorenzoPlans() {
     std::array<Cost, 8> costs = {};
     Values r;
     for (const Crop& crop : judged_) {
@@ -161,18 +166,19 @@ class Tuner {
         costs[set] += more[set];
       }
     }
-    std::vector<Plan> plans;
+    std::vector<Named> plans;
     for (std::uint32_t set = 8; set-- > 0;) {
       if ((set & ~activeAxes(n_)) == 0) {
-        plans.push_back({});
-        plans.back().lorenzo = static_cast<Axes>(set);
+        Plan plan;
+        plan.lorenzo = static_cast<Axes>(set);
+        plans.push_back({plan, planText(plan)});
       }
     }
     if (context_.has_gaps) {
       return {cheapest(plans)};
     }
-    std::stable_sort(plans.begin(), plans.end(), [&](const Plan& a, const Plan& b) {
-      return costs[a.lorenzo] < costs[b.lorenzo];
+    std::stable_sort(plans.begin(), plans.end(), [&](const Named& a, const Named& b) {
+      return costs[a.plan.lorenzo] < costs[b.plan.lorenzo];
     });
     plans.resize(std::min<std::size_t>(plans.size(), 2));
     return plans;
@@ -233,6 +239,7 @@ class Tuner {
   /// A plan, and what its codes on some of the parts look like.
   struct Candidate {
     Plan plan;
+    std::string name;
     ClassCost codes;
     std::size_t n_values = 0;
     Cost cost = 0;
@@ -252,30 +259,55 @@ class Tuner {
                      8 * 1024 * planBytes(candidate.plan) * candidate.n_values / countOf(n_);
   }
 
-  Plan cheapest(const std::vector<Plan>& plans) {
-    std::vector<Candidate> left;
-    for (const Plan& plan : plans) {
-      const Plan fitted = fittedPlan(plan, n_);
-      const bool is_known = std::any_of(left.begin(), left.end(),
+  /// Those that can be stored, once each.
+  std::vector<Candidate> candidatesOf(const std::vector<Named>& plans) const {
+    std::vector<Candidate> candidates;
+    for (const Named& named : plans) {
+      const Plan fitted = fittedPlan(named.plan, n_);
+      const bool is_known = std::any_of(candidates.begin(), candidates.end(),
                                         [&](const Candidate& c) { return c.plan == fitted; });
       if (!is_known && planBytes(fitted) <= max_plan_bytes_ &&
           stepsCodes(fitted.steps(), n_) <= tunedCodes(n_)) {
-        left.push_back({fitted, {}, 0, 0});
+        candidates.push_back({fitted, named.name, {}, 0, 0});
       }
     }
+    return candidates;
+  }
+
+  Named cheapest(const std::vector<Named>& plans) {
+    std::vector<Candidate> left = candidatesOf(plans);
     if (left.empty()) {
-      return fittedPlan(plans.front(), n_);
+      return {fittedPlan(plans.front().plan, n_), plans.front().name};
     }
     const auto isCheaper = [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; };
+    std::vector<Candidate> dropped;
     for (Crop& crop : judged_) {
       for (Candidate& candidate : left) {
         addPart(candidate, crop);
       }
+      std::stable_sort(left.begin(), left.end(), isCheaper);
       // One part is enough to drop what is far behind.
-      const Cost best = std::min_element(left.begin(), left.end(), isCheaper)->cost;
-      std::erase_if(left, [&](const Candidate& c) { return c.cost > best + best / 32; });
+      const Cost most = left.front().cost + left.front().cost / 32;
+      while (left.back().cost > most) {
+        dropped.insert(dropped.begin(), std::move(left.back()));
+        left.pop_back();
+      }
     }
-    return std::min_element(left.begin(), left.end(), isCheaper)->plan;
+    left.insert(left.end(), dropped.begin(), dropped.end());
+    setReason(left);
+    return {left.front().plan, left.front().name};
+  }
+
+  void setReason(std::span<const Candidate> candidates) {
+    const std::string where =
+        judged_.size() == 1
+            ? std::string("the whole field")
+            : fmt::format("{} parts of {} values", judged_.size(), countOf(judged_.front().n));
+    reason_ = fmt::format("bits per value, estimated on {}:", where);
+    for (const Candidate& c : candidates) {
+      const double bits = static_cast<double>(c.cost) / (1024.0 * static_cast<double>(c.n_values));
+      reason_ += fmt::format(" {} {:.3f}{}", c.name, bits, &c == &candidates.back() ? "" : ",");
+    }
   }
 
   const Core& core_;
@@ -287,6 +319,7 @@ class Tuner {
   std::size_t max_plan_bytes_;
   Crop crop_;                 // to search; empty: what is judged
   std::vector<Crop> judged_;  // to choose among what was found
+  std::string reason_;
 };
 
 }  // namespace
@@ -297,14 +330,14 @@ std::uint64_t tunedCodes(const Extents& n) {
   return most + most / 4 + 4096;
 }
 
-Plan tunePlan(const Core& core,
-              const Source& source,
-              const Extents& n,
-              std::uint32_t sub_bits,
-              TuneFamily family,
-              std::size_t max_plan_bytes) {
+Tuned tunePlan(const Core& core,
+               const Source& source,
+               const Extents& n,
+               std::uint32_t sub_bits,
+               TuneFamily family,
+               std::size_t max_plan_bytes) {
   if (countOf(n) == 0) {
-    return lorenzoPlan(n);
+    return {lorenzoPlan(n), {}};
   }
   return Tuner(core, source, n, sub_bits, family, max_plan_bytes).run();
 }
