@@ -167,7 +167,8 @@ void LevelTuner::choosePairs(LevelStep& step, const Source& source) {
   std::array<Cost, 3> best;
   best.fill(std::numeric_limits<Cost>::max());
   std::array<std::uint8_t, 3> chosen = {};
-  for (std::uint8_t set = 0; set < kPairSets.size(); ++set) {
+  for (std::size_t place = 0; place < kPairSets.size(); ++place) {
+    const auto set = static_cast<std::uint8_t>(place);
     step.level.pair_sets.fill(set);
     code(step, source, {});
     for (std::size_t i = 0; i < 3; ++i) {
@@ -183,7 +184,8 @@ void LevelTuner::choosePairs(LevelStep& step, const Source& source) {
 void LevelTuner::chooseCube(LevelStep& step, const Source& source) {
   Cost best = std::numeric_limits<Cost>::max();
   std::uint8_t chosen = 0;
-  for (std::uint8_t set = 0; set < kCubeSets.size(); ++set) {
+  for (std::size_t place = 0; place < kCubeSets.size(); ++place) {
+    const auto set = static_cast<std::uint8_t>(place);
     step.level.cube_set = set;
     code(step, source, {});
     if (classCost(kXyz) < best) {

@@ -228,7 +228,8 @@ void Programme::tryLevel(const Strides& s, Solved& node, Axes axes, std::uint32_
   step.base = withGhosts(context_.core, base.r, base.n, axes, node.n);
   LevelTuner tuner(context_, codes_);
   const Cost expected = base.cost + tuner.choose(step, sourceOfNode(node), limit - base.cost);
-  if (expected - expected / kNearly < limit) {
+  // Along one axis the cost is known already.
+  if (expected - (countAxes(axes) == 1 ? 0 : expected / kNearly) < limit) {
     Values r(node.x.size());
     const Cost cost = base.cost + tuner.run(step, sourceOfNode(node), latticeOf(r, node.n));
     if (keep(node, {cost, step.level, {}, id})) {
