@@ -15,6 +15,14 @@ struct FewSets {
 };
 constexpr std::array<FewSets, 3> kFewSets = {{{0, 0}, {2, 4}, {4, 3}}};
 
+// Sets for xyz: all, half and none of the correction; those next to each; and those that trust some
+// axes more than others, which are looked at where pairs do.
+constexpr std::array<std::uint8_t, 3> kPlainCubes = {0, 2, 3};
+constexpr std::array<std::uint8_t, 2> kStrongCubes = {1, 4};
+constexpr std::array<std::uint8_t, 4> kMiddleCubes = {1, 4, 5, 6};
+constexpr std::array<std::uint8_t, 2> kWeakCubes = {5, 6};
+constexpr std::array<std::uint8_t, 6> kSlantCubes = {7, 8, 9, 10, 11, 12};
+
 std::size_t stepAlong(std::size_t axis, std::size_t row, std::size_t plane) {
   return axis == 0 ? 1 : axis == 1 ? row : plane;
 }
@@ -139,6 +147,7 @@ Cost LevelTuner::chooseFew(LevelStep& step, const Source& source, Cost limit) {
     step.level.cube_set = sets.cube;
     code(step, source, {});
     total = 0;
+    bool has_gained = false;
     for (const Axes odd : {Axes{kX | kY}, Axes{kX | kZ}, Axes{kY | kZ}, kXyz}) {
       if ((odd & ~step.level.axes) != 0) {
         continue;
@@ -146,6 +155,7 @@ Cost LevelTuner::chooseFew(LevelStep& step, const Source& source, Cost limit) {
       const Cost cost = classCost(odd);
       if (cost < best[odd]) {
         best[odd] = cost;
+        has_gained = true;
         if (odd == kXyz) {
           chosen.cube_set = sets.cube;
         } else {
@@ -154,8 +164,8 @@ Cost LevelTuner::chooseFew(LevelStep& step, const Source& source, Cost limit) {
       }
       total += best[odd];
     }
-    // Other weights gain less than a quarter.
-    if (total - total / 4 >= limit) {
+    // Weights are no better where less of them is worse already; and they gain less than a quarter.
+    if ((&sets != kFewSets.data() && !has_gained) || total - total / 4 >= limit) {
       break;
     }
   }
@@ -184,14 +194,25 @@ void LevelTuner::choosePairs(LevelStep& step, const Source& source) {
 void LevelTuner::chooseCube(LevelStep& step, const Source& source) {
   Cost best = std::numeric_limits<Cost>::max();
   std::uint8_t chosen = 0;
-  for (std::size_t place = 0; place < kCubeSets.size(); ++place) {
-    const auto set = static_cast<std::uint8_t>(place);
-    step.level.cube_set = set;
-    code(step, source, {});
-    if (classCost(kXyz) < best) {
-      best = classCost(kXyz);
-      chosen = set;
+  const auto look = [&](std::span<const std::uint8_t> sets) {
+    for (const std::uint8_t set : sets) {
+      step.level.cube_set = set;
+      code(step, source, {});
+      if (classCost(kXyz) < best) {
+        best = classCost(kXyz);
+        chosen = set;
+      }
     }
+  };
+  look(kPlainCubes);
+  look(chosen == 0   ? std::span<const std::uint8_t>(kStrongCubes)
+       : chosen == 3 ? std::span<const std::uint8_t>(kWeakCubes)
+                     : std::span<const std::uint8_t>(kMiddleCubes));
+  const bool is_aslant =
+      std::any_of(step.level.pair_sets.begin(), step.level.pair_sets.end(),
+                  [](std::uint8_t set) { return kPairSets[set][0] != kPairSets[set][1]; });
+  if (is_aslant) {
+    look(kSlantCubes);
   }
   step.level.cube_set = chosen;
 }

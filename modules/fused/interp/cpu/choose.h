@@ -82,7 +82,7 @@ class LevelTuner {
   /// there are. Returns what the whole may cost; exactly that for a level along one axis. Stops,
   /// with weights of no use, where that cannot be less than `limit`.
   Cost choose(LevelStep& step, const Source& source, Cost limit);
-  /// Sets kernels and weights, with all sets there are.
+  /// Sets kernels and weights, with all sets that may be best.
   void refine(LevelStep& step, const Source& source);
   /// The cost of a whole level; `fine` gets the reconstruction.
   Cost run(const LevelStep& step, const Source& source, const Lattice& fine);

@@ -1,6 +1,7 @@
 #include "fused/interp/cpu/cost.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "shared/bits.h"
 
@@ -61,15 +62,34 @@ std::uint64_t sumOf(const C* block) {
   }
 }
 
+constexpr std::uint32_t log2Here(std::uint32_t v) {
+  const auto exponent = static_cast<std::uint32_t>(std::bit_width(v)) - 1;
+  const std::uint32_t fraction = exponent == 0 ? 0 : v << (32 - exponent);
+  return exponent * static_cast<std::uint32_t>(kOne) + kLogs[fraction >> (32 - kTableBits)];
+}
+
 /// Of a block by the sum of its zigzag values.
-std::uint64_t costOfSum(std::uint64_t sum_in) {
-  constexpr std::uint32_t kMost = 1u << 30;
+constexpr std::uint64_t blockCostHere(std::uint32_t sum) {
   constexpr auto kCount = std::uint32_t{kBlockCodes};
-  const std::uint64_t fixed = kBlockClass - std::uint64_t{kCount} * log2Of(kCount);
-  const auto sum = static_cast<std::uint32_t>(std::min<std::uint64_t>(sum_in, kMost));
+  const std::uint64_t fixed = kBlockClass - std::uint64_t{kCount} * log2Here(kCount);
   return sum == 0 ? kZeroBlock
-                  : std::uint64_t{kCount + sum} * log2Of(kCount + sum) -
-                        std::uint64_t{sum} * log2Of(sum) + fixed;
+                  : std::uint64_t{kCount + sum} * log2Here(kCount + sum) -
+                        std::uint64_t{sum} * log2Here(sum) + fixed;
+}
+
+constexpr std::size_t kSmallSums = 1024;
+constexpr auto kSmallCosts = [] {
+  std::array<std::uint32_t, kSmallSums> costs = {};
+  for (std::uint32_t sum = 0; sum < kSmallSums; ++sum) {
+    costs[sum] = static_cast<std::uint32_t>(blockCostHere(sum));
+  }
+  return costs;
+}();
+
+std::uint64_t costOfSum(std::uint64_t sum) {
+  constexpr std::uint64_t kMost = 1u << 30;
+  return sum < kSmallSums ? kSmallCosts[sum]
+                          : blockCostHere(static_cast<std::uint32_t>(std::min(sum, kMost)));
 }
 
 template <class C>
@@ -84,9 +104,7 @@ std::uint64_t costOfBlocks(std::span<const C> codes) {
 }  // namespace
 
 std::uint32_t log2Of(std::uint32_t v) {
-  const std::uint32_t exponent = bits::bitWidth(v) - 1;
-  const std::uint32_t fraction = exponent == 0 ? 0 : v << (32 - exponent);
-  return exponent * static_cast<std::uint32_t>(kOne) + kLogs[fraction >> (32 - kTableBits)];
+  return log2Here(v);
 }
 
 std::uint64_t blockCost(std::span<const std::int16_t> codes) {
