@@ -68,35 +68,45 @@ constexpr std::uint32_t log2Here(std::uint32_t v) {
   return exponent * static_cast<std::uint32_t>(kOne) + kLogs[fraction >> (32 - kTableBits)];
 }
 
-/// Of a block by the sum of its zigzag values.
-constexpr std::uint64_t blockCostHere(std::uint32_t sum) {
-  constexpr auto kCount = std::uint32_t{kBlockCodes};
-  const std::uint64_t fixed = kBlockClass - std::uint64_t{kCount} * log2Here(kCount);
-  return sum == 0 ? kZeroBlock
-                  : std::uint64_t{kCount + sum} * log2Here(kCount + sum) -
-                        std::uint64_t{sum} * log2Here(sum) + fixed;
+/// v log2(v)
+constexpr std::uint64_t vLogV(std::uint32_t v) {
+  return v == 0 ? 0 : std::uint64_t{v} * log2Here(v);
+}
+constexpr std::size_t kSmall = 2048;  // few blocks have larger sums
+constexpr auto kProducts = [] {
+  std::array<std::uint32_t, kSmall> products = {};
+  for (std::uint32_t v = 0; v < kSmall; ++v) {
+    products[v] = static_cast<std::uint32_t>(vLogV(v));
+  }
+  return products;
+}();
+std::uint64_t product(std::uint32_t v) {
+  return v < kSmall ? kProducts[v] : vLogV(v);
 }
 
-constexpr std::size_t kSmallSums = 1024;
-constexpr auto kSmallCosts = [] {
-  std::array<std::uint32_t, kSmallSums> costs = {};
-  for (std::uint32_t sum = 0; sum < kSmallSums; ++sum) {
-    costs[sum] = static_cast<std::uint32_t>(blockCostHere(sum));
+/// Of a block, by the sum of sizeOf().
+std::uint64_t costOfSum(std::uint64_t sized) {
+  if (sized == 0) {
+    return kZeroBlock;
   }
-  return costs;
-}();
-
-std::uint64_t costOfSum(std::uint64_t sum) {
-  constexpr std::uint64_t kMost = 1u << 30;
-  return sum < kSmallSums ? kSmallCosts[sum]
-                          : blockCostHere(static_cast<std::uint32_t>(std::min(sum, kMost)));
+  constexpr auto kCount = std::uint32_t{kBlockCodes};
+  const auto sum = static_cast<std::uint32_t>(sized & ((1u << kCountShift) - 1));
+  const auto count = static_cast<std::uint32_t>(sized >> kCountShift);
+  const std::uint64_t sparse = product(kCount) - 2 * product(count) - product(kCount - count) +
+                               product(sum) - product(sum - count);
+  const std::uint64_t even = product(kCount + sum) - product(sum) - product(kCount);
+  return kBlockClass + (sparse + even) / 2;
 }
 
 template <class C>
 std::uint64_t costOfBlocks(std::span<const C> codes) {
   std::uint64_t cost = 0;
   for (std::size_t at = 0; at + kBlockCodes <= codes.size(); at += kBlockCodes) {
-    cost += costOfSum(sumOf(codes.data() + at));
+    std::uint32_t sized = 0;
+    for (std::size_t i = 0; i < kBlockCodes; ++i) {
+      sized += sizeOf(zigzag(codes[at + i]));
+    }
+    cost += costOfSum(sized);
   }
   return cost;
 }

@@ -23,14 +23,12 @@ using Tag = hn::ScalableTag<std::int32_t>;
 using Vec = hn::Vec<Tag>;
 using SumTag = hn::RebindToUnsigned<Tag>;
 
-/// No more than 64 magnitudes of this add up to in 32 bits.
-constexpr std::uint32_t kMostMagnitude = 1u << 25;
-
-/// Adds zigzag values of codes to a vector of sums.
+/// Adds sizeOf() of codes to a vector of sums.
 HWY_INLINE void addMagnitudes(Vec codes, std::uint32_t* sums) {
   const SumTag du;
   const Vec zigzag = hn::Xor(hn::Add(codes, codes), hn::BroadcastSignBit(codes));
-  const auto sized = hn::Min(hn::BitCast(du, zigzag), hn::Set(du, kMostMagnitude));
+  const auto least = hn::Min(hn::BitCast(du, zigzag), hn::Set(du, kMostSized));
+  const auto sized = hn::Add(least, hn::ShiftLeft<kCountShift>(hn::Min(least, hn::Set(du, 1u))));
   hn::StoreU(hn::Add(hn::LoadU(du, sums), sized), du, sums);
 }
 
@@ -203,7 +201,7 @@ HWY_INLINE void addKernelsSlowly(const std::int32_t* b,
       const std::int32_t code = codeOf<false>(bits::wrapSub(x[i], p), bin);
       const std::uint32_t zigzag =
           (static_cast<std::uint32_t>(code) << 1) ^ static_cast<std::uint32_t>(code >> 31);
-      sums[kernel * width + i] += std::min(zigzag, kMostMagnitude);
+      sums[kernel * width + i] += sizeOf(zigzag);
     }
   }
 }
