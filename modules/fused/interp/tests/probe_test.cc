@@ -2,6 +2,7 @@
 #include "fused/interp/cpu/probe.h"
 
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 #include <random>
 #include <vector>
 
@@ -34,7 +35,7 @@ struct Memory {
   }
 };
 
-TEST(InterpProbe, EndsCostWhatTheirCodesCost) {
+void expectCostsOfEnds() {
   Memory memory;
   const Core core = memory.core();
   ProbeMemory probe_memory;
@@ -64,7 +65,7 @@ TEST(InterpProbe, EndsCostWhatTheirCodesCost) {
   }
 }
 
-TEST(InterpProbe, KernelsCostWhatTheirCodesCost) {
+void expectCostsOfKernels() {
   Memory memory;
   const Core core = memory.core();
   ProbeMemory probe_memory;
@@ -106,6 +107,27 @@ TEST(InterpProbe, KernelsCostWhatTheirCodesCost) {
       }
     }
   }
+}
+
+/// What probes say decides bytes, so all machines must say the same.
+template <class F>
+void onEveryTarget(F f) {
+  for (std::int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
+    SCOPED_TRACE(hwy::TargetName(left & -left));
+    hwy::SetSupportedTargetsForTest(left & -left);
+    hwy::GetChosenTarget().DeInit();
+    f();
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().DeInit();
+}
+
+TEST(InterpProbe, EndsCostWhatTheirCodesCost) {
+  onEveryTarget(expectCostsOfEnds);
+}
+
+TEST(InterpProbe, KernelsCostWhatTheirCodesCost) {
+  onEveryTarget(expectCostsOfKernels);
 }
 
 }  // namespace
