@@ -82,6 +82,8 @@ class LevelTuner {
   /// there are. Returns what the whole may cost; exactly that for a level along one axis. Stops,
   /// with weights of no use, where that cannot be less than `limit`.
   Cost choose(LevelStep& step, const Source& source, Cost limit);
+  /// Sets kernels alone. Returns what the points odd along one axis cost.
+  Cost chooseKernels(LevelStep& step, const Source& source);
   /// Sets kernels and weights, with all sets that may be best.
   void refine(LevelStep& step, const Source& source);
   /// The cost of a whole level; `fine` gets the reconstruction.
@@ -91,8 +93,6 @@ class LevelTuner {
   void layOut(const Extents& n, Axes axes);
   void code(const LevelStep& step, const Source& source, const Lattice& fine);
   Cost classCost(Axes odd) const { return codes_.cost(starts_[odd], counts_[odd]); }
-  /// What the points odd along one axis cost.
-  Cost chooseKernels(LevelStep& step, const Source& source);
   /// The cost of all other points.
   Cost chooseFew(LevelStep& step, const Source& source, Cost limit);
   void choosePairs(LevelStep& step, const Source& source);

@@ -122,14 +122,13 @@ class Tuner {
       if (open.empty() || !isAlike(open.front().plan, iso)) {
         open.push_back({iso, "iso"});
       }
-      for (Named& named : open) {
-        for (const bool has_alpha : {false, true}) {
-          context_.has_alpha = has_alpha;
-          named.plan.has_alpha = has_alpha;
-          plans.push_back({refined(named.plan), (has_alpha ? "alpha " : "") + named.name});
-        }
+      for (const Named& named : open) {
+        Plan plan = refined(named.plan);
+        plans.push_back({plan, named.name});
+        plan.has_alpha = context_.has_alpha = true;
+        plans.push_back({refined(plan), "alpha " + named.name});
+        context_.has_alpha = false;
       }
-      context_.has_alpha = false;
     }
     const Plan plan = cheapest(plans).plan;
     return {plan, reason_};
@@ -230,7 +229,11 @@ class Tuner {
     one.n = n;
     one.base = withGhosts(core_, r_below, n_below, axes, n);
     LevelTuner tuner(context_, codes_);
-    tuner.refine(one, source);
+    if (h == 0 && context_.has_alpha) {
+      tuner.chooseKernels(one, source);  // bins are as without alpha here, and so are weights
+    } else {
+      tuner.refine(one, source);
+    }
     tuner.run(one, source, latticeOf(r, n));
     core_.stack.popTo(mark);
     level = one.level;
