@@ -186,6 +186,11 @@ void compressFile(const CompressJob& job, const std::string& input) {
     return;
   }
   report(job, input, output, info, seconds);
+  for (const Stage* stage : compression.pipeline().getStages()) {
+    if (const std::string note = stage->runNote(); job.common.verbose && !note.empty()) {
+      say("  {}: {}\n", stage->getName(), note);
+    }
+  }
   if (!field.has_shape && info.ndim > 1) {
     say("  shape {} ({})\n", dimsText(info.extents), job.pipeline.name);
   }
