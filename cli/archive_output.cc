@@ -168,9 +168,10 @@ ArchiveReader openArchive(const std::string& input,
 
 std::uint64_t writeBox(const ArchiveReader& reader,
                        const BoxChoice& choice,
-                       const std::string& output,
+                       const BoxTarget& target,
                        const CommonOptions& common,
                        Progress& progress) {
+  const std::string& output = target.output;
   const ArchiveInfo& info = reader.info();
   const std::string header =
       isNpyName(output) ? makeNpyHeader(info.type, shapeOf(choice.kept_extents)) : std::string();
@@ -186,6 +187,7 @@ std::uint64_t writeBox(const ArchiveReader& reader,
   progress.beginBytes("decompressing", n_bytes);
   if (isReplaceable(output)) {
     AtomicFile file(behindLinks(output));
+    file.keepAttributesOf(target.like);
     file.write(bytesOf(header));
     writeToFile(reader, choice.box, file, header.size(), common, progress);
     file.commit(existingWith(common.force));

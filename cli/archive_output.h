@@ -17,11 +17,17 @@ ArchiveReader openArchive(const std::string& input, const DecodeLimits& limits, 
 /// Whether the input is a regular file that begins as an archive of chunks does.
 bool isChunkedFile(const std::string& input);
 
+/// Where a result goes, and the file whose permissions and time it gets.
+struct BoxTarget {
+  std::string output;
+  std::string like;
+};
+
 /// Decodes a box into a file, chunk by chunk, or to standard output in order. Returns the bytes of
 /// the values.
 std::uint64_t writeBox(const ArchiveReader& reader,
                        const BoxChoice& choice,
-                       const std::string& output,
+                       const BoxTarget& target,
                        const CommonOptions& common,
                        Progress& progress);
 /// Decodes every chunk, and keeps none. Throws for the first that is damaged.

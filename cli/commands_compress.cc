@@ -168,7 +168,7 @@ void compressFile(const CompressJob& job, const std::string& input) {
   }
   if (!decoded || decoded->check.passed()) {
     progress.beginBytes("writing", frame.size());
-    writeOutput(output, existingWith(job.common.force), {}, frame.bytes(), &progress);
+    writeOutput(output, existingWith(job.common.force), {}, frame.bytes(), &progress, input);
   }
   progress.end();
   if (!page.empty()) {

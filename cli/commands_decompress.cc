@@ -97,7 +97,7 @@ void decompressByParts(const DecompressArguments& arguments,
       arguments.box.empty()
           ? BoxChoice{{AxisValues(info.extents.size(), 0), info.extents}, info.extents}
           : parseBox(arguments.box, info.extents);
-  const std::uint64_t n_bytes = writeBox(reader, choice, output, options, progress);
+  const std::uint64_t n_bytes = writeBox(reader, choice, {output, input}, options, progress);
   progress.end();
   sayResult(options, input, output, info.type, choice.kept_extents, n_bytes);
   if (options.verbose) {
@@ -115,6 +115,9 @@ void decompressFile(const DecompressArguments& arguments, const std::string& inp
                               input, output));
   }
   checkHdf5Slash(output);
+  if (!options.output.empty()) {
+    checkHdf5Output(output);
+  }
   checkOutput(output, input, options.force);
   Progress progress(progressMode(options), inputName(input));
   if (!arguments.box.empty() || isChunkedFile(input)) {
@@ -130,7 +133,7 @@ void decompressFile(const DecompressArguments& arguments, const std::string& inp
   const FrameInfo& info = decompression.info();
   const std::string header =
       isNpyName(output) ? makeNpyHeader(info.type, shapeOf(info.extents)) : std::string();
-  Result result(output, existingWith(options.force), header);
+  Result result(output, existingWith(options.force), header, input);
   progress.beginRun("decompressing", info.original_bytes);
   DecompressOptions how = decodeOptions(options, &progress);
   if (result.staysInMemory(info.original_bytes)) {

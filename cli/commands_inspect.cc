@@ -330,14 +330,14 @@ Command addStages(CLI::App& root) {
 Command addPresets(CLI::App& root) {
   auto arguments = std::make_shared<InspectArguments>();
   CLI::App* app = root.add_subcommand("presets", "List the presets, or show one");
-  app->add_option("--show", arguments->name, "print the configuration of a preset")
-      ->type_name("NAME");
+  app->add_option("name", arguments->name, "a preset, to see its configuration")->type_name("NAME");
+  app->add_option("--show", arguments->name, "the same")->type_name("NAME");
   app->add_flag("--json", arguments->json, "for machines");
   app->footer(
       "The words after the name are the kinds of bound (-b) that the preset takes.\n"
       "\n"
       "Example, a configuration of your own:\n"
-      "  fz presets --show cusz > mine.toml\n"
+      "  fz presets cusz > mine.toml\n"
       "  fz compress -c mine.toml field.f32");
   return {app, [arguments] { return runPresets(*arguments); }, Task::kEncode};
 }

@@ -59,6 +59,18 @@ class StreamSink : public ByteSink {
   std::string name_;
 };
 
+/// A file that is NAME.part until it is complete.
+class PartSink : public ByteSink {
+ public:
+  PartSink(const std::string& path, bool replace)
+      : file_(path, replace ? TemporaryName::kReplacePart : TemporaryName::kPart) {}
+  void write(ByteView bytes) override { file_.write(bytes); }
+  AtomicFile& file() { return file_; }
+
+ private:
+  AtomicFile file_;
+};
+
 /// How an array is cut, and what working on it takes.
 struct Cut {
   AxisValues chunk;
@@ -258,8 +270,11 @@ void compressInChunks(const CompressJob& job,
     missing = writer.missing();
   };
   if (isReplaceable(output)) {
-    ArchiveWriter writer(field.type, options, behindLinks(output), job.common.force);
+    PartSink sink(behindLinks(output), job.common.force);
+    sink.file().keepAttributesOf(input_path);
+    ArchiveWriter writer(field.type, options, sink);
     writeWith(writer);
+    sink.file().commit(existingWith(job.common.force));
   } else {
     StreamSink sink(output);
     ArchiveWriter writer(field.type, options, sink);

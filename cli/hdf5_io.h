@@ -28,6 +28,8 @@ struct Hdf5Name {
 std::optional<Hdf5Name> hdf5Name(std::string_view path);
 /// Refuses a name that lacks only the slash: file.h5:name or file.h5: where no file has that name.
 void checkHdf5Slash(std::string_view path);
+/// Refuses the name of an HDF5 file without a dataset for a result of plain bytes.
+void checkHdf5Output(std::string_view path);
 /// What a result of this dataset is called when nothing is said: file.h5.group.name
 std::string flatName(const Hdf5Name& name);
 bool hasHdf5Signature(ByteView bytes);

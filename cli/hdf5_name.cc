@@ -51,6 +51,18 @@ void checkHdf5Slash(std::string_view path) {
   }
 }
 
+void checkHdf5Output(std::string_view path) {
+  for (const std::string_view suffix : kSuffixes) {
+    if (path.ends_with(suffix)) {
+      throw Failure(
+          ExitCode::kUsage,
+          fmt::format("'{}' would hold plain bytes under the name of an HDF5 file; use 'fz "
+                      "convert' with '{}:/NAME', or another name",
+                      path, path));
+    }
+  }
+}
+
 std::string flatName(const Hdf5Name& name) {
   std::string flat = name.file;
   for (const char c : name.dataset) {

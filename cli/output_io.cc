@@ -166,7 +166,8 @@ void writeOutput(const std::string& output,
                  Existing existing,
                  std::string_view header,
                  ByteView bytes,
-                 Progress* progress) {
+                 Progress* progress,
+                 const std::string& like) {
   if (isStandard(output)) {
     writeAll(stdout, "standard output", header, bytes, progress);
     return;
@@ -183,13 +184,17 @@ void writeOutput(const std::string& output,
     return;
   }
   AtomicFile file(behindLinks(output));
+  file.keepAttributesOf(like);
   file.write(bytesOf(header));
   byParts(bytes, progress, [&](ByteView part) { file.write(part); });
   file.commit(existing);
 }
 
-Result::Result(std::string output, Existing existing, std::string header)
-    : output_(std::move(output)), existing_(existing), header_(std::move(header)) {
+Result::Result(std::string output, Existing existing, std::string header, std::string like)
+    : output_(std::move(output)),
+      existing_(existing),
+      header_(std::move(header)),
+      like_(std::move(like)) {
 }
 
 bool Result::staysInMemory(std::size_t n_bytes) const {
@@ -207,6 +212,7 @@ void* Result::provide(std::size_t n_bytes) {
   }
   if (file_ == nullptr) {
     file_ = std::make_unique<AtomicFile>(behindLinks(output_));
+    file_->keepAttributesOf(like_);
     file_->write(bytesOf(header_));
   }
   bytes_ = file_->map(n_bytes);
@@ -215,7 +221,7 @@ void* Result::provide(std::size_t n_bytes) {
 
 void Result::finish(Progress* progress) {
   if (file_ == nullptr) {
-    writeOutput(output_, existing_, header_, bytes_, progress);
+    writeOutput(output_, existing_, header_, bytes_, progress, like_);
     return;
   }
   file_->commit(existing_);

@@ -45,19 +45,21 @@ constexpr Existing existingWith(bool force) {
   return force ? Existing::kReplace : Existing::kKeep;
 }
 /// To standard output for "-"; else the file is complete under its name, or unchanged. The parts
-/// follow each other. Throws Failure(kIo), Error(kIo).
+/// follow each other. A file gets permissions and time of the file `like`. Throws Failure(kIo),
+/// Error(kIo).
 void writeOutput(const std::string& output,
                  Existing existing,
                  std::string_view header,
                  ByteView bytes,
-                 Progress* progress = nullptr);
+                 Progress* progress = nullptr,
+                 const std::string& like = {});
 
 /// A result that is made in memory and becomes a file: large ones are the file from the start, so
 /// that they take no memory that the system could not use otherwise.
 class Result {
  public:
   /// `header` comes before the bytes.
-  Result(std::string output, Existing existing, std::string header);
+  Result(std::string output, Existing existing, std::string header, std::string like = {});
 
   /// Memory for n_bytes, for decompressInto(); what it gave before is not used any more.
   void* provide(std::size_t n_bytes);
@@ -72,6 +74,7 @@ class Result {
   std::string output_;
   Existing existing_;
   std::string header_;
+  std::string like_;
   std::unique_ptr<void, void (*)(void*)> memory_{nullptr, &std::free};
   std::unique_ptr<AtomicFile> file_;
   MutableByteView bytes_;

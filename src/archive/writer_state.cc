@@ -150,7 +150,7 @@ Frame ArchiveWriter::State::compressChunk(const Box& box, ByteView values) {
     CompressOptions with_plan = how;
     with_plan.params.emplace_back("plan", plan.text);
     try {
-      const Frame frame = HostCompression(type, values, with_plan).run();
+      Frame frame = HostCompression(type, values, with_plan).run();
       const double ratio = inspect(frame).ratio();
       if (ratio < plan.ratio * kLeastChange || ratio > plan.ratio * kMostChange) {
         plan = {};  // these values are of another kind, so the next chunk looks again
@@ -161,7 +161,7 @@ Frame ArchiveWriter::State::compressChunk(const Box& box, ByteView values) {
       // without it as well.
     }
   }
-  const Frame frame = HostCompression(type, values, how).run();
+  Frame frame = HostCompression(type, values, how).run();
   const FrameInfo info = inspect(frame);
   for (const FrameStageInfo& stage : info.stages) {
     for (const auto& [key, value] : stage.params) {

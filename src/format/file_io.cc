@@ -282,6 +282,15 @@ bool AtomicFile::takeName(Existing existing) {
   return ::rename(temporary_.c_str(), path_.c_str()) == 0;
 }
 
+void AtomicFile::keepAttributesOf(const std::string& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
+    // Nobody gets to read it before it has its name who may not afterwards.
+    attributes_ = Attributes{status.st_mode & 0777u, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+    static_cast<void>(::fchmod(fd_, attributes_->mode | 0600u));
+  }
+}
+
 void AtomicFile::commit(Existing existing) {
   struct stat old = {};
   const bool is_there = ::stat(path_.c_str(), &old) == 0;
@@ -290,8 +299,14 @@ void AtomicFile::commit(Existing existing) {
     fail("cannot write");
   }
   unmap();
-  if ((is_there && ::fchmod(fd_, old.st_mode & 07777) != 0) || ::fsync(fd_) != 0) {
+  const mode_t mode = attributes_ ? attributes_->mode : old.st_mode & 07777;
+  if (((is_there || attributes_) && ::fchmod(fd_, mode) != 0) || ::fsync(fd_) != 0) {
     fail("cannot write");
+  }
+  if (attributes_) {
+    const timespec changed = {attributes_->seconds, attributes_->nanoseconds};
+    const timespec times[] = {{0, UTIME_OMIT}, changed};
+    static_cast<void>(::futimens(fd_, times));  // a time is not worth failing for
   }
   // A name that is free is taken at once; one that is not needs a second name to be moved from.
   const bool is_in_place = temporary_.empty() && !is_there && link(path_);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,9 @@ class AtomicFile {
   /// room besides the system's cache. Valid until commit() or the next map(), which may ask for
   /// more.
   MutableByteView map(std::size_t n_bytes);
+  /// Permissions and time of the last change as that file has them, where it is a regular one.
+  /// Else a file that is replaced leaves its permissions.
+  void keepAttributesOf(const std::string& path);
   /// Syncs, then gives the file its name. kKeep fails where that is taken, even if it was free a
   /// moment before.
   void commit(Existing existing = Existing::kReplace);
@@ -71,6 +75,12 @@ class AtomicFile {
   std::string path_;
   std::string temporary_;  // empty while the file has no name
   int fd_ = -1;
+  struct Attributes {
+    unsigned mode;
+    std::int64_t seconds;
+    std::int64_t nanoseconds;
+  };
+  std::optional<Attributes> attributes_;
   void* mapped_ = nullptr;
   std::size_t n_mapped_ = 0;
 };

@@ -33,6 +33,24 @@ class DecompressTest(CliCase):
         self.assertEqual(self.names(), ["a.f32", "a.f32.fzm"])
         self.assertLessEqual(max_error(field, self.values("a.f32")), 1e-3)
 
+    def test_keeps_permissions_and_time_both_ways(self):
+        for mode in (0o600, 0o640, 0o444):
+            for words in ((), ("--chunk", "4K")):
+                self.put("a.f32", wave(3000))
+                os.chmod(self.folder / "a.f32", mode)
+                os.utime(self.folder / "a.f32", (1000000000, 1234567890.5))
+                self.fz("compress", "-f", *words, "a.f32")
+                self.fz("decompress", "-f", "-o", "b.f32", "a.f32.fzm")
+                for name in ("a.f32.fzm", "b.f32"):
+                    status = os.stat(self.folder / name)
+                    self.assertEqual(status.st_mode & 0o777, mode, name)
+                    self.assertEqual(status.st_mtime, 1234567890.5, name)
+                os.remove(self.folder / "a.f32")
+
+    def test_no_plain_bytes_under_the_name_of_an_hdf5_file(self):
+        _, name = self.archive()
+        self.fails(USAGE, "decompress", "-o", "back.h5", name, says=["back.h5:/NAME", "fz convert"])
+
     def test_does_not_overwrite_without_force(self):
         field, name = self.archive()
         self.fails(IO, "decompress", name, says=["exists", "-f"])

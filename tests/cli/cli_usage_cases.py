@@ -118,6 +118,7 @@ class ListTest(CliCase):
                 code = OK if kind in kinds else USAGE
                 self.fz("compress", "-fqp", name, "-b", f"{kind}:1e-2", "a.f32", code=code)
         shown = self.fz("presets", "--show", "fzgpu").stdout.decode()
+        self.assertEqual(self.fz("presets", "fzgpu").stdout.decode(), shown)
         self.assertIn('type = "BitplaneRZE"', shown)
 
     def test_unknown_names_get_a_suggestion(self):
@@ -192,7 +193,7 @@ class MistakeTest(CliCase):
     def test_values(self):
         self.fails(USAGE, "compress", "-b", says="fz compress --help")
         self.fails(USAGE, "compress", "-b", "abs:1", "-b", "abs:2", "a", says="fz compress --help")
-        self.fails(USAGE, "presets", "extra", says="'extra' is one argument too many")
+        self.fails(USAGE, "presets", "pfpl", "extra", says="'extra' is one argument too many")
         self.fails(USAGE, "verify", says="fz verify --help")
 
     def test_messages_are_one_line(self):
