@@ -32,6 +32,7 @@ from .errors import (
     BadSizeError,
     BoundViolationError,
     BufferTooSmallError,
+    CancelledError,
     ConfigError,
     CorruptError,
     CudaError,
@@ -51,8 +52,8 @@ from .errors import (
 )
 
 __all__ = [
-    "BadSizeError", "Bound", "BoundViolationError", "BufferTooSmallError", "ConfigError",
-    "CorruptError", "CudaError", "DeviceArray", "DeviceFrame", "Error", "FillValueError",
+    "BadSizeError", "Bound", "BoundViolationError", "BufferTooSmallError",
+    "CancelledError", "ConfigError", "CorruptError", "CudaError", "DeviceArray", "DeviceFrame", "Error", "FillValueError",
     "FrameBound", "FrameInfo", "GraphError", "InternalError", "InvalidArgumentError",
     "InvalidStateError", "IoError", "LimitError", "Missing", "NoDeviceError", "OutOfMemoryError",
     "Pipeline", "Stage", "TargetError", "TypeMismatchError", "UnsupportedError", "VerifyReport",
