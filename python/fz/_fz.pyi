@@ -13,7 +13,7 @@ class PipelineSettings:
     def __init__(
         self,
         input_type: str,
-        dims: tuple[int, int, int],
+        shape: Sequence[int] | None,
         params: Sequence[tuple[str, str]],
         backend: str,
         threads: int,
@@ -57,6 +57,7 @@ def backend_available(backend: str, /) -> bool: ...
 def compress_host(
     toml: str, source_name: str, settings: PipelineSettings, values: Bytes, /
 ) -> bytes: ...
+def with_shape(frame: Bytes, shape: Sequence[int], /) -> bytes: ...
 def find_bound(
     toml: str, source_name: str, settings: PipelineSettings, kind: str, value: float,
     values: Bytes, /

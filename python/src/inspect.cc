@@ -68,8 +68,11 @@ nb::dict describe(const FrameInfo& info) {
   row["format"] =
       toPython(std::string_view(fmt::format("{}.{}", info.version_major, info.version_minor)));
   row["type"] = toPython(dataTypeToString(info.type));
-  row["ndim"] = info.ndim;
-  row["dims"] = nb::make_tuple(info.dims[0], info.dims[1], info.dims[2]);
+  nb::list shape;
+  for (auto extent = info.extents.rbegin(); extent != info.extents.rend(); ++extent) {
+    shape.append(*extent);
+  }
+  row["shape"] = nb::tuple(shape);
   row["original_bytes"] = info.original_bytes;
   row["frame_bytes"] = info.frameBytes();
   row["header_bytes"] = info.header_bytes;
