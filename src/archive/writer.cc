@@ -224,6 +224,11 @@ void ArchiveWriter::State::emit(std::uint64_t chunk,
 }
 
 void ArchiveWriter::State::encodeSlab(ByteView slab, std::uint64_t n_planes) {
+  if (grid.axisCount() == 0) {
+    encode(0, {}, slab);
+    n_planes_done += n_planes;
+    return;
+  }
   AxisValues extents = grid.extents();
   extents.back() = n_planes;
   const std::uint64_t n_inside = chunksInSlab();

@@ -57,7 +57,8 @@ TEST_P(ArchiveShapes, ComeBackWholeAndByBoxes) {
 INSTANTIATE_TEST_SUITE_P(
     Grids,
     ArchiveShapes,
-    ::testing::Values(Case{{1000}, {300}},
+    ::testing::Values(Case{{}, {}},
+                      Case{{1000}, {300}},
                       Case{{1000}, {1000}},
                       Case{{70, 50}, {70, 7}},
                       Case{{70, 50}, {33, 50}},
