@@ -172,8 +172,7 @@ struct ArchiveInfo {
 class ArchiveReader {
  public:
   /// Reads the index. Throws Error (kCorrupt, kUnsupported, kIo, kLimit).
-  explicit ArchiveReader(std::shared_ptr<const ByteSource> source,
-                         const DecodeLimits& limits = {});
+  explicit ArchiveReader(std::shared_ptr<const ByteSource> source, const DecodeLimits& limits = {});
   explicit ArchiveReader(const std::string& path, const DecodeLimits& limits = {});
   ~ArchiveReader();
   ArchiveReader(ArchiveReader&&) noexcept;
@@ -211,9 +210,9 @@ class ArchiveReader {
 
 /// What recoverArchive() found.
 struct Recovery {
-  AxisValues extents;         ///< of the array that could be put together
-  AxisValues whole;           ///< as the frames say; the last may be less than it would have been
-  std::uint64_t n_chunks = 0;  ///< in the new archive
+  AxisValues extents;           ///< of the array that could be put together
+  AxisValues whole;             ///< as the frames say; the last may be less than it would have been
+  std::uint64_t n_chunks = 0;   ///< in the new archive
   std::uint64_t n_dropped = 0;  ///< sound chunks behind the first that is missing
   std::uint64_t n_damaged_bytes = 0;  ///< skipped
 };
@@ -222,6 +221,8 @@ struct Recovery {
 /// frame is found and checked. The new archive has the array up to the first missing part of the
 /// slowest axis. Frames are copied as they are. Throws Error(kCorrupt) when nothing is left.
 Recovery recoverArchive(const ByteSource& source, ByteSink& sink);
+/// Into a file, which is complete or absent. Without `replace` one of that name is an error.
+Recovery recoverArchive(const ByteSource& source, const std::string& path, bool replace = true);
 
 /// True when the file or memory begins as an archive of chunks does. It may still be damaged.
 bool isChunkedArchive(const ByteSource& source);

@@ -75,7 +75,9 @@ struct ArchiveWriter::State {
   void closeGrid();
 
   std::uint64_t planeValues() const;
-  std::uint64_t chunksInSlab() const { return grid.count() / std::max<std::uint64_t>(1, slowCount()); }
+  std::uint64_t chunksInSlab() const {
+    return grid.count() / std::max<std::uint64_t>(1, slowCount());
+  }
   std::uint64_t slowCount() const {
     return grid.axisCount() == 0 ? 1 : grid.countAlong(grid.axisCount() - 1);
   }
@@ -128,8 +130,8 @@ ArchiveWriter::State::State(DataType data_type, const ArchiveOptions& how)
              "archive: chunks of {} bytes are too large", grid.chunkBytes());
   chunk_options = isOne() && !options.range ? options.compress : optionsForChunks(type, options);
   const std::optional<BoundInfo> asked = boundOf(type, options.compress);
-  array_id = options.array_id != 0 ? options.array_id
-                                   : makeArrayId(type, options, grid.chunk(), asked);
+  array_id =
+      options.array_id != 0 ? options.array_id : makeArrayId(type, options, grid.chunk(), asked);
   if (!grows) {
     entries.resize(grid.count());
   }
@@ -148,8 +150,9 @@ std::uint64_t ArchiveWriter::State::planeValues() const {
 }
 
 void ArchiveWriter::State::requireOpen(const char* call) const {
-  FZ_REQUIRE(!is_finished && !has_failed, ErrorCode::kInvalidState, "ArchiveWriter::{}: the archive {}",
-             call, is_finished ? "is finished" : "could not be written");
+  FZ_REQUIRE(!is_finished && !has_failed, ErrorCode::kInvalidState,
+             "ArchiveWriter::{}: the archive {}", call,
+             is_finished ? "is finished" : "could not be written");
   FZ_REQUIRE(options.progress == nullptr || !options.progress->is_cancelled, ErrorCode::kCancelled,
              "ArchiveWriter::{}: stopped as asked", call);
 }
@@ -273,7 +276,8 @@ ArchiveWriter::ArchiveWriter(DataType type, const ArchiveOptions& options, ByteS
 ArchiveWriter::ArchiveWriter(DataType type,
                              const ArchiveOptions& options,
                              const std::string& path,
-                             bool replace) try : state_(std::make_unique<State>(type, options)) {
+                             bool replace) try
+    : state_(std::make_unique<State>(type, options)) {
   state_->file = std::make_unique<FileSink>(path, replace);
   state_->sink = state_->file.get();
 } catch (const std::bad_alloc&) {

@@ -54,22 +54,22 @@ TEST_P(ArchiveShapes, ComeBackWholeAndByBoxes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Grids,
-    ArchiveShapes,
-    ::testing::Values(Case{{}, {}},
-                      Case{{1000}, {300}},
-                      Case{{1000}, {1000}},
-                      Case{{70, 50}, {70, 7}},
-                      Case{{70, 50}, {33, 50}},
-                      Case{{70, 50}, {33, 20}},
-                      Case{{40, 30, 20}, {40, 30, 5}},
-                      Case{{40, 30, 20}, {16, 16, 16}},
-                      Case{{1, 30, 20}, {1, 16, 16}},
-                      Case{{20, 1, 17}, {7, 1, 5}},
-                      Case{{9, 8, 7, 6}, {9, 4, 7, 1}},
-                      Case{{9, 8, 7, 6}, {4, 8, 3, 4}},
-                      Case{{5, 4, 3, 2, 3, 2, 2, 3}, {5, 2, 3, 1, 3, 2, 1, 2}}));
+INSTANTIATE_TEST_SUITE_P(Grids,
+                         ArchiveShapes,
+                         ::testing::Values(Case{{}, {}},
+                                           Case{{1000}, {300}},
+                                           Case{{1000}, {1000}},
+                                           Case{{70, 50}, {70, 7}},
+                                           Case{{70, 50}, {33, 50}},
+                                           Case{{70, 50}, {33, 20}},
+                                           Case{{40, 30, 20}, {40, 30, 5}},
+                                           Case{{40, 30, 20}, {16, 16, 16}},
+                                           Case{{1, 30, 20}, {1, 16, 16}},
+                                           Case{{20, 1, 17}, {7, 1, 5}},
+                                           Case{{9, 8, 7, 6}, {9, 4, 7, 1}},
+                                           Case{{9, 8, 7, 6}, {4, 8, 3, 4}},
+                                           Case{{5, 4, 3, 2, 3, 2, 2, 3},
+                                                {5, 2, 3, 1, 3, 2, 1, 2}}));
 
 TEST(ArchiveWriter, GivesTheSameBytesForAnyPiecesAndAnyThreads) {
   const AxisValues extents = {40, 30, 20};
@@ -317,9 +317,8 @@ TEST(ArchiveReader, RefusesBoxesOutsideTheArray) {
   const ArchiveReader reader(sourceOf(archive));
   std::vector<std::uint8_t> out(4096);
   const auto refused = [&](const Box& box) {
-    EXPECT_THROW(
-        reader.read(box, MutableByteView(out).first(valueCount(box.extents) * 4), onCpu()),
-        InvalidArgument);
+    EXPECT_THROW(reader.read(box, MutableByteView(out).first(valueCount(box.extents) * 4), onCpu()),
+                 InvalidArgument);
   };
   refused({{0, 0}, {13, 1}});
   refused({{12, 0}, {1, 1}});

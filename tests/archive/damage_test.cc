@@ -1,7 +1,9 @@
 // Archives that lie, were cut off, or belong to something else.
 #include <algorithm>
+#include <cstdio>
 #include <functional>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "archive/index.h"
 #include "archive/support.h"
@@ -93,8 +95,7 @@ TEST(ArchiveDamage, EveryBitFlipIsNoticed) {
 
 TEST(ArchiveDamage, OtherChunksStayReadable) {
   std::vector<std::uint8_t> archive = smallArchive();
-  const std::vector<float> expected =
-      readBox(ArchiveReader(sourceOf(archive)), wholeOf(kExtents));
+  const std::vector<float> expected = readBox(ArchiveReader(sourceOf(archive)), wholeOf(kExtents));
   const ChunkEntry entry = indexOf(archive).chunks[1];
   archive[entry.offset + entry.n_bytes - 1] ^= 1;
   const ArchiveReader reader(sourceOf(archive));
@@ -175,17 +176,15 @@ Recovery recover(const std::vector<std::uint8_t>& bytes, std::vector<std::uint8_
 
 TEST(ArchiveRecovery, TakesEverythingUpToTheCut) {
   const std::vector<std::uint8_t> archive = smallArchive();
-  const std::vector<float> expected =
-      readBox(ArchiveReader(sourceOf(archive)), wholeOf(kExtents));
+  const std::vector<float> expected = readBox(ArchiveReader(sourceOf(archive)), wholeOf(kExtents));
   const ArchiveIndex index = indexOf(archive);
   std::vector<std::uint8_t> made;
   for (std::size_t n = 0; n <= archive.size(); n += n % 7 + 1) {
     const std::vector<std::uint8_t> cut(archive.begin(),
                                         archive.begin() + static_cast<std::ptrdiff_t>(n));
     const auto n_whole = static_cast<std::uint64_t>(
-        std::count_if(index.chunks.begin(), index.chunks.end(), [&](const ChunkEntry& entry) {
-          return entry.offset + entry.n_bytes <= n;
-        }));
+        std::count_if(index.chunks.begin(), index.chunks.end(),
+                      [&](const ChunkEntry& entry) { return entry.offset + entry.n_bytes <= n; }));
     if (n_whole == 0) {
       EXPECT_THROW(recover(cut, made), Error) << n;
       continue;
@@ -228,6 +227,17 @@ TEST(ArchiveRecovery, OfAGrownArchiveKnowsWhatWasThere) {
       archive.begin(), archive.begin() + static_cast<std::ptrdiff_t>(index.chunks[2].offset + 3));
   std::vector<std::uint8_t> made;
   EXPECT_EQ(recover(cut, made).extents, (AxisValues{12, 10, 4}));
+}
+
+TEST(ArchiveRecovery, MakesAFileOrNone) {
+  const std::string path = ::testing::TempDir() + "recovered-" + std::to_string(::getpid());
+  const std::vector<std::uint8_t> archive = smallArchive();
+  EXPECT_EQ(recoverArchive(*sourceOf(archive), path).n_chunks, 3u);
+  EXPECT_EQ(ArchiveReader(path).info().extents, kExtents);
+  EXPECT_THROW(recoverArchive(*sourceOf(archive), path, false), Error);
+  std::remove(path.c_str());
+  EXPECT_THROW(recoverArchive(*sourceOf(ByteView(archive).first(10)), path), Error);
+  EXPECT_THROW(ArchiveReader reader(path), Error);
 }
 
 }  // namespace
