@@ -70,6 +70,11 @@ class Bound:
         return f"{self.kind}:{self.value!r}"
 
     @property
+    def mode(self) -> str:
+        """The library's name of the kind."""
+        return _MODES[self.kind]
+
+    @property
     def params(self) -> list[tuple[str, str]]:
         """The settings of the quantising stage that mean this."""
         return [("error_bound", repr(self.value)), ("error_bound_mode", _MODES[self.kind])]

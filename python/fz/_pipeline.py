@@ -124,8 +124,8 @@ class Pipeline:
         self._preset = preset
         self._source = preset or "pipeline"
         self.bound = None if bound is None else Bound.parse(bound)
-        self._params = [] if self.bound is None else self.bound.params
-        self._params += [(key, _text(value)) for key, value in (params or {}).items()]
+        self._extra = [(key, _text(value)) for key, value in (params or {}).items()]
+        self._params = ([] if self.bound is None else self.bound.params) + self._extra
         self.backend = backend
         self.threads = check_count(threads, "threads")
         self.fallback = fallback

@@ -10,6 +10,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "archive.h"
 #include "convert.h"
 #include "fz/error.h"
 #include "fz/host_api.h"
@@ -21,6 +22,22 @@
 namespace fz::python {
 
 namespace nb = nanobind;
+
+CompressOptions optionsOf(const std::string& toml,
+                          const std::string& source_name,
+                          const PipelineSettings& settings) {
+  CompressOptions options;
+  options.preset = source_name;
+  options.config_toml = toml;
+  options.extents = settings.extents;
+  options.params = settings.params;
+  options.backend = settings.backend;
+  options.threads = settings.threads;
+  options.lossless_fallback = settings.lossless_fallback;
+  options.fill = settings.fill;
+  options.suspect_fill = settings.suspect_fill;
+  return options;
+}
 
 namespace {
 
@@ -46,22 +63,6 @@ nb::bytes toBytes(ByteView view) {
     std::memcpy(contentsOf(bytes), view.data(), view.size());
   }
   return bytes;
-}
-
-CompressOptions optionsOf(const std::string& toml,
-                          const std::string& source_name,
-                          const PipelineSettings& settings) {
-  CompressOptions options;
-  options.preset = source_name;
-  options.config_toml = toml;
-  options.extents = settings.extents;
-  options.params = settings.params;
-  options.backend = settings.backend;
-  options.threads = settings.threads;
-  options.lossless_fallback = settings.lossless_fallback;
-  options.fill = settings.fill;
-  options.suspect_fill = settings.suspect_fill;
-  return options;
 }
 
 /// A pipeline knows three axes; what is beyond is written into its frames.
@@ -135,8 +136,8 @@ nb::bytes compressHost(const std::string& toml,
 /// The same frame with another shape of its array.
 nb::bytes reshaped(nb::handle frame, AxisValues shape) {
   const HostBuffer bytes(frame, HostBuffer::Access::kRead);
-  std::reverse(shape.begin(), shape.end());
-  return toBytes(withShape(Frame(nullptr, bytes.bytes()), shape).bytes());
+  const AxisValues extents = extentsFrom(std::move(shape));
+  return toBytes(withShape(Frame(nullptr, bytes.bytes()), extents).bytes());
 }
 
 /// The bound that reaches a target, and what it reaches.
@@ -224,7 +225,7 @@ PipelineSettings settingsOf(const std::string& input_type,
                             bool lossless_fallback,
                             const std::optional<std::vector<double>>& fill) {
   if (shape) {
-    std::reverse(shape->begin(), shape->end());
+    shape = extentsFrom(std::move(*shape));
   }
   return {typeFromText(input_type),
           std::move(shape),

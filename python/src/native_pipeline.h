@@ -36,6 +36,11 @@ struct PipelineSettings {
   bool suspect_fill = true;
 };
 
+/// What fz::compress() needs to do what a pipeline of these does.
+CompressOptions optionsOf(const std::string& toml,
+                          const std::string& source_name,
+                          const PipelineSettings& settings);
+
 /// A finalized pipeline for one element type and shape.
 class NativePipeline {
  public:
