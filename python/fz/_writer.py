@@ -234,8 +234,9 @@ def create(
         name, extents, made._extra, "cpu" if backend == "auto" else backend,
         check_count(threads, "threads"), made.fallback, made._fill,
     )  # fmt: skip
+    toml = made._toml_for(name)  # which a preset refuses for some types
     native = _fz.NativeWriter(
-        made._toml_for(name), made._source, settings,
+        toml if made._preset is None else "", made._source, settings,
         None if made.bound is None else (made.bound.mode, made.bound.value),
         _chunk_shape(chunks, name, known), None if range is None else (range[0], range[1]),
         os.fsdecode(path), replace,
