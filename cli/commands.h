@@ -33,6 +33,7 @@ Command addBench(CLI::App& root);
 Command addConvert(CLI::App& root);
 Command addStages(CLI::App& root);
 Command addPresets(CLI::App& root);
+Command addRecover(CLI::App& root);
 Command addGenerate(CLI::App& root);
 
 /// Runs `work` on every file; a failure is printed and the others go on. Gives the code of the

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <memory>
 
+#include "archive/chunk_grid.h"
 #include "bench_report.h"
 #include "commands.h"
 #include "field_io.h"
@@ -47,6 +48,7 @@ Field madeField(const std::array<std::size_t, 3>& dims) {
   field.name = "made field";
   field.type = DataType::FLOAT32;
   field.dims = dims;
+  field.extents.assign(dims.begin(), dims.begin() + (dims[2] > 1 ? 3 : dims[1] > 1 ? 2 : 1));
   field.has_shape = true;
   field.how = "made";
   const std::size_t n_values = *countOf(dims);
@@ -125,7 +127,7 @@ ExitCode runBenchCommand(const BenchArguments& arguments) {
     request.type = parseType(arguments.type);
   }
   if (!arguments.dims.empty()) {
-    request.dims = parseDims(arguments.dims);
+    request.extents = parseExtents(arguments.dims);
   }
   std::vector<BenchRow> rows;
   ExitCode code = ExitCode::kOk;
@@ -139,7 +141,7 @@ ExitCode runBenchCommand(const BenchArguments& arguments) {
   };
   if (arguments.common.files.empty()) {
     constexpr std::array<std::size_t, 3> kMadeDims = {512, 512, 64};
-    bench(madeField(request.dims.value_or(kMadeDims)));
+    bench(madeField(request.extents ? foldedDims(*request.extents) : kMadeDims));
   } else {
     code = forEachFile(arguments.common.files, Task::kEncode,
                        [&](const std::string& file) { bench(readField(file, request)); });

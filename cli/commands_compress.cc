@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <memory>
 
+#include "chunked_input.h"
 #include "commands.h"
+#include "compress_chunks.h"
 #include "compress_job.h"
 #include "compress_verify.h"
 #include "field_io.h"
@@ -101,12 +103,11 @@ void report(const CompressJob& job,
       static_cast<double>(info.original_bytes) / seconds * 1e-9);
 }
 
-void sayField(const CompressJob& job, const Field& field) {
+void sayField(const CompressJob& job, const Field& field, const std::string& about) {
   if (job.common.quiet) {
     return;
   }
-  say("{}: {}\n", field.name,
-      describeField(field, job.pipeline.has_config ? job.pipeline.name : ""));
+  say("{}: {}\n", field.name, about);
   if (!field.note.empty()) {
     say("  {}\n", field.note);
   }
@@ -124,14 +125,31 @@ void compressFile(const CompressJob& job, const std::string& input) {
   const std::string output = outputPath(job.common, input, ownName(input));
   checkOutput(output, input, job.common.force);
   const std::string page = reportPath(job.report, job.common, input);
+  Progress progress(progressMode(job.common), inputName(input));
+  // Bounds by result and reports look at the whole array several times.
+  const bool needs_whole = job.pipeline.target.has_value() || !page.empty();
+  std::optional<InputBytes> piped;
+  if (auto chunked = openChunked(input, job.request,
+                                 needs_whole && !job.chunk.is_given
+                                     ? ~std::uint64_t{0}
+                                     : job.chunk.wholeBytes(job.common.limits.max_memory_bytes),
+                                 &progress, piped)) {
+    if (needs_whole) {
+      throw Failure(ExitCode::kUsage,
+                    "a report, psnr: and ratio: need the whole array in memory; add --chunk none");
+    }
+    progress.pause();
+    sayField(job, chunked->field, describeChunked(*chunked));
+    compressInChunks(job, input, output, *chunked, progress);
+    return;
+  }
   if (const std::optional<Hdf5Name> dataset = hdf5Name(input)) {
     checkMemory({hdf5DatasetBytes(*dataset), "holding the dataset"},
                 job.common.limits.max_memory_bytes);
   }
-  Progress progress(progressMode(job.common), inputName(input));
-  const Field field = readField(input, job.request, &progress);
+  const Field field = readField(input, job.request, &progress, piped);
   progress.pause();
-  sayField(job, field);
+  sayField(job, field, describeField(field, job.pipeline.has_config ? job.pipeline.name : ""));
   CompressOptions options = optionsFor(job, field);
   applyTarget(job.pipeline, field, job.common.quiet, options, progress);
   options.progress = progress.pipeline();
@@ -168,8 +186,13 @@ void compressFile(const CompressJob& job, const std::string& input) {
     return;
   }
   report(job, input, output, info, seconds);
+  for (const Stage* stage : compression.pipeline().getStages()) {
+    if (const std::string note = stage->runNote(); job.common.verbose && !note.empty()) {
+      say("  {}: {}\n", stage->getName(), note);
+    }
+  }
   if (!field.has_shape && info.ndim > 1) {
-    say("  shape {} ({})\n", dimsText(info.dims), job.pipeline.name);
+    say("  shape {} ({})\n", dimsText(info.extents), job.pipeline.name);
   }
   if (decoded) {
     say("  verified: all {} values meet {}, largest error {}\n", decoded->check.n_values,
@@ -197,6 +220,7 @@ Command addCompress(CLI::App& root) {
   app->add_option("-d,--dims", arguments->dims, "extents, the fastest (x) first: 3600x1800")
       ->type_name("XxYxZ");
   addFill(*app, arguments->fill);
+  addChunk(*app, arguments->chunk);
   app->add_flag("--verify", arguments->verify,
                 "decode and check every value before the file gets its name");
   addReport(*app, arguments->report);

@@ -6,8 +6,10 @@
 #include <memory>
 
 #include "api/host_run.h"
+#include "archive/chunk_grid.h"
 #include "commands.h"
 #include "field_io.h"
+#include "fz/archive.h"
 #include "fz/host_api.h"
 #include "hdf5_io.h"
 #include "memory_check.h"
@@ -54,38 +56,51 @@ bool namesPipeline(const PipelineArguments& arguments) {
          !arguments.bound.empty() || !arguments.settings.empty();
 }
 
-std::vector<std::size_t> shapeOf(const std::array<std::size_t, 3>& dims, int ndim) {
-  std::vector<std::size_t> shape;
-  for (int axis = ndim - 1; axis >= 0; --axis) {
-    shape.push_back(dims[static_cast<std::size_t>(axis)]);
-  }
-  return shape;
-}
-
-int axesOf(const std::array<std::size_t, 3>& dims) {
-  return dims[2] > 1 ? 3 : dims[1] > 1 ? 2 : 1;
-}
-
 /// An array to a file of the kind that the name says.
 void writeArray(const std::string& output,
                 Existing existing,
                 const Field& field,
                 Progress& progress) {
   progress.beginBytes("writing", field.bytes.size());
-  const int n_axes = axesOf(field.dims);
   if (const std::optional<Hdf5Name> name = hdf5Name(output)) {
-    writeHdf5(*name, field.type, shapeOf(field.dims, n_axes), field.bytes);
+    writeHdf5(*name, field.type, shapeOf(field.extents), field.bytes);
     return;
   }
   const std::string header =
-      isNpyName(output) ? makeNpyHeader(field.type, field.dims, n_axes) : std::string();
+      isNpyName(output) ? makeNpyHeader(field.type, shapeOf(field.extents)) : std::string();
   writeOutput(output, existing, header, field.bytes, &progress);
+}
+
+/// The array in an archive of chunks, whole.
+Field decodeChunks(const ConvertArguments& arguments,
+                   const ArchiveReader& archive,
+                   Progress& progress) {
+  const ArchiveInfo& about = archive.info();
+  std::vector<std::uint8_t> values(about.original_bytes);
+  progress.beginBytes("decoding", values.size());
+  archive.read({AxisValues(about.extents.size(), 0), about.extents}, values,
+               {.limits = limitsBesideResult(arguments.common.limits, values.size()),
+                .backend = parseBackend(arguments.common.backend),
+                .threads = arguments.common.threads});
+  Field field;
+  field.name = arguments.input;
+  field.type = about.type;
+  field.dims = foldedDims(about.extents);
+  field.extents = about.extents;
+  field.has_shape = true;
+  field.how = "archive";
+  field.bytes = InputBytes(std::move(values));
+  return field;
 }
 
 /// The array in an archive.
 Field decodeField(const ConvertArguments& arguments, Progress& progress, FrameInfo& info) {
   try {
     const InputBytes frame = readBytes(arguments.input, &progress);
+    const ArchiveReader archive(sourceOf(frame));
+    if (!archive.info().is_frame) {
+      return decodeChunks(arguments, archive, progress);
+    }
     info = inspect(frame);
     progress.beginRun("decoding", info.original_bytes);
     const Array array =
@@ -98,6 +113,7 @@ Field decodeField(const ConvertArguments& arguments, Progress& progress, FrameIn
     field.name = arguments.input;
     field.type = info.type;
     field.dims = info.dims;
+    field.extents = info.extents;
     field.has_shape = true;
     field.how = "archive";
     const auto kept = std::make_shared<const Array>(array);
@@ -227,7 +243,7 @@ ExitCode runConvert(const ConvertArguments& arguments) {
     request.type = parseType(arguments.type);
   }
   if (!arguments.dims.empty()) {
-    request.dims = parseDims(arguments.dims);
+    request.extents = parseExtents(arguments.dims);
   }
   FrameInfo info;
   const Field field = from_archive ? decodeField(arguments, progress, info)

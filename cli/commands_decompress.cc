@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "api/host_run.h"
+#include "archive_output.h"
 #include "commands.h"
 #include "field_io.h"
 #include "fz/host_api.h"
@@ -19,6 +20,15 @@ namespace fz::cli {
 namespace {
 
 constexpr std::string_view kArchiveSuffix = ".fzm";
+
+struct DecompressArguments {
+  CommonOptions common;
+  std::string box;
+};
+
+bool isPartOfArray(ByteView bytes) {
+  return isChunkedArchive(*sourceOf(bytes));
+}
 
 DecompressOptions decodeOptions(const CommonOptions& common, Progress* progress) {
   return {.limits = common.limits,
@@ -60,7 +70,43 @@ const char* checksumText(const FrameInfo& info) {
   return info.has_checksums ? "match" : "absent (format 3.0)";
 }
 
-void decompressFile(const CommonOptions& options, const std::string& input) {
+void sayResult(const CommonOptions& options,
+               const std::string& input,
+               const std::string& output,
+               DataType type,
+               const AxisValues& extents,
+               std::uint64_t n_bytes) {
+  if (!options.quiet) {
+    say("{} -> {}: {} {}, {} bytes{}\n", inputName(input),
+        output == kStandardStream ? "standard output" : output, dataTypeToString(type),
+        dimsText(extents), n_bytes, isNpyName(output) ? " as .npy" : "");
+  }
+}
+
+/// An archive of chunks, or a box of any. `bytes` are those of a pipe.
+void decompressByParts(const DecompressArguments& arguments,
+                       const std::string& input,
+                       const std::string& output,
+                       Progress& progress,
+                       const InputBytes* bytes = nullptr) {
+  const CommonOptions& options = arguments.common;
+  const ArchiveReader reader = bytes == nullptr ? openArchive(input, options.limits, &progress)
+                                                : ArchiveReader(sourceOf(*bytes), options.limits);
+  const ArchiveInfo& info = reader.info();
+  const BoxChoice choice =
+      arguments.box.empty()
+          ? BoxChoice{{AxisValues(info.extents.size(), 0), info.extents}, info.extents}
+          : parseBox(arguments.box, info.extents);
+  const std::uint64_t n_bytes = writeBox(reader, choice, output, options, progress);
+  progress.end();
+  sayResult(options, input, output, info.type, choice.kept_extents, n_bytes);
+  if (options.verbose) {
+    say("  ratio {:.2f}, {} chunks of {}\n", info.ratio(), info.n_chunks, dimsText(info.chunk));
+  }
+}
+
+void decompressFile(const DecompressArguments& arguments, const std::string& input) {
+  const CommonOptions& options = arguments.common;
   const std::string output = outputPath(options, input, ownName(options, input));
   if (hdf5Name(output)) {
     throw Failure(ExitCode::kUsage,
@@ -71,11 +117,19 @@ void decompressFile(const CommonOptions& options, const std::string& input) {
   checkHdf5Slash(output);
   checkOutput(output, input, options.force);
   Progress progress(progressMode(options), inputName(input));
+  if (!arguments.box.empty() || isChunkedFile(input)) {
+    decompressByParts(arguments, input, output, progress);
+    return;
+  }
   const InputBytes frame = readBytes(input, &progress);
+  if (isPartOfArray(frame)) {
+    decompressByParts(arguments, input, output, progress, &frame);
+    return;
+  }
   HostDecompression decompression(frame);
   const FrameInfo& info = decompression.info();
   const std::string header =
-      isNpyName(output) ? makeNpyHeader(info.type, info.dims, info.ndim) : std::string();
+      isNpyName(output) ? makeNpyHeader(info.type, shapeOf(info.extents)) : std::string();
   Result result(output, existingWith(options.force), header);
   progress.beginRun("decompressing", info.original_bytes);
   DecompressOptions how = decodeOptions(options, &progress);
@@ -87,19 +141,35 @@ void decompressFile(const CommonOptions& options, const std::string& input) {
   progress.beginBytes("writing", result.isMapped() ? 0 : n_bytes);
   result.finish(&progress);
   progress.end();
-  if (!options.quiet) {
-    say("{} -> {}: {} {}, {} bytes{}\n", inputName(input),
-        output == kStandardStream ? "standard output" : output, dataTypeToString(info.type),
-        dimsText(info.dims), n_bytes, header.empty() ? "" : " as .npy");
-  }
+  sayResult(options, input, output, info.type, info.extents, n_bytes);
   if (options.verbose) {
     say("  ratio {:.2f}, {} stages, checksums {}\n", info.ratio(), info.stages.size(),
         checksumText(info));
   }
 }
 
+void testByParts(const CommonOptions& options, const std::string& input, Progress& progress) {
+  const ArchiveReader reader = openArchive(input, options.limits, &progress);
+  testChunks(reader, options, progress);
+  progress.end();
+  if (options.quiet) {
+    return;
+  }
+  fmt::print("{}: ok\n", inputName(input));
+  if (options.verbose) {
+    const ArchiveInfo& info = reader.info();
+    fmt::print("  {} {}, {} bytes decoded in {} chunks, checksums match\n",
+               dataTypeToString(info.type), dimsText(info.extents), info.original_bytes,
+               info.n_chunks);
+  }
+}
+
 void testFile(const CommonOptions& options, const std::string& input) {
   Progress progress(progressMode(options), inputName(input));
+  if (isChunkedFile(input)) {
+    testByParts(options, input, progress);
+    return;
+  }
   const InputBytes frame = readBytes(input, &progress);
   HostDecompression decompression(frame);
   const FrameInfo& info = decompression.info();
@@ -120,18 +190,23 @@ void testFile(const CommonOptions& options, const std::string& input) {
   fmt::print("{}: ok\n", inputName(input));
   if (options.verbose) {
     fmt::print("  {} {}, {} bytes decoded, checksums {}\n", dataTypeToString(info.type),
-               dimsText(info.dims), array.bytes().size(), checksumText(info));
+               dimsText(info.extents), array.bytes().size(), checksumText(info));
   }
 }
 
 }  // namespace
 
 Command addDecompress(CLI::App& root) {
-  auto options = std::make_shared<CommonOptions>();
+  auto arguments = std::make_shared<DecompressArguments>();
+  const std::shared_ptr<CommonOptions> options(arguments, &arguments->common);
   CLI::App* app =
       root.add_subcommand("decompress", "Decode archives: FILE.fzm becomes FILE and stays");
   addFiles(*app, *options, "archives; - or none: stdin");
   addOutput(*app, *options, "result; .npy by its name, a folder for several files, - for stdout");
+  app->add_option("--box", arguments->box,
+                  "a part, FIRST:END for each axis, the slowest first, as numpy has it; only the "
+                  "chunks that it touches are read")
+      ->type_name("SLICES");
   addQuietAndVerbose(*app, *options);
   addRunning(*app, *options);
   addProgress(*app, *options);
@@ -142,15 +217,16 @@ Command addDecompress(CLI::App& root) {
       "Examples:\n"
       "  fz decompress temperature.f32.fzm            writes temperature.f32\n"
       "  fz decompress -o temperature.npy temperature.f32.fzm\n"
+      "  fz decompress --box 0:100,:,20:30 -o part.npy big.f32.fzm\n"
       "  fz decompress - < field.fzm | analyse");
   return {app,
-          [options] {
+          [options, arguments] {
             options->files = filesOrStandardInput(options->files);
             checkCommon(*options);
             checkOutputCount(*options);
             checkDistinct(*options);
             return forEachFile(options->files, Task::kDecode,
-                               [&](const std::string& file) { decompressFile(*options, file); });
+                               [&](const std::string& file) { decompressFile(*arguments, file); });
           },
           Task::kDecode};
 }

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 #include <memory>
 
+#include "archive_output.h"
 #include "commands.h"
 #include "field_io.h"
 #include "fz/bound_kind.h"
@@ -57,14 +58,28 @@ std::string boundLine(const FrameInfo& info) {
                             bound->absolute);
 }
 
+void printLine(const char* label, const std::string& text) {
+  fmt::print("{:<12}{}\n", label, text);
+}
+
+void printStages(const FrameInfo& info) {
+  fmt::print("stages:\n");
+  for (const FrameStageInfo& stage : info.stages) {
+    fmt::print("  {}{}{} (id {}, version {})\n", stage.name, stage.types.empty() ? "" : " ",
+               joinTypes(stage.types), stage.id, stage.version);
+    for (const auto& [key, value] : recordedParams(stage)) {
+      fmt::print("    {} = {}\n", key, toTomlText(value));
+    }
+  }
+}
+
 void printInfo(const std::string& name, const FrameInfo& info) {
-  const auto line = [](const char* label, const std::string& text) {
-    fmt::print("{:<12}{}\n", label, text);
-  };
+  const auto& line = printLine;
   line("archive:", name);
   line("format:", fmt::format("FZM {}.{}", info.version_major, info.version_minor));
   line("type:", std::string(dataTypeToString(info.type)));
-  line("dims:", fmt::format("{}{}", dimsText(info.dims), info.ndim > 1 ? " (x fastest)" : ""));
+  line("dims:",
+       fmt::format("{}{}", dimsText(info.extents), info.extents.size() > 1 ? " (x fastest)" : ""));
   line("original:", fmt::format("{} bytes", info.original_bytes));
   line("compressed:", fmt::format("{} bytes (header {}, payload {})", info.frameBytes(),
                                   info.header_bytes, info.payload_bytes));
@@ -81,19 +96,67 @@ void printInfo(const std::string& name, const FrameInfo& info) {
   line("checksums:", info.has_checksums ? fmt::format("header {:08x}, payload {:08x}",
                                                       info.header_checksum, info.payload_checksum)
                                         : "none");
-  fmt::print("stages:\n");
-  for (const FrameStageInfo& stage : info.stages) {
-    fmt::print("  {}{}{} (id {}, version {})\n", stage.name, stage.types.empty() ? "" : " ",
-               joinTypes(stage.types), stage.id, stage.version);
-    for (const auto& [key, value] : recordedParams(stage)) {
-      fmt::print("    {} = {}\n", key, toTomlText(value));
-    }
-  }
+  printStages(info);
   fmt::print("segments:\n");
   for (const SegmentInfo& segment : info.segments) {
     fmt::print("  {}.{} ({}): {} bytes\n", segment.stage, segment.port,
                dataTypeToString(segment.type), segment.n_bytes);
   }
+}
+
+void printArchive(const std::string& name, const FrameInfo& chunk, const ArchiveInfo& archive) {
+  printLine("archive:", name);
+  printLine("format:", fmt::format("FZM {}.{}, {} chunks", chunk.version_major, chunk.version_minor,
+                                   archive.n_chunks));
+  printLine("type:", std::string(dataTypeToString(archive.type)));
+  printLine("dims:", fmt::format("{}{}", dimsText(archive.extents),
+                                 archive.extents.size() > 1 ? " (x fastest)" : ""));
+  printLine("chunks:",
+            fmt::format("{} of {}{}", archive.n_chunks, dimsText(archive.chunk),
+                        archive.n_absent == 0 ? std::string()
+                                              : fmt::format(", {} absent", archive.n_absent)));
+  printLine("original:", fmt::format("{} bytes", archive.original_bytes));
+  printLine("compressed:", fmt::format("{} bytes", archive.archive_bytes));
+  printLine("ratio:", fmt::format("{:.4f}", archive.ratio()));
+  FrameInfo whole = chunk;
+  whole.bound = archive.bound;
+  whole.original_bytes = archive.original_bytes;
+  printLine("bound:", boundLine(whole));
+  if (chunk.missing) {
+    printLine("missing:", missingText(whole));
+  }
+  fmt::print("the first chunk has\n");
+  printStages(chunk);
+}
+
+/// Missing values are counted in the headers of all chunks.
+NamedFrame inspectAny(const std::string& file) {
+  const bool is_pipe = file == kStandardStream;
+  const InputBytes piped = is_pipe ? readBytes(file) : InputBytes();
+  if (is_pipe ? !isChunkedArchive(*sourceOf(piped)) : !isChunkedFile(file)) {
+    return {file, is_pipe ? inspect(piped) : reading([&] { return inspectFile(file); })};
+  }
+  const ArchiveReader reader =
+      is_pipe ? ArchiveReader(sourceOf(piped)) : openArchive(file, {}, nullptr);
+  std::optional<FrameInfo> first;
+  MissingInfo missing;
+  for (std::uint64_t chunk = 0; chunk < reader.info().n_chunks; ++chunk) {
+    if (!reader.hasChunk(chunk)) {
+      continue;
+    }
+    FrameInfo info = reader.inspect(chunk);
+    if (info.missing) {
+      missing.n_missing += info.missing->n_missing;
+      missing.n_filled += info.missing->n_filled;
+      missing.fill = info.missing->fill;
+    }
+    first = first ? first : std::optional(std::move(info));
+  }
+  NamedFrame named{file, first.value_or(FrameInfo{}), reader.info()};
+  if (missing.n_missing > 0) {
+    named.frame.missing = missing;
+  }
+  return named;
 }
 
 ExitCode runInfo(const InspectArguments& arguments) {
@@ -102,18 +165,21 @@ ExitCode runInfo(const InspectArguments& arguments) {
   }
   std::vector<NamedFrame> frames;
   bool is_first = true;
-  const ExitCode code = forEachFile(
-      filesOrStandardInput(arguments.files), Task::kDecode, [&](const std::string& file) {
-        FrameInfo info =
-            file == "-" ? inspect(readBytes(file)) : reading([&] { return inspectFile(file); });
-        if (arguments.json) {
-          frames.emplace_back(file, std::move(info));
-          return;
-        }
-        fmt::print("{}", is_first ? "" : "\n");
-        is_first = false;
-        printInfo(inputName(file), info);
-      });
+  const ExitCode code = forEachFile(filesOrStandardInput(arguments.files), Task::kDecode,
+                                    [&](const std::string& file) {
+                                      NamedFrame info = inspectAny(file);
+                                      if (arguments.json) {
+                                        frames.push_back(std::move(info));
+                                        return;
+                                      }
+                                      fmt::print("{}", is_first ? "" : "\n");
+                                      is_first = false;
+                                      if (info.archive) {
+                                        printArchive(inputName(file), info.frame, *info.archive);
+                                      } else {
+                                        printInfo(inputName(file), info.frame);
+                                      }
+                                    });
   const bool several = arguments.files.size() > 1;
   if (arguments.json && (several || !frames.empty())) {
     fmt::print("{}", several ? framesToJson(frames) : frameToJson(frames.front()));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <memory>
 
+#include "archive_output.h"
 #include "bench_report.h"
 #include "commands.h"
 #include "compress_job.h"
@@ -18,6 +19,7 @@
 #include "pipeline/bound_check.h"
 #include "progress.h"
 #include "report/hook.h"
+#include "verify_chunks.h"
 
 namespace fz::cli {
 
@@ -132,6 +134,36 @@ std::string failureAdvice(const VerifyArguments& arguments,
   return "compress again with --verify, and report it if this is the original";
 }
 
+void show(const VerifyArguments& arguments, const CheckReport& report) {
+  if (arguments.json) {
+    fmt::print("{}", checkToJson(arguments.archive, arguments.original, report));
+  } else if (!arguments.common.quiet) {
+    printReport(report);
+  }
+}
+
+ExitCode verifyByChunks(const VerifyArguments& arguments,
+                        const ChunkCheck& check,
+                        bool has_page,
+                        Progress& progress) {
+  if (has_page || arguments.original == kStandardStream) {
+    throw Failure(ExitCode::kUsage,
+                  "an archive of chunks is verified part by part, which neither a report nor a "
+                  "pipe allows; 'fz decompress --box' takes a part for a report");
+  }
+  const ArchiveReader reader = openArchive(arguments.archive, arguments.common.limits, &progress);
+  const CheckReport report = checkChunks(reader, check, arguments.common, progress);
+  progress.end();
+  show(arguments, report);
+  if (!report.passed()) {
+    throw Failure(ExitCode::kBound,
+                  fmt::format("{}: {}; compress again with --verify, and report it if this is the "
+                              "original",
+                              arguments.archive, violationText(report)));
+  }
+  return ExitCode::kOk;
+}
+
 ExitCode runVerify(const VerifyArguments& arguments) {
   std::optional<BoundRequest> request;
   if (!arguments.bound.empty()) {
@@ -149,6 +181,9 @@ ExitCode runVerify(const VerifyArguments& arguments) {
                   "only one of the two can be standard input; give a file name for the other");
   }
   const std::string page = reportPath(arguments.report, arguments.common, arguments.original);
+  if (isChunkedFile(arguments.archive)) {
+    return verifyByChunks(arguments, {arguments.original, request, fill}, !page.empty(), progress);
+  }
   Array decoded;
   FrameInfo info;
   InputBytes frame;
@@ -177,11 +212,7 @@ ExitCode runVerify(const VerifyArguments& arguments) {
   const CheckReport report = checkValues(info.type, original, decoded.bytes(), *rule,
                                          [&](std::size_t n) { progress.add(n); });
   progress.end();
-  if (arguments.json) {
-    fmt::print("{}", checkToJson(arguments.archive, arguments.original, report));
-  } else if (!arguments.common.quiet) {
-    printReport(report);
-  }
+  show(arguments, report);
   if (!page.empty()) {
     report::Input input;
     input.original_name = inputName(arguments.original);

@@ -68,9 +68,10 @@ CompressJob makeJob(const CompressArguments& arguments) {
     job.request.type = parseType(arguments.type);
   }
   if (!arguments.dims.empty()) {
-    job.request.dims = parseDims(arguments.dims);
+    job.request.extents = parseExtents(arguments.dims);
   }
   job.fill = parseFill(arguments.fill);
+  job.chunk = parseChunk(arguments.chunk);
   checkCommon(arguments.common);
   checkOutputCount(job.common);
   job.report = arguments.report;
@@ -86,7 +87,9 @@ CompressOptions optionsFor(const CompressJob& job, const Field& field) {
   options.max_memory_bytes = job.common.limits.max_memory_bytes;
   options.dims = field.dims;
   applyFill(job.fill, field.fill, options);
-  if (!field.has_shape && job.pipeline.has_config) {
+  if (field.has_shape) {
+    options.extents = field.extents;
+  } else if (job.pipeline.has_config) {
     options.dims = {0, 0, 0};  // as the configuration says
   }
   return options;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/host_run.h"
+#include "chunk_options.h"
 #include "field_io.h"
 #include "fz/host_api.h"
 #include "options.h"
@@ -35,6 +36,7 @@ struct CompressArguments {
   std::string type;
   std::string dims;
   std::vector<std::string> fill;
+  ChunkArguments chunk;
   ReportOptions report;
   bool verify = false;
 };
@@ -45,6 +47,7 @@ struct CompressJob {
   PipelineChoice pipeline;
   FieldRequest request;
   FillChoice fill;
+  ChunkChoice chunk;
   ReportOptions report;
   bool verify = false;
 };

@@ -127,7 +127,7 @@ Failure fromSizeLimit(const SizeLimitError& error) {
   const StageDescriptor* const stage = findStage(error.stage());
   const bool is_everywhere = stage != nullptr && stage->params().find("error_bound") != nullptr;
   return {ExitCode::kMemory,
-          fmt::format("{}; {}split the data", error.what(),
+          fmt::format("{}; {}compress in chunks (--chunk 64M)", error.what(),
                       is_everywhere ? ""
                                     : "use a preset without this limit (-p cuszp2, finite data "
                                       "only) or ")};

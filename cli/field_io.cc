@@ -9,6 +9,7 @@
 #include <memory>
 #include <unistd.h>
 
+#include "archive/chunk_grid.h"
 #include "failure.h"
 #include "file_kind.h"
 #include "format/file_io.h"
@@ -63,34 +64,13 @@ std::string sizeAdvice(const Field& field, std::size_t n_wanted) {
   return "check -t and -d, and that the file is complete";
 }
 
-/// Type and shape as a file states them; -t and -d may repeat them.
-void takeShape(Field& field,
-               const FieldRequest& request,
-               DataType type,
-               const std::vector<std::size_t>& shape,
-               const std::string& source) {
-  const std::array<std::size_t, 3> dims = dimsOfShape(shape);
-  if (request.type && *request.type != type) {
-    throw Failure(ExitCode::kUsage, fmt::format("-t {}, but the {} says {}; leave -t out",
-                                                shortName(*request.type), source, shortName(type)));
-  }
-  if (request.dims && *request.dims != dims) {
-    throw Failure(ExitCode::kUsage, fmt::format("-d {}, but the {} says {}; leave -d out",
-                                                dimsText(*request.dims), source, dimsText(dims)));
-  }
-  field.type = type;
-  field.dims = dims;
-  field.has_shape = true;
-}
-
 void readHdf5Field(Field& field,
                    const FieldRequest& request,
                    const Hdf5Name& name,
                    Progress* progress) {
   Hdf5Dataset dataset = readHdf5(name, progress);
   takeShape(field, request, dataset.type, dataset.shape, "HDF5 dataset");
-  field.how = fmt::format("HDF5{}{}", dataset.is_swapped ? ", stored big-endian" : "",
-                          dataset.shape.size() > 3 ? ", slow axes folded into z" : "");
+  field.how = fmt::format("HDF5{}", dataset.is_swapped ? ", stored big-endian" : "");
   field.bytes = InputBytes(std::move(dataset.bytes));
   field.fill = dataset.fill;
   if (!field.fill.empty()) {
@@ -102,11 +82,10 @@ void readHdf5Field(Field& field,
 void readNpy(Field& field, const FieldRequest& request) {
   const NpyHeader header = parseNpyHeader(field.bytes);
   takeShape(field, request, header.type, header.shape, ".npy file");
-  const std::array<std::size_t, 3>& dims = field.dims;
-  field.how = header.shape.size() > 3 ? ".npy, slow axes folded into z" : ".npy";
+  field.how = ".npy";
   field.bytes.dropFront(header.n_header_bytes);
   const std::size_t value_bytes = getDataTypeSize(field.type);
-  const std::size_t n_values = *countOf(dims);
+  const std::size_t n_values = *countOf(field.dims);
   if (field.bytes.size() / value_bytes != n_values || field.bytes.size() % value_bytes != 0) {
     throw Failure(ExitCode::kCorrupt,
                   fmt::format("broken .npy file: its shape means {} values of {} bytes, {} bytes "
@@ -115,27 +94,32 @@ void readNpy(Field& field, const FieldRequest& request) {
   }
 }
 
+[[noreturn]] void failKind(const FileKind& kind) {
+  throw Failure(ExitCode::kUsage,
+                fmt::format("it is {}, not a raw array; {} (-t f32 takes its bytes as they are)",
+                            kind.name, kind.advice));
+}
+
 void readRaw(Field& field, const FieldRequest& request) {
   const std::optional<DataType> named = typeFromName(field.name);
   const std::optional<FileKind> kind = knownFileKind(field.bytes);
   if (kind && !request.type && !named) {
-    throw Failure(ExitCode::kUsage,
-                  fmt::format("it is {}, not a raw array; {} (-t f32 takes its bytes as they are)",
-                              kind->name, kind->advice));
+    failKind(*kind);
   }
   field.type = request.type.value_or(named.value_or(DataType::FLOAT32));
   field.how = request.type ? "-t" : named ? "by its name" : "f32 assumed, -t f64 for double";
   const std::size_t value_bytes = getDataTypeSize(field.type);
-  if (request.dims) {
-    const std::size_t n_wanted = *countOf(*request.dims);
+  if (request.extents) {
+    const std::size_t n_wanted = valueCount(*request.extents);
     if (field.bytes.size() % value_bytes != 0 || field.bytes.size() / value_bytes != n_wanted) {
       throw Failure(ExitCode::kUsage,
                     fmt::format("-d {} with {} means {} values of {} bytes, but there are {} "
                                 "bytes; {}",
-                                dimsText(*request.dims), shortName(field.type), n_wanted,
+                                dimsText(*request.extents), shortName(field.type), n_wanted,
                                 value_bytes, field.bytes.size(), sizeAdvice(field, n_wanted)));
     }
-    field.dims = *request.dims;
+    field.extents = *request.extents;
+    field.dims = foldedDims(field.extents);
     field.has_shape = true;
     return;
   }
@@ -145,6 +129,7 @@ void readRaw(Field& field, const FieldRequest& request) {
                               value_bytes, shortName(field.type), sizeAdvice(field, 0)));
   }
   field.dims = {field.bytes.size() / value_bytes, 1, 1};
+  field.extents = {field.dims[0]};
 }
 
 bool isStandard(std::string_view path) {
@@ -192,7 +177,57 @@ InputBytes readBytes(const std::string& path, Progress* progress) {
   return InputBytes(readStream(::fileno(stream), path, progress));
 }
 
-Field readField(const std::string& path, const FieldRequest& request, Progress* progress) {
+void takeShape(Field& field,
+               const FieldRequest& request,
+               DataType type,
+               const std::vector<std::size_t>& shape,
+               const std::string& source) {
+  if (shape.size() > kMaxAxes) {
+    throw Failure(ExitCode::kUsage, fmt::format("the {} has {} axes, fz takes up to {}; reshape it",
+                                                source, shape.size(), kMaxAxes));
+  }
+  const std::array<std::size_t, 3> dims = dimsOfShape(shape);
+  const AxisValues extents(shape.rbegin(), shape.rend());
+  if (request.type && *request.type != type) {
+    throw Failure(ExitCode::kUsage, fmt::format("-t {}, but the {} says {}; leave -t out",
+                                                shortName(*request.type), source, shortName(type)));
+  }
+  if (request.extents && *request.extents != extents && foldedDims(*request.extents) != dims) {
+    throw Failure(ExitCode::kUsage,
+                  fmt::format("-d {}, but the {} says {}; leave -d out", dimsText(*request.extents),
+                              source, dimsText(extents)));
+  }
+  field.type = type;
+  field.dims = dims;
+  field.extents = extents;
+  field.has_shape = true;
+}
+
+Field fieldOfStream(std::vector<std::uint8_t>& bytes, const FieldRequest& request) {
+  Field field;
+  field.name = inputName(std::string(kStandardStream));
+  if (hasNpyMagic(bytes)) {
+    const NpyHeader header = parseNpyHeader(bytes);
+    takeShape(field, request, header.type, header.shape, ".npy file");
+    field.how = ".npy";
+    bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header.n_header_bytes));
+    return field;
+  }
+  if (const std::optional<FileKind> kind = knownFileKind(bytes); kind && !request.type) {
+    failKind(*kind);
+  }
+  field.type = request.type.value_or(DataType::FLOAT32);
+  field.how = request.type ? "-t" : "f32 assumed, -t f64 for double";
+  field.has_shape = request.extents.has_value();
+  field.extents = request.extents.value_or(AxisValues{0});
+  field.dims = foldedDims(field.extents);
+  return field;
+}
+
+Field readField(const std::string& path,
+                const FieldRequest& request,
+                Progress* progress,
+                const std::optional<InputBytes>& already) {
   Field field;
   field.name = inputName(path);
   if (const std::optional<Hdf5Name> name = hdf5Name(path)) {
@@ -200,7 +235,7 @@ Field readField(const std::string& path, const FieldRequest& request, Progress* 
     return field;
   }
   checkHdf5Slash(path);
-  field.bytes = readBytes(path, progress);
+  field.bytes = already ? *already : readBytes(path, progress);
   if (hasHdf5Signature(field.bytes) && !request.type) {
     throw Failure(ExitCode::kUsage,
                   fmt::format("it is an HDF5 file; name a dataset in it, as in '{}:/NAME'{}", path,
@@ -226,15 +261,31 @@ std::string dimsText(const std::array<std::size_t, 3>& dims) {
   return text;
 }
 
+std::string dimsText(const AxisValues& extents) {
+  if (extents.size() <= 3 && !extents.empty()) {
+    std::array<std::size_t, 3> dims = {1, 1, 1};
+    std::copy(extents.begin(), extents.end(), dims.begin());
+    return dimsText(dims);
+  }
+  return extentsText(extents);
+}
+
+std::vector<std::size_t> shapeOf(const AxisValues& extents) {
+  return {extents.rbegin(), extents.rend()};
+}
+
 std::string describeField(const Field& field, const std::string& config) {
   if (!field.has_shape && !config.empty()) {
     return fmt::format("{} ({}), {} values, {} bytes, shape as {} says", shortName(field.type),
                        field.how, field.valueCount(), field.bytes.size(), config);
   }
   const bool one_axis = field.dims[1] == 1 && field.dims[2] == 1;
-  const std::string axes = one_axis ? "one axis" : field.dims[2] == 1 ? "x y" : "x y z";
+  const std::string axes = one_axis                   ? "one axis"
+                           : field.extents.size() > 3 ? fmt::format("{} axes", field.extents.size())
+                           : field.dims[2] == 1       ? "x y"
+                                                      : "x y z";
   return fmt::format("{} ({}), {} ({}{}{}) = {} values, {} bytes{}", shortName(field.type),
-                     field.how, dimsText(field.dims), axes, one_axis ? "" : ", x fastest",
+                     field.how, dimsText(field.extents), axes, one_axis ? "" : ", x fastest",
                      field.has_shape ? "" : ", no -d given", field.valueCount(), field.bytes.size(),
                      field.has_shape ? ": size matches" : "");
 }

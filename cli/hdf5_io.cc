@@ -30,7 +30,7 @@ DataType typeOf(const Hdf5Name& name, hid_t type) {
   return n_bytes == 4 ? DataType::FLOAT32 : DataType::FLOAT64;
 }
 
-std::vector<std::size_t> shapeOf(const Hdf5Name& name, hid_t space) {
+std::vector<std::size_t> shapeIn(const Hdf5Name& name, hid_t space) {
   const int n_axes = H5Sget_simple_extent_ndims(space);
   if (n_axes < 0 || H5Sget_simple_extent_type(space) == H5S_NULL) {
     failRead(name, "has no values");
@@ -135,6 +135,16 @@ void readFill(const OpenDataset& open, Hdf5Dataset& into) {
   }
 }
 
+/// All but the values.
+Hdf5Dataset describe(const Hdf5Name& name, const OpenDataset& open) {
+  Hdf5Dataset result;
+  result.type = typeOf(name, open.type.get());
+  result.shape = shapeIn(name, open.space.get());
+  result.is_swapped = H5Tget_order(open.type.get()) == H5T_ORDER_BE;
+  readFill(open, result);
+  return result;
+}
+
 template <class Require>
 void writeDataset(hid_t file,
                   const Hdf5Name& name,
@@ -164,18 +174,42 @@ bool isHdf5Built() {
 
 std::uint64_t hdf5DatasetBytes(const Hdf5Name& name) {
   const OpenDataset open = openDataset(name);
-  return bytesOf(name, typeOf(name, open.type.get()), shapeOf(name, open.space.get()));
+  return bytesOf(name, typeOf(name, open.type.get()), shapeIn(name, open.space.get()));
+}
+
+struct Hdf5Reader::Open {
+  OpenDataset dataset;
+};
+
+Hdf5Reader::Hdf5Reader(const Hdf5Name& name)
+    : name_(name), open_(new Open{openDataset(name)}), about_(describe(name, open_->dataset)) {
+}
+Hdf5Reader::~Hdf5Reader() = default;
+
+void Hdf5Reader::read(const std::vector<std::size_t>& start,
+                      const std::vector<std::size_t>& count,
+                      MutableByteView out) const {
+  const std::vector<hsize_t> first(start.begin(), start.end());
+  const std::vector<hsize_t> extents(count.begin(), count.end());
+  const Id file_space(H5Scopy(open_->dataset.space.get()), &H5Sclose);
+  Id memory(H5Scopy(open_->dataset.space.get()), &H5Sclose);
+  if (!extents.empty()) {
+    H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, first.data(), nullptr, extents.data(),
+                        nullptr);
+    memory =
+        Id(H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr), &H5Sclose);
+  }
+  if (H5Dread(open_->dataset.dataset.get(), memoryType(about_.type), memory.get(), file_space.get(),
+              H5P_DEFAULT, out.data()) < 0) {
+    failRead(name_, "cannot be read; its chunks are damaged or need a filter that is not there");
+  }
 }
 
 Hdf5Dataset readHdf5(const Hdf5Name& name, Progress* progress) {
   const OpenDataset open = openDataset(name);
-  Hdf5Dataset result;
-  result.type = typeOf(name, open.type.get());
-  result.shape = shapeOf(name, open.space.get());
-  result.is_swapped = H5Tget_order(open.type.get()) == H5T_ORDER_BE;
+  Hdf5Dataset result = describe(name, open);
   result.bytes.resize(bytesOf(name, result.type, result.shape));
   readValues(name, open, result, progress);
-  readFill(open, result);
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,6 +50,27 @@ struct Hdf5Dataset {
 Hdf5Dataset readHdf5(const Hdf5Name& name, Progress* progress);
 /// Bytes that the values take in memory, without reading them. Throws as readHdf5() does.
 std::uint64_t hdf5DatasetBytes(const Hdf5Name& name);
+
+/// A dataset that is read by parts, in one thread at a time.
+class Hdf5Reader {
+ public:
+  /// Throws as readHdf5() does.
+  explicit Hdf5Reader(const Hdf5Name& name);
+  ~Hdf5Reader();
+
+  /// All but the values.
+  const Hdf5Dataset& about() const { return about_; }
+  /// A part with one index and one extent for each axis, the last the fastest.
+  void read(const std::vector<std::size_t>& start,
+            const std::vector<std::size_t>& count,
+            MutableByteView out) const;
+
+ private:
+  struct Open;
+  Hdf5Name name_;
+  std::unique_ptr<Open> open_;
+  Hdf5Dataset about_;
+};
 /// Writes a new file with this one dataset, complete under its name or not at all. Groups are made
 /// as needed. Existing files are never changed. Throws Failure.
 void writeHdf5(const Hdf5Name& name,

@@ -91,6 +91,16 @@ Hdf5Dataset readHdf5(const Hdf5Name& name, Progress* /*progress*/) {
 std::uint64_t hdf5DatasetBytes(const Hdf5Name& name) {
   failNotBuilt(name);
 }
+struct Hdf5Reader::Open {};
+Hdf5Reader::Hdf5Reader(const Hdf5Name& name) {
+  failNotBuilt(name);
+}
+Hdf5Reader::~Hdf5Reader() = default;
+void Hdf5Reader::read(const std::vector<std::size_t>& /*start*/,
+                      const std::vector<std::size_t>& /*count*/,
+                      MutableByteView /*out*/) const {
+  failNotBuilt(name_);
+}
 void writeHdf5(const Hdf5Name& name,
                DataType /*type*/,
                const std::vector<std::size_t>& /*shape*/,

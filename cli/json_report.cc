@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "archive/chunk_grid.h"
 #include "fz/bound_kind.h"
 #include "fz/recorded_params.h"
 #include "options.h"
@@ -53,12 +54,17 @@ Json missingJson(const std::optional<MissingInfo>& missing) {
   return {{"count", missing->n_missing}, {"filled", missing->n_filled}, {"fill", missing->fill}};
 }
 
+Json shapeJson(const AxisValues& extents) {
+  return AxisValues(extents.rbegin(), extents.rend());
+}
+
 Json frameJson(const std::string& file, const FrameInfo& info) {
   Json json = {{"file", file},
                {"format", fmt::format("{}.{}", info.version_major, info.version_minor)},
                {"type", textJson(dataTypeToString(info.type))},
                {"ndim", info.ndim},
                {"dims", info.dims},
+               {"shape", shapeJson(info.extents)},
                {"original_bytes", info.original_bytes},
                {"archive_bytes", info.frameBytes()},
                {"header_bytes", info.header_bytes},
@@ -68,6 +74,7 @@ Json frameJson(const std::string& file, const FrameInfo& info) {
                {"lossless", info.lossless},
                {"fallback", info.isFallback()},
                {"missing", missingJson(info.missing)},
+               {"chunks", nullptr},
                {"checksums", nullptr},
                {"stages", Json::array()},
                {"segments", Json::array()}};
@@ -91,6 +98,28 @@ Json frameJson(const std::string& file, const FrameInfo& info) {
                                 {"port", segment.port},
                                 {"type", textJson(dataTypeToString(segment.type))},
                                 {"bytes", segment.n_bytes}});
+  }
+  return json;
+}
+
+/// Of an archive the same keys, where they mean something.
+Json namedJson(const NamedFrame& named) {
+  Json json = frameJson(named.file, named.frame);
+  if (named.archive) {
+    const ArchiveInfo& archive = *named.archive;
+    json["shape"] = shapeJson(archive.extents);
+    json["dims"] = foldedDims(archive.extents);
+    json["original_bytes"] = archive.original_bytes;
+    json["archive_bytes"] = archive.archive_bytes;
+    json["ratio"] = archive.ratio();
+    json["bound"] = boundJson(archive.bound);
+    json["chunks"] = {{"count", archive.n_chunks},
+                      {"absent", archive.n_absent},
+                      {"shape", shapeJson(archive.chunk)}};
+    json["header_bytes"] = nullptr;
+    json["payload_bytes"] = nullptr;
+    json["checksums"] = nullptr;
+    json["segments"] = Json::array();
   }
   return json;
 }
@@ -135,13 +164,13 @@ Json keptJson(const KeptCount& count) {
 }  // namespace
 
 std::string frameToJson(const NamedFrame& frame) {
-  return dump(frameJson(frame.first, frame.second));
+  return dump(namedJson(frame));
 }
 
 std::string framesToJson(const std::vector<NamedFrame>& frames) {
   Json list = Json::array();
-  for (const auto& [file, info] : frames) {
-    list.push_back(frameJson(file, info));
+  for (const NamedFrame& frame : frames) {
+    list.push_back(namedJson(frame));
   }
   return dump(list);
 }

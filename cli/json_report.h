@@ -1,10 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "fz/archive.h"
 #include "fz/host_api.h"
 #include "fz/presets.h"
 #include "fz/stage_descriptor.h"
@@ -13,7 +14,12 @@
 /// What --json prints. Keys are part of the interface: they are added to, never renamed.
 namespace fz::cli {
 
-using NamedFrame = std::pair<std::string, FrameInfo>;
+/// What `info` shows: a frame, or an archive of chunks with the frame of one of them.
+struct NamedFrame {
+  std::string file;
+  FrameInfo frame;
+  std::optional<ArchiveInfo> archive = {};
+};
 
 std::string frameToJson(const NamedFrame& frame);
 /// An array, however many there are.

@@ -50,7 +50,7 @@ void checkMemory(const MemoryNeed& need, std::uint64_t limit_bytes) {
     if (need.n_bytes > limit_bytes) {
       throw Failure(ExitCode::kMemory,
                     fmt::format("{} needs about {} of memory, --max-memory allows {}; raise it, or "
-                                "split the data: an archive is made in one piece",
+                                "compress in chunks (--chunk 16M)",
                                 need.what, text(need.n_bytes), text(limit_bytes)));
     }
     return;
@@ -60,7 +60,7 @@ void checkMemory(const MemoryNeed& need, std::uint64_t limit_bytes) {
     throw Failure(
         ExitCode::kMemory,
         fmt::format(
-            "{} needs about {} of memory, this machine has {}; split the data, or set --max-memory to try anyway",
+            "{} needs about {} of memory, this machine has {}; compress in chunks (--chunk 64M), or set --max-memory to try anyway",
             need.what, text(need.n_bytes), text(usable)));
   }
 }

@@ -192,13 +192,10 @@ std::array<std::size_t, 3> dimsOfShape(const std::vector<std::size_t>& shape) {
   return dims;
 }
 
-std::string makeNpyHeader(DataType type, const std::array<std::size_t, 3>& dims, int ndim) {
-  std::string shape = fmt::format("{}", dims[0]);
-  for (std::size_t axis = 1; axis < static_cast<std::size_t>(ndim); ++axis) {
-    shape = fmt::format("{}, {}", dims[axis], shape);
-  }
-  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}",
-                                 descrOf(type), shape, ndim == 1 ? "," : "");
+std::string makeNpyHeader(DataType type, const std::vector<std::size_t>& shape) {
+  std::string text =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descrOf(type),
+                  fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   constexpr std::size_t kPrefixBytes = 10;
   const std::size_t n_total =
       (kPrefixBytes + text.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;

@@ -26,6 +26,6 @@ NpyHeader parseNpyHeader(ByteView bytes);
 /// x first: the last axis is x, and axes beyond three are folded into z. Empty arrays: {0, 1, 1}.
 std::array<std::size_t, 3> dimsOfShape(const std::vector<std::size_t>& shape);
 /// What stands before the values. Throws Failure(kUsage) for a type that NumPy has no name for.
-std::string makeNpyHeader(DataType type, const std::array<std::size_t, 3>& dims, int ndim);
+std::string makeNpyHeader(DataType type, const std::vector<std::size_t>& shape);
 
 }  // namespace fz::cli

@@ -56,9 +56,8 @@ std::optional<T> parseNumber(std::string_view text) {
       text, kSeeHelp));
 }
 
-/// "500M", "4GiB" or a plain number, as the number of bytes; units count in steps of 1024. Returns
-/// what is wrong, or an empty text. A misread limit would be no limit at all, so nothing else
-/// passes: no sign, no number beyond 64 bits.
+}  // namespace
+
 std::string toBytes(std::string& text) {
   constexpr std::string_view kUnits = "kmgtpe";
   std::string wrong = fmt::format("'{}': write a number of bytes, as in 500M or 4G", text);
@@ -77,8 +76,6 @@ std::string toBytes(std::string& text) {
   text = std::to_string(*count << shift);
   return {};
 }
-
-}  // namespace
 
 void addFiles(CLI::App& app, CommonOptions& options, const char* help) {
   app.add_option("files", options.files, help)->type_name("FILE");
@@ -185,26 +182,40 @@ std::optional<std::size_t> countOf(const std::array<std::size_t, 3>& dims) {
   return count;
 }
 
-std::array<std::size_t, 3> parseDims(std::string_view text) {
-  std::array<std::size_t, 3> dims = {1, 1, 1};
+AxisValues parseExtents(std::string_view text, std::string_view option) {
+  AxisValues extents;
   std::string_view rest = text;
-  std::size_t n_dims = 0;
-  for (bool more = true; more; ++n_dims) {
+  std::uint64_t n_values = 1;
+  for (bool more = true; more;) {
     const std::size_t cut = rest.find_first_of("xX");
     const std::optional<std::size_t> extent = parseNumber<std::size_t>(rest.substr(0, cut));
-    if (n_dims == 3 || !extent || *extent == 0) {
+    if (extents.size() == kMaxAxes || !extent || *extent == 0) {
       failUsage(
-          fmt::format("-d '{}': write one to three extents of at least 1, the fastest (x) "
+          fmt::format("{} '{}': write one to eight extents of at least 1, the fastest (x) "
                       "first, as in 3600x1800",
-                      text));
+                      option, text));
     }
-    dims[n_dims] = *extent;
+    if (__builtin_mul_overflow(n_values, *extent, &n_values)) {
+      failUsage(fmt::format("{} '{}': more values than memory can address; check the extents",
+                            option, text));
+    }
+    extents.push_back(*extent);
     more = cut != std::string_view::npos;
     rest = more ? rest.substr(cut + 1) : std::string_view();
   }
-  if (!countOf(dims)) {
-    failUsage(fmt::format("-d '{}': more values than memory can address; check the extents", text));
+  return extents;
+}
+
+std::array<std::size_t, 3> parseDims(std::string_view text) {
+  const AxisValues extents = parseExtents(text);
+  if (extents.size() > 3) {
+    failUsage(
+        fmt::format("-d '{}': write one to three extents of at least 1, the fastest (x) "
+                    "first, as in 3600x1800",
+                    text));
   }
+  std::array<std::size_t, 3> dims = {1, 1, 1};
+  std::copy(extents.begin(), extents.end(), dims.begin());
   return dims;
 }
 

@@ -10,6 +10,7 @@
 
 #include "fz/backend.h"
 #include "fz/data_type.h"
+#include "fz/host_api.h"
 #include "fz/limits.h"
 #include "fz/target.h"
 #include "pipeline/bound_check.h"
@@ -60,6 +61,12 @@ BoundRequest parseBound(std::string_view text);
 std::optional<ResultTarget> parseTarget(std::string_view text);
 /// "3600x1800": x first, one to three extents, the rest 1.
 std::array<std::size_t, 3> parseDims(std::string_view text);
+/// The same for one to eight extents.
+AxisValues parseExtents(std::string_view text, std::string_view option = "-d");
+/// "500M", "4GiB" or a plain number, as the number of bytes; units count in steps of 1024. Returns
+/// what is wrong, or an empty text. A misread limit would be no limit at all, so nothing else
+/// passes: no sign, no number beyond 64 bits.
+std::string toBytes(std::string& text);
 /// f32 or f64, also by their long names.
 DataType parseType(std::string_view text);
 Backend parseBackend(std::string_view text);

@@ -55,18 +55,17 @@ void writeAll(std::FILE* stream,
   byParts(bytes, progress, [&](ByteView part) { put(part.data(), part.size()); });
 }
 
-/// A name that a file can be renamed to: absent, or a regular file.
-bool isReplaceable(const std::string& output) {
-  std::error_code ignored;
-  const fs::file_status status = fs::status(output, ignored);
-  return !isStandard(output) && (!fs::exists(status) || fs::is_regular_file(status));
-}
-
 ByteView bytesOf(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
 }  // namespace
+
+bool isReplaceable(const std::string& output) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(output, ignored);
+  return !isStandard(output) && (!fs::exists(status) || fs::is_regular_file(status));
+}
 
 std::string behindLinks(const std::string& output) {
   constexpr int kMaxLinks = 40;  // as many as the system follows

@@ -24,6 +24,8 @@ std::string outputPath(const CommonOptions& options,
 /// Through links to the file behind them, which need not exist yet, so that a link stays one.
 /// Throws Failure(kIo) for a circle.
 std::string behindLinks(const std::string& output);
+/// A name that a file can be renamed to: absent, or a regular file.
+bool isReplaceable(const std::string& output);
 /// Refuses several inputs for one -o file or for standard output.
 void checkOutputCount(const CommonOptions& options);
 /// The names that one run will write. -f allows to replace what was there before, never what the

@@ -96,6 +96,9 @@ struct ArchiveOptions {
   std::optional<ValueRange> range = {};
   /// What all parts of the array share; 0: made from the settings.
   std::uint64_t array_id = 0;
+  /// Whether every chunk is decoded and compared with its values before it is written. A value
+  /// that misses the bound is Error(kBoundViolation).
+  bool verify = false;
   ArchiveProgress* progress = nullptr;
 };
 
@@ -142,6 +145,13 @@ class ArchiveWriter {
   /// Writes the index. Throws Error(kBadSize) where values or chunks are missing. Returns the bytes
   /// of the archive.
   std::uint64_t finish();
+
+  /// The largest |x - x'| of the chunks that were verified so far.
+  double largestError() const;
+  /// What all chunks promise so far.
+  std::optional<BoundInfo> bound() const;
+  /// Values that were missing in the chunks so far, and those of them that were declared.
+  MissingInfo missing() const;
 
  private:
   struct State;

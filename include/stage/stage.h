@@ -129,6 +129,8 @@ class Stage {
   virtual std::array<std::size_t, 3> localTile() const { return {0, 0, 0}; }
   /// What the last run or the config says of missing values, for stages that take them out.
   virtual std::optional<MissingInfo> missingInfo() const { return std::nullopt; }
+  /// What the last run decided by itself and why, in one line for people; empty: nothing.
+  virtual std::string runNote() const { return {}; }
   virtual const ParamTable& paramTable() const;
   /// Element types that select the instantiation, in the order of the descriptor's type keys.
   virtual std::vector<DataType> elementTypes() const { return {}; }

@@ -13,7 +13,8 @@ namespace {
 /// Some stages keep the range as a float; one that is not larger than the true one keeps the bound.
 double rangeForStages(double width) {
   const auto nearest = static_cast<float>(width);
-  const float below = static_cast<double>(nearest) > width ? std::nextafter(nearest, 0.0f) : nearest;
+  const float below =
+      static_cast<double>(nearest) > width ? std::nextafter(nearest, 0.0f) : nearest;
   return std::isnormal(below) ? static_cast<double>(below) : width;
 }
 

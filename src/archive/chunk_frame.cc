@@ -12,8 +12,7 @@ std::vector<std::uint8_t> headerWith(FrameHeader& header,
                                      const AxisValues& extents,
                                      const std::optional<FramePlace>& place) {
   FrameDescription& description = header.description;
-  const std::size_t value_bytes =
-      isKnown(description.type) ? getDataTypeSize(description.type) : 1;
+  const std::size_t value_bytes = isKnown(description.type) ? getDataTypeSize(description.type) : 1;
   const std::uint64_t n_values = description.original_bytes / value_bytes;
   FZ_REQUIRE(extents.size() <= kMaxAxes && valueCount(extents) == n_values, ErrorCode::kBadSize,
              "compress: {} values, but extents of {}", n_values, extentsText(extents));
@@ -84,10 +83,9 @@ void checkChunk(const FrameHeader& header, const ArchiveIndex& index, std::uint6
   bool is_its_place = description.shape.n_axes == n_axes;
   for (std::size_t axis = 0; is_its_place && axis < n_axes; ++axis) {
     const bool is_slowest = axis + 1 == n_axes;  // it may have grown, or been cut, since
-    is_its_place =
-        description.place->origin[axis] == box.origin[axis] &&
-        description.shape.extents[axis] == box.extents[axis] &&
-        (is_slowest || description.place->whole[axis] == index.grid.extents()[axis]);
+    is_its_place = description.place->origin[axis] == box.origin[axis] &&
+                   description.shape.extents[axis] == box.extents[axis] &&
+                   (is_slowest || description.place->whole[axis] == index.grid.extents()[axis]);
   }
   FZ_REQUIRE(is_its_place, ErrorCode::kCorrupt, "its frame is of another place");
 }

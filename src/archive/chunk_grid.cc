@@ -51,14 +51,14 @@ ChunkGrid::ChunkGrid(DataType type, AxisValues extents, AxisValues chunk)
                  "archive: chunks of {} axes for an array of {} axes", chunk_.size(),
                  extents_.size());
   for (std::size_t axis = 0; axis < extents_.size(); ++axis) {
-    FZ_REQUIRE_ARG(
-        chunk_[axis] >= 1 && chunk_[axis] <= std::max<std::uint64_t>(1, extents_[axis]),
-        "archive: chunks of {} for an array of {}", extentsText(chunk_), extentsText(extents_));
+    FZ_REQUIRE_ARG(chunk_[axis] >= 1 && chunk_[axis] <= std::max<std::uint64_t>(1, extents_[axis]),
+                   "archive: chunks of {} for an array of {}", extentsText(chunk_),
+                   extentsText(extents_));
     counts_[axis] = bits::ceilDiv(extents_[axis], chunk_[axis]);
-    FZ_REQUIRE(!__builtin_mul_overflow(n_chunks_, std::max<std::uint64_t>(1, counts_[axis]),
-                                       &n_chunks_),
-               ErrorCode::kBadSize, "archive: chunks of {} in an array of {} are beyond 64 bits",
-               extentsText(chunk_), extentsText(extents_));
+    FZ_REQUIRE(
+        !__builtin_mul_overflow(n_chunks_, std::max<std::uint64_t>(1, counts_[axis]), &n_chunks_),
+        ErrorCode::kBadSize, "archive: chunks of {} in an array of {} are beyond 64 bits",
+        extentsText(chunk_), extentsText(extents_));
   }
   n_array_bytes_ = bytesOf(valueCount(extents_), value_bytes_);
   n_chunk_bytes_ = bytesOf(valueCount(chunk_), value_bytes_);

@@ -42,8 +42,8 @@ std::optional<BoundInfo> getBound(std::uint8_t mode, double requested, double ab
                "archive: a bound without a mode in its index");
     return std::nullopt;
   }
-  FZ_REQUIRE(mode <= 2 && std::isfinite(requested) && requested >= 0.0 &&
-                 std::isfinite(absolute) && absolute >= 0.0,
+  FZ_REQUIRE(mode <= 2 && std::isfinite(requested) && requested >= 0.0 && std::isfinite(absolute) &&
+                 absolute >= 0.0,
              ErrorCode::kCorrupt, "archive: bound {} of mode {} in its index", requested, mode);
   return BoundInfo{static_cast<ErrorBoundMode>(mode), requested, absolute};
 }

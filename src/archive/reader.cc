@@ -28,8 +28,8 @@ std::vector<std::uint8_t> readPart(const ByteSource& source,
 void requireIndexFits(std::uint64_t n_index_bytes, const DecodeLimits& limits) {
   // An entry takes a byte at least.
   const std::uint64_t n_most = n_index_bytes * (1 + sizeof(ChunkEntry));
-  FZ_REQUIRE(limits.max_memory_bytes == 0 || n_index_bytes < limits.max_memory_bytes, ErrorCode::kLimit,
-             "archive: its index may take {} bytes, the limit is {}", n_most,
+  FZ_REQUIRE(limits.max_memory_bytes == 0 || n_index_bytes < limits.max_memory_bytes,
+             ErrorCode::kLimit, "archive: its index may take {} bytes, the limit is {}", n_most,
              limits.max_memory_bytes);
 }
 
@@ -236,7 +236,8 @@ void ArchiveReader::read(const Box& box,
   const std::uint64_t n_bytes = valueCount(box.extents) * state_->index.grid.valueBytes();
   FZ_REQUIRE(out.size() == n_bytes, ErrorCode::kBufferTooSmall,
              "ArchiveReader::read: the box has {} bytes, the buffer {}", n_bytes, out.size());
-  read(box, out.data(), denseSteps(box.extents, state_->index.grid.valueBytes()), options, progress);
+  read(box, out.data(), denseSteps(box.extents, state_->index.grid.valueBytes()), options,
+       progress);
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }
@@ -248,10 +249,10 @@ void ArchiveReader::read(const Box& box,
                          ArchiveProgress* progress) const try {
   const ChunkGrid& grid = state_->index.grid;
   const std::size_t n_axes = grid.axisCount();
-  FZ_REQUIRE_ARG(box.origin.size() == n_axes && box.extents.size() == n_axes &&
-                     byte_steps.size() == n_axes,
-                 "ArchiveReader::read: a box of {} axes and {} steps for an array of {}",
-                 box.extents.size(), byte_steps.size(), n_axes);
+  FZ_REQUIRE_ARG(
+      box.origin.size() == n_axes && box.extents.size() == n_axes && byte_steps.size() == n_axes,
+      "ArchiveReader::read: a box of {} axes and {} steps for an array of {}", box.extents.size(),
+      byte_steps.size(), n_axes);
   AxisValues first(n_axes);
   AxisValues last(n_axes);  // of the chunks that the box touches
   for (std::size_t axis = 0; axis < n_axes; ++axis) {

@@ -13,6 +13,7 @@
 #include "archive/index.h"
 #include "core/require.h"
 #include "format/file_io.h"
+#include "pipeline/bound_check.h"
 
 namespace fz {
 
@@ -71,6 +72,8 @@ struct ArchiveWriter::State {
   void encodeSlab(ByteView slab, std::uint64_t n_planes);
   void emit(std::uint64_t chunk, FrameHeader& header, ByteView header_bytes, ByteView payload);
   void emitHeld();
+  void verify(const FrameInfo& info, const Frame& frame, ByteView values, const Box& box);
+  void note(const FrameInfo& info);
   void requireOpen(const char* call) const;
   void closeGrid();
 
@@ -97,6 +100,8 @@ struct ArchiveWriter::State {
   std::mutex mutex;  // of what follows
   std::vector<ChunkEntry> entries;
   std::optional<BoundInfo> bound;
+  MissingInfo missing;
+  double largest_error = 0.0;
   std::uint64_t position = 0;
   bool is_finished = false;
   bool has_failed = false;
@@ -161,6 +166,11 @@ void ArchiveWriter::State::encode(std::uint64_t chunk, const Box& box, ByteView 
   CompressOptions how = chunk_options;
   how.extents = box.extents;
   const Frame frame = HostCompression(type, values, how).run();
+  const FrameInfo info = inspect(frame);
+  if (options.verify) {
+    verify(info, frame, values, box);
+  }
+  note(info);
   if (isOne()) {
     FrameHeader header = readHeader(frame.bytes(), frame.size());
     emit(chunk, header, {}, frame.bytes());
@@ -180,6 +190,33 @@ void ArchiveWriter::State::encode(std::uint64_t chunk, const Box& box, ByteView 
   const std::vector<std::uint8_t> bytes =
       headerWith(header, box.extents, placeOf(box, whole, array_id));
   emit(chunk, header, bytes, payload);
+}
+
+void ArchiveWriter::State::verify(const FrameInfo& info,
+                                  const Frame& frame,
+                                  ByteView values,
+                                  const Box& box) {
+  const std::optional<BoundRule> rule = ruleOfFrame(info);
+  FZ_REQUIRE_ARG(rule.has_value(),
+                 "archive: this pipeline promises no bound that could be verified");
+  const Array decoded =
+      decompress(frame, {.backend = chunk_options.backend, .threads = chunk_options.threads});
+  FZ_REQUIRE(decoded.bytes().size() == values.size(), ErrorCode::kInternal,
+             "archive: {} bytes decoded to {}", values.size(), decoded.bytes().size());
+  const CheckReport check = checkValues(type, values, decoded.bytes(), *rule);
+  FZ_REQUIRE(check.passed(), ErrorCode::kBoundViolation, "archive: verify {}: {}", boxText(box),
+             violationText(check));
+  const std::lock_guard lock(mutex);
+  largest_error = std::max(largest_error, check.stats.max_error);
+}
+
+void ArchiveWriter::State::note(const FrameInfo& info) {
+  if (info.missing) {
+    const std::lock_guard lock(mutex);
+    missing.fill = info.missing->fill;
+    missing.n_missing += info.missing->n_missing;
+    missing.n_filled += info.missing->n_filled;
+  }
 }
 
 void ArchiveWriter::State::emitHeld() {
@@ -294,6 +331,19 @@ std::uint64_t ArchiveWriter::chunkCount() const {
 }
 Box ArchiveWriter::chunkBox(std::uint64_t chunk) const {
   return state_->grid.boxOf(chunk);
+}
+
+double ArchiveWriter::largestError() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->largest_error;
+}
+std::optional<BoundInfo> ArchiveWriter::bound() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->bound;
+}
+MissingInfo ArchiveWriter::missing() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->missing;
 }
 
 void ArchiveWriter::append(ByteView values) try {

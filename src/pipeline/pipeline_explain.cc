@@ -63,6 +63,9 @@ std::string Pipeline::explain() const try {
     for (const int id : node->input_buffer_ids) {
       text += fmt::format("    reads {}\n", p.engine->graph.edge(id).tag);
     }
+    if (const std::string note = node->stage->runNote(); !note.empty()) {
+      text += fmt::format("    last run: {}\n", note);
+    }
   }
   text += "stored in the frame, in this order:\n";
   for (const int id : p.writer->sinks()) {

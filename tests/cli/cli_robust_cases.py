@@ -37,28 +37,29 @@ class MemoryTest(CliCase):
         self.sparse("big.f32", 4 << 30)
         start = time.monotonic()
         self.fails(
-            MEMORY, "compress", "-p", "cuszp", "-b", "abs:1e-3", "--max-memory", "1G", "big.f32",
-            says=["4294967296 bytes", "--max-memory allows 1.07 GB", "split"],
+            MEMORY, "compress", "-p", "cuszp", "-b", "abs:1e-3", "--max-memory", "1G", "--chunk", "none", "big.f32",
+            says=["4294967296 bytes", "--max-memory allows 1.07 GB", "--chunk 16M"],
         )
         try:
             self.sparse("huge.f32", 1 << 42)
         except OSError as error:
             raise unittest.SkipTest(f"no sparse file of 4 TiB here: {error}")
-        self.fails(MEMORY, "compress", "-p", "cuszp", "-b", "abs:1", "huge.f32", says=["this machine has", "--max-memory"])
+        self.fails(MEMORY, "compress", "-p", "cuszp", "-b", "abs:1", "--chunk=none", "huge.f32", says=["this machine has", "--max-memory"])
         self.assertLess(time.monotonic() - start, 5)
         self.assertEqual(self.names(), ["big.f32", "huge.f32"])
 
     def test_what_a_stage_cannot_take_is_refused_at_once_too(self):
         self.sparse("big.f32", 4 << 30)
         self.fails(
-            MEMORY, "compress", "-p", "pfpl", "-b", "abs:1e-3", "big.f32",
-            says=["RZE: input must be at most 4294967295", "-p cuszp2", "split"],
+            MEMORY, "compress", "-p", "pfpl", "-b", "abs:1e-3", "--chunk=none", "big.f32",
+            says=["RZE: input must be at most 4294967295", "-p cuszp2", "--chunk 64M"],
         )
 
     def test_verify_counts(self):
         self.put("a.f32", wave(250000))
-        self.fz("compress", "-b", "abs:1e-3", "--max-memory", "1500k", "a.f32")
-        self.fails(MEMORY, "compress", "-f", "--verify", "-b", "abs:1e-3", "--max-memory", "1500k", "a.f32", says="--verify")
+        words = ("compress", "-f", "-b", "abs:1e-3", "--chunk=none", "--max-memory", "1500k", "a.f32")
+        self.fz(*words)
+        self.fails(MEMORY, *words, "--verify", says="--verify")
 
     def test_the_limit_holds_while_it_works(self):
         """Ninety percent outliers: more than any estimate without the data can know."""
@@ -66,7 +67,7 @@ class MemoryTest(CliCase):
         for i in range(0, len(field), 1):
             field[i] = 2.0**100 if i % 10 else field[i]
         self.put("a.f32", field)
-        words = ("compress", "-f", "-p", "speed", "-b", "abs:1e-3", "--max-memory", "1700k", "a.f32")
+        words = ("compress", "-f", "-p", "speed", "-b", "abs:1e-3", "--chunk=none", "--max-memory", "1700k", "a.f32")
         self.fails(MEMORY, *words, says="exceed the limit")
 
     def test_neither_input_nor_result_is_held_in_memory(self):
@@ -83,6 +84,21 @@ class MemoryTest(CliCase):
         self.assertEqual(os.path.getsize(self.folder / "out.f32"), n_bytes)
         with open(self.folder / "out.f32", "rb") as file:
             self.assertTrue(all(not any(part) for part in iter(lambda: file.read(MIB), b"")))
+
+    def test_chunks_keep_the_limit_for_pipes_and_files(self):
+        n_bytes = 192 * MIB
+        self.sparse("big.f32", n_bytes)
+        words = ("compress", "-q", "-T1", "-b", "abs:1e-3", "--max-memory", "16M")
+        try:
+            self.fz("--version", preexec_fn=data_limit(64 * MIB))
+        except AssertionError:
+            raise unittest.SkipTest("this build needs more memory than the test leaves it")
+        self.fz(*words, "big.f32", preexec_fn=data_limit(80 * MIB))
+        with open(self.folder / "big.f32", "rb") as file:
+            self.fz(*words, "-o", "piped.fzm", "-", stdin_file=file, preexec_fn=data_limit(80 * MIB))
+        for name in ("big.f32.fzm", "piped.fzm"):
+            self.fz("decompress", "-qT1", "-o", name + ".f32", "--max-memory", "16M", name, preexec_fn=data_limit(80 * MIB))
+            self.assertEqual(os.path.getsize(self.folder / (name + ".f32")), n_bytes)
 
     def test_mapped_npy_results_have_their_header(self):
         self.sparse("big.f32", 80 * MIB)

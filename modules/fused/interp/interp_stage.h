@@ -55,6 +55,8 @@ class InterpBase : public SimpleStage {
 
   /// The plan of the last run in either direction, as text.
   std::string usedPlan() const;
+  /// Of an encode that searched for its plan: the plan, and what it and others would cost.
+  std::string runNote() const override;
 
   std::optional<BoundInfo> boundInfo() const override;
   const ParamTable& paramTable() const override;

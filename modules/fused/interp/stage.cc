@@ -53,6 +53,11 @@ std::string InterpBase::usedPlan() const {
   return planText(state_->config.plan);
 }
 
+std::string InterpBase::runNote() const {
+  return state_->reason.empty() ? std::string()
+                                : fmt::format("plan {}; {}", usedPlan(), state_->reason);
+}
+
 std::optional<BoundInfo> InterpBase::boundInfo() const {
   if (state_->has_run) {
     return BoundInfo{state_->config.mode, state_->config.error_bound,
@@ -125,6 +130,7 @@ void InterpBase::readConfig(ByteReader& in) {
              static_cast<int>(config.input_type), static_cast<int>(config.code_type));
   state_->config = config;
   state_->has_run = true;
+  state_->reason.clear();
   error_bound_ = config.error_bound;
   mode_ = config.mode;
   skips_missing_ = config.skips_missing;

@@ -9,14 +9,25 @@ namespace {
 // Choices inside a step are made on a part of its lattice of about this many points.
 constexpr std::size_t kPartValues = std::size_t{1} << 13;
 
-// What is tried for the weights while the plan is open, and for the plan that was chosen.
-constexpr std::array<std::uint8_t, 3> kFewPairs = {0, 2, 4};
-constexpr std::array<std::uint8_t, 7> kAllPairs = {0, 1, 2, 3, 4, 5, 6};
-constexpr std::array<std::uint8_t, 3> kFewCubes = {0, 4, 3};
-constexpr std::array<std::uint8_t, 13> kAllCubes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+// What is tried for the weights while the plan is open: all, half and none of the correction.
+struct FewSets {
+  std::uint8_t pair, cube;
+};
+constexpr std::array<FewSets, 3> kFewSets = {{{0, 0}, {2, 4}, {4, 3}}};
+
+// Sets for xyz: all, half and none of the correction; those next to each; and those that trust some
+// axes more than others, which are looked at where pairs do.
+constexpr std::array<std::uint8_t, 3> kPlainCubes = {0, 2, 3};
+constexpr std::array<std::uint8_t, 2> kStrongCubes = {1, 4};
+constexpr std::array<std::uint8_t, 4> kMiddleCubes = {1, 4, 5, 6};
+constexpr std::array<std::uint8_t, 2> kWeakCubes = {5, 6};
+constexpr std::array<std::uint8_t, 6> kSlantCubes = {7, 8, 9, 10, 11, 12};
 
 std::size_t stepAlong(std::size_t axis, std::size_t row, std::size_t plane) {
   return axis == 0 ? 1 : axis == 1 ? row : plane;
+}
+std::size_t pairPlace(Axes pair) {
+  return static_cast<std::size_t>(std::find(kPairs.begin(), kPairs.end(), pair) - kPairs.begin());
 }
 LevelStep partOf(const LevelStep& step, const Slab& slab) {
   LevelStep part = step;
@@ -52,23 +63,34 @@ Source partOf(const Source& source, const Slab& slab) {
   return part;
 }
 
-Cost LevelTuner::choose(LevelStep& step, const Source& source, bool thorough) {
-  const Slab slab = slabOf(step.n, thorough ? 4 * kPartValues : kPartValues);
-  LevelStep part = partOf(step, slab);
-  const Source part_source = partOf(source, slab);
-  const Axes axes = step.level.axes;
-  layOut(part.n, axes);
-  chooseKernels(part, part_source);
-  if (countAxes(axes) > 1) {
-    choosePairs(part, part_source,
-                thorough ? std::span<const std::uint8_t>(kAllPairs) : std::span(kFewPairs));
+Cost LevelTuner::choose(LevelStep& step, const Source& source, Cost limit) {
+  const Cost cost = chooseKernels(step, source);
+  if (countAxes(step.level.axes) == 1 || cost >= limit) {
+    return cost;
   }
-  if (axes == kXyz) {
-    chooseCube(part, part_source,
-               thorough ? std::span<const std::uint8_t>(kAllCubes) : std::span(kFewCubes));
+  const Slab slab = slabOf(step.n, kPartValues);
+  LevelStep part = partOf(step, slab);
+  layOut(part.n, part.level.axes);
+  const std::size_t n_all = countOf(step.n);
+  const std::size_t n_part = countOf(part.n);
+  const Cost rest = chooseFew(part, partOf(source, slab), (limit - cost) * n_part / n_all);
+  step.level = part.level;
+  return cost + rest * n_all / n_part;
+}
+
+void LevelTuner::refine(LevelStep& step, const Source& source) {
+  chooseKernels(step, source);
+  if (countAxes(step.level.axes) == 1) {
+    return;
+  }
+  const Slab slab = slabOf(step.n, 4 * kPartValues);
+  LevelStep part = partOf(step, slab);
+  layOut(part.n, part.level.axes);
+  choosePairs(part, partOf(source, slab));
+  if (part.level.axes == kXyz) {
+    chooseCube(part, partOf(source, slab));
   }
   step.level = part.level;
-  return best_ * countOf(step.n) / countOf(part.n);
 }
 
 Cost LevelTuner::run(const LevelStep& step, const Source& source, const Lattice& fine) {
@@ -94,71 +116,105 @@ void LevelTuner::code(const LevelStep& step, const Source& source, const Lattice
   encodeLevel(context_.core, step, source, codes_.reserve(n_codes_), fine);
 }
 
-void LevelTuner::chooseKernels(LevelStep& step, const Source& source) {
-  std::array<Cost, 3> best;
-  best.fill(std::numeric_limits<Cost>::max());
-  std::array<Kernel, 3> chosen = step.level.kernels;
-  for (const Kernel kernel : {Kernel::kCubic, Kernel::kLinear, Kernel::kNatural}) {
-    step.level.kernels.fill(kernel);
-    code(step, source, {});
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      const auto odd = static_cast<Axes>(1u << axis);
-      if (has(step.level.axes, axis) && classCost(odd) < best[axis]) {
-        best[axis] = classCost(odd);
-        chosen[axis] = kernel;
-      }
-    }
-  }
-  best_ = 0;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    best_ += has(step.level.axes, axis) ? best[axis] : 0;
-  }
+Cost LevelTuner::chooseKernels(LevelStep& step, const Source& source) {
+  Cost total = 0;
   step.level.kernels.fill(Kernel::kCubic);
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (has(step.level.axes, axis)) {
-      step.level.kernels[axis] = chosen[axis];
+    if (!has(step.level.axes, axis)) {
+      continue;
     }
+    const auto costs = probeKernels(step, source, axis, codes_.probeMemory());
+    Cost best = std::numeric_limits<Cost>::max();
+    for (const Kernel kernel : {Kernel::kCubic, Kernel::kLinear, Kernel::kNatural}) {
+      const Cost cost = costs[static_cast<std::size_t>(kernel)];
+      if (cost < best) {
+        best = cost;
+        step.level.kernels[axis] = kernel;
+      }
+    }
+    total += best;
   }
+  return total;
 }
 
-void LevelTuner::choosePairs(LevelStep& step,
-                             const Source& source,
-                             std::span<const std::uint8_t> sets) {
-  constexpr std::array<Axes, 3> kTwo = {kX | kY, kX | kZ, kY | kZ};
+Cost LevelTuner::chooseFew(LevelStep& step, const Source& source, Cost limit) {
+  std::array<Cost, 8> best;
+  best.fill(std::numeric_limits<Cost>::max());
+  Level chosen = step.level;
+  Cost total = 0;
+  for (const FewSets& sets : kFewSets) {
+    step.level.pair_sets.fill(sets.pair);
+    step.level.cube_set = sets.cube;
+    code(step, source, {});
+    total = 0;
+    bool has_gained = false;
+    for (const Axes odd : {Axes{kX | kY}, Axes{kX | kZ}, Axes{kY | kZ}, kXyz}) {
+      if ((odd & ~step.level.axes) != 0) {
+        continue;
+      }
+      const Cost cost = classCost(odd);
+      if (cost < best[odd]) {
+        best[odd] = cost;
+        has_gained = true;
+        if (odd == kXyz) {
+          chosen.cube_set = sets.cube;
+        } else {
+          chosen.pair_sets[pairPlace(odd)] = sets.pair;
+        }
+      }
+      total += best[odd];
+    }
+    // Weights are no better where less of them is worse already; and they gain less than a quarter.
+    if ((&sets != kFewSets.data() && !has_gained) || total - total / 4 >= limit) {
+      break;
+    }
+  }
+  step.level = chosen;
+  return total;
+}
+
+void LevelTuner::choosePairs(LevelStep& step, const Source& source) {
   std::array<Cost, 3> best;
   best.fill(std::numeric_limits<Cost>::max());
   std::array<std::uint8_t, 3> chosen = {};
-  for (const std::uint8_t set : sets) {
+  for (std::size_t place = 0; place < kPairSets.size(); ++place) {
+    const auto set = static_cast<std::uint8_t>(place);
     step.level.pair_sets.fill(set);
     code(step, source, {});
     for (std::size_t i = 0; i < 3; ++i) {
-      if ((kTwo[i] & step.level.axes) == kTwo[i] && classCost(kTwo[i]) < best[i]) {
-        best[i] = classCost(kTwo[i]);
+      if ((kPairs[i] & ~step.level.axes) == 0 && classCost(kPairs[i]) < best[i]) {
+        best[i] = classCost(kPairs[i]);
         chosen[i] = set;
       }
     }
   }
   step.level.pair_sets = chosen;
-  for (std::size_t i = 0; i < 3; ++i) {
-    best_ += (kTwo[i] & step.level.axes) == kTwo[i] ? best[i] : 0;
-  }
 }
 
-void LevelTuner::chooseCube(LevelStep& step,
-                            const Source& source,
-                            std::span<const std::uint8_t> sets) {
+void LevelTuner::chooseCube(LevelStep& step, const Source& source) {
   Cost best = std::numeric_limits<Cost>::max();
   std::uint8_t chosen = 0;
-  for (const std::uint8_t set : sets) {
-    step.level.cube_set = set;
-    code(step, source, {});
-    if (classCost(kXyz) < best) {
-      best = classCost(kXyz);
-      chosen = set;
+  const auto look = [&](std::span<const std::uint8_t> sets) {
+    for (const std::uint8_t set : sets) {
+      step.level.cube_set = set;
+      code(step, source, {});
+      if (classCost(kXyz) < best) {
+        best = classCost(kXyz);
+        chosen = set;
+      }
     }
+  };
+  look(kPlainCubes);
+  look(chosen == 0   ? std::span<const std::uint8_t>(kStrongCubes)
+       : chosen == 3 ? std::span<const std::uint8_t>(kWeakCubes)
+                     : std::span<const std::uint8_t>(kMiddleCubes));
+  const bool is_aslant =
+      std::any_of(step.level.pair_sets.begin(), step.level.pair_sets.end(),
+                  [](std::uint8_t set) { return kPairSets[set][0] != kPairSets[set][1]; });
+  if (is_aslant) {
+    look(kSlantCubes);
   }
   step.level.cube_set = chosen;
-  best_ += best;
 }
 
 Lattice withGhosts(

@@ -8,6 +8,7 @@
 
 #include "fused/interp/cpu/cost.h"
 #include "fused/interp/cpu/grid.h"
+#include "fused/interp/cpu/probe.h"
 
 /// The parts of a search for a plan that know one level at a time: what its codes cost, and which
 /// kernels and weights it should have.
@@ -61,22 +62,30 @@ class CodeBuffer {
       total.add(std::span(wide_).first(n));
     }
   }
+  ProbeMemory& probeMemory() { return probe_memory_; }
 
  private:
   bool is_short_;
   std::vector<std::int16_t> short_;
   std::vector<std::int32_t> wide_;
+  ProbeMemory probe_memory_;
 };
 
 /// A level with its free choices made by trying: kernels by what the points odd along one axis
 /// cost, then the weights of pairs, then those of the rest. Each depends only on those before.
+/// Sources hold fixed point.
 class LevelTuner {
  public:
   LevelTuner(const SearchContext& context, CodeBuffer& codes) : context_(context), codes_(codes) {}
 
-  /// Sets kernels and weights of `step.level`, by a part of the lattice; all weights there are
-  /// where it is thorough. Returns what the whole may cost.
-  Cost choose(LevelStep& step, const Source& source, bool thorough);
+  /// Sets kernels of `step.level`, and its weights by a part of the lattice and few of the sets
+  /// there are. Returns what the whole may cost; exactly that for a level along one axis. Stops,
+  /// with weights of no use, where that cannot be less than `limit`.
+  Cost choose(LevelStep& step, const Source& source, Cost limit);
+  /// Sets kernels alone. Returns what the points odd along one axis cost.
+  Cost chooseKernels(LevelStep& step, const Source& source);
+  /// Sets kernels and weights, with all sets that may be best.
+  void refine(LevelStep& step, const Source& source);
   /// The cost of a whole level; `fine` gets the reconstruction.
   Cost run(const LevelStep& step, const Source& source, const Lattice& fine);
 
@@ -84,16 +93,16 @@ class LevelTuner {
   void layOut(const Extents& n, Axes axes);
   void code(const LevelStep& step, const Source& source, const Lattice& fine);
   Cost classCost(Axes odd) const { return codes_.cost(starts_[odd], counts_[odd]); }
-  void chooseKernels(LevelStep& step, const Source& source);
-  void choosePairs(LevelStep& step, const Source& source, std::span<const std::uint8_t> sets);
-  void chooseCube(LevelStep& step, const Source& source, std::span<const std::uint8_t> sets);
+  /// The cost of all other points.
+  Cost chooseFew(LevelStep& step, const Source& source, Cost limit);
+  void choosePairs(LevelStep& step, const Source& source);
+  void chooseCube(LevelStep& step, const Source& source);
 
   const SearchContext& context_;
   CodeBuffer& codes_;
   std::array<std::uint64_t, 8> starts_ = {};
   std::array<std::uint64_t, 8> counts_ = {};
   std::uint64_t n_codes_ = 0;
-  Cost best_ = 0;  // of the part, by class
 };
 
 /// A slab from the middle of a lattice: what comes before and behind it along its slowest axis

@@ -1,6 +1,7 @@
 #include "fused/interp/cpu/cost.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "shared/bits.h"
 
@@ -61,18 +62,51 @@ std::uint64_t sumOf(const C* block) {
   }
 }
 
+constexpr std::uint32_t log2Here(std::uint32_t v) {
+  const auto exponent = static_cast<std::uint32_t>(std::bit_width(v)) - 1;
+  const std::uint32_t fraction = exponent == 0 ? 0 : v << (32 - exponent);
+  return exponent * static_cast<std::uint32_t>(kOne) + kLogs[fraction >> (32 - kTableBits)];
+}
+
+/// v log2(v)
+constexpr std::uint64_t vLogV(std::uint32_t v) {
+  return v == 0 ? 0 : std::uint64_t{v} * log2Here(v);
+}
+constexpr std::size_t kSmall = 2048;  // few blocks have larger sums
+constexpr auto kProducts = [] {
+  std::array<std::uint32_t, kSmall> products = {};
+  for (std::uint32_t v = 0; v < kSmall; ++v) {
+    products[v] = static_cast<std::uint32_t>(vLogV(v));
+  }
+  return products;
+}();
+std::uint64_t product(std::uint32_t v) {
+  return v < kSmall ? kProducts[v] : vLogV(v);
+}
+
+/// Of a block, by the sum of sizeOf().
+std::uint64_t costOfSum(std::uint64_t sized) {
+  if (sized == 0) {
+    return kZeroBlock;
+  }
+  constexpr auto kCount = std::uint32_t{kBlockCodes};
+  const auto sum = static_cast<std::uint32_t>(sized & ((1u << kCountShift) - 1));
+  const auto count = static_cast<std::uint32_t>(sized >> kCountShift);
+  const std::uint64_t sparse = product(kCount) - 2 * product(count) - product(kCount - count) +
+                               product(sum) - product(sum - count);
+  const std::uint64_t even = product(kCount + sum) - product(sum) - product(kCount);
+  return kBlockClass + (sparse + even) / 2;
+}
+
 template <class C>
 std::uint64_t costOfBlocks(std::span<const C> codes) {
-  constexpr std::uint32_t kMost = 1u << 30;
-  constexpr auto kCount = std::uint32_t{kBlockCodes};
-  const std::uint64_t fixed = kBlockClass - std::uint64_t{kCount} * log2Of(kCount);
   std::uint64_t cost = 0;
   for (std::size_t at = 0; at + kBlockCodes <= codes.size(); at += kBlockCodes) {
-    const auto sum =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(sumOf(codes.data() + at), kMost));
-    cost += sum == 0 ? kZeroBlock
-                     : std::uint64_t{kCount + sum} * log2Of(kCount + sum) -
-                           std::uint64_t{sum} * log2Of(sum) + fixed;
+    std::uint32_t sized = 0;
+    for (std::size_t i = 0; i < kBlockCodes; ++i) {
+      sized += sizeOf(zigzag(codes[at + i]));
+    }
+    cost += costOfSum(sized);
   }
   return cost;
 }
@@ -80,9 +114,7 @@ std::uint64_t costOfBlocks(std::span<const C> codes) {
 }  // namespace
 
 std::uint32_t log2Of(std::uint32_t v) {
-  const std::uint32_t exponent = bits::bitWidth(v) - 1;
-  const std::uint32_t fraction = exponent == 0 ? 0 : v << (32 - exponent);
-  return exponent * static_cast<std::uint32_t>(kOne) + kLogs[fraction >> (32 - kTableBits)];
+  return log2Here(v);
 }
 
 std::uint64_t blockCost(std::span<const std::int16_t> codes) {
@@ -90,6 +122,18 @@ std::uint64_t blockCost(std::span<const std::int16_t> codes) {
 }
 std::uint64_t blockCost(std::span<const std::int32_t> codes) {
   return costOfBlocks(codes);
+}
+
+std::uint64_t costOfSums(std::span<const std::uint32_t> columns, std::size_t n_columns) {
+  std::uint64_t cost = 0;
+  for (std::size_t at = 0; at < columns.size(); at += n_columns) {
+    std::uint64_t sum = 0;
+    for (const std::uint32_t column : columns.subspan(at, n_columns)) {
+      sum += column;
+    }
+    cost += costOfSum(sum);
+  }
+  return cost;
 }
 
 ClassCost::ClassCost() : symbols_(kClasses * kSymbols) {

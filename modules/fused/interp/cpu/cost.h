@@ -15,9 +15,22 @@ namespace fz::interp {
 /// 1024 log2(v), rounded down somewhere in its last digit; v > 0.
 std::uint32_t log2Of(std::uint32_t v);
 
-/// Whole blocks of 64, each as if its magnitudes were geometric around their mean: cheap.
+/// What is added up of a block: its zigzag values, each at most kMostSized, and above kCountShift
+/// bits how many are not 0.
+inline constexpr int kCountShift = 25;
+inline constexpr std::uint32_t kMostSized = 1u << 18;
+constexpr std::uint32_t sizeOf(std::uint32_t zigzag) {
+  const std::uint32_t least = zigzag < kMostSized ? zigzag : kMostSized;
+  return least + (least == 0 ? 0u : 1u << kCountShift);
+}
+
+/// Whole blocks of 64 by what is added up of them: cheap. Halfway between magnitudes that are
+/// geometric around their mean, and zeros apart from the others, of which only those are; a coder
+/// with classes by sums learns some of the difference.
 std::uint64_t blockCost(std::span<const std::int16_t> codes);
 std::uint64_t blockCost(std::span<const std::int32_t> codes);
+/// The same for a row of blocks whose sizeOf() was added up in columns, n_columns to a block.
+std::uint64_t costOfSums(std::span<const std::uint32_t> columns, std::size_t n_columns);
 
 /// The entropy of symbols, given the class of their block, with what the tables take: close to
 /// what BlockANS makes of the same codes.

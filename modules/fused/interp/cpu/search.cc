@@ -14,6 +14,9 @@ constexpr std::size_t kLeastValues = 256;
 // The axes of a Lorenzo end are chosen on a part of at least this many points.
 constexpr std::size_t kLorenzoValues = std::size_t{1} << 15;
 
+// Estimates and costs are as good as others up to this part of them.
+constexpr Cost kNearly = 16;
+
 /// How often an axis may be halved.
 std::uint32_t mostHalvings(std::uint32_t n_axes) {
   return n_axes >= 3 ? 4 : n_axes == 2 ? 5 : 8;
@@ -69,8 +72,10 @@ void putTogether(Solved& node,
 
 }  // namespace
 
-const Solved& Programme::solve(Values x, const Extents& n) {
+const Solved& Programme::solve(Values x, const Extents& n, Cost limit) {
   solved_.clear();
+  almost_ = {};
+  limit_ = limit;
   Solved& root = solved_[0];
   root.x = std::move(x);
   root.n = n;
@@ -78,28 +83,40 @@ const Solved& Programme::solve(Values x, const Extents& n) {
   return root;
 }
 
-std::vector<Level> Programme::levels() const {
-  std::vector<Level> all;
-  addLevels(0, all);
-  return all;
+FoundPlan Programme::planOf(const Way& way) const {
+  if (!way.level) {
+    return {};
+  }
+  const Solved& base = solved_.at(way.below);
+  FoundPlan plan = planOf(base);
+  plan.lorenzo = base.level ? plan.lorenzo : base.lorenzo;
+  plan.levels.push_back(*way.level);
+  plan.levels.insert(plan.levels.end(), way.inner.begin(), way.inner.end());
+  return plan;
 }
 
-Axes Programme::lorenzo() const {
-  std::uint32_t id = 0;
-  while (solved_.at(id).level) {
-    id = solved_.at(id).below;
-  }
-  return solved_.at(id).lorenzo;
+FoundPlan Programme::found() const {
+  const Solved& root = solved_.at(0);
+  FoundPlan plan = planOf(root);
+  plan.lorenzo = root.level ? plan.lorenzo : root.lorenzo;
+  return plan;
 }
 
-void Programme::addLevels(std::uint32_t id, std::vector<Level>& all) const {
-  const Solved& node = solved_.at(id);
-  if (!node.level) {
-    return;
+std::optional<FoundPlan> Programme::almost() const {
+  const Solved& root = solved_.at(0);
+  const bool is_near = almost_.level && almost_.cost < root.cost + root.cost / kNearly;
+  return is_near && !root.level ? std::optional(planOf(almost_)) : std::nullopt;
+}
+
+bool Programme::keep(Solved& node, Way way) {
+  if (way.cost < node.cost) {
+    static_cast<Way&>(node) = std::move(way);
+    return true;
   }
-  addLevels(node.below, all);
-  all.push_back(*node.level);
-  all.insert(all.end(), node.inner.begin(), node.inner.end());
+  if (&node == &solved_.at(0) && (!almost_.level || way.cost < almost_.cost)) {
+    almost_ = std::move(way);
+  }
+  return false;
 }
 
 bool Programme::canHalve(const Strides& s, const Extents& n, Axes axes) const {
@@ -112,7 +129,7 @@ bool Programme::canHalve(const Strides& s, const Extents& n, Axes axes) const {
 }
 
 Source Programme::sourceOfNode(Solved& node) const {
-  return sourceOf(latticeOf(node.x, node.n), context_.has_gaps || is_nested_);
+  return sourceOf(latticeOf(node.x, node.n), context_.has_gaps);
 }
 
 std::uint32_t Programme::below(const Strides& s, Axes axes, Solved& node) {
@@ -154,17 +171,32 @@ void Programme::solveAt(const Strides& s) {
 }
 
 void Programme::tryLorenzo(Solved& node, std::uint32_t h) {
+  node.r.resize(node.x.size());
+  if (context_.has_gaps && !is_nested_) {
+    tryLorenzoWithGaps(node, h);
+    return;
+  }
+  const auto costs = probeEnds({node.x, node.n, context_.bin(h)}, node.r, codes_.probeMemory());
+  node.cost = std::numeric_limits<Cost>::max();
+  for (std::uint32_t set = 8; set-- > 0;) {
+    if ((set & ~activeAxes(node.n)) == 0 && costs[set] < node.cost) {
+      node.cost = costs[set];
+      node.lorenzo = static_cast<Axes>(set);
+    }
+  }
+}
+
+void Programme::tryLorenzoWithGaps(Solved& node, std::uint32_t h) {
   const Slab slab = slabOf(node.n, std::max(kLorenzoValues, countOf(node.n) / 4));
   const Source part = partOf(sourceOfNode(node), slab);
   const std::uint64_t n_part = makeCodeArray(slab.n).codes();
   Cost best = std::numeric_limits<Cost>::max();
-  const Axes active = activeAxes(node.n);
   for (std::uint32_t set = 8; set-- > 0;) {
     const auto axes = static_cast<Axes>(set);
-    if ((axes & active) != axes) {
+    if ((axes & ~activeAxes(node.n)) != 0) {
       continue;
     }
-    encodeLorenzo(context_.core, {axes, context_.bin(h), slab.n, is_nested_, {}}, part,
+    encodeLorenzo(context_.core, {axes, context_.bin(h), slab.n, false, {}}, part,
                   codes_.reserve(n_part), {});
     const Cost cost = codes_.cost(0, n_part);
     if (cost < best) {
@@ -172,9 +204,8 @@ void Programme::tryLorenzo(Solved& node, std::uint32_t h) {
       node.lorenzo = axes;
     }
   }
-  node.r.resize(node.x.size());
   const std::uint64_t n_codes = makeCodeArray(node.n).codes();
-  encodeLorenzo(context_.core, {node.lorenzo, context_.bin(h), node.n, is_nested_, {}},
+  encodeLorenzo(context_.core, {node.lorenzo, context_.bin(h), node.n, false, {}},
                 sourceOfNode(node), codes_.reserve(n_codes), latticeOf(node.r, node.n));
   node.cost = codes_.cost(0, n_codes);
 }
@@ -185,7 +216,8 @@ void Programme::tryLevel(const Strides& s, Solved& node, Axes axes, std::uint32_
   }
   const std::uint32_t id = below(s, axes, node);
   const Solved& base = solved_.at(id);
-  if (base.cost >= node.cost) {
+  const Cost limit = std::min(node.cost, limit_);
+  if (base.cost >= limit) {
     return;
   }
   const std::size_t mark = context_.core.stack.top();
@@ -195,21 +227,16 @@ void Programme::tryLevel(const Strides& s, Solved& node, Axes axes, std::uint32_
   step.n = node.n;
   step.base = withGhosts(context_.core, base.r, base.n, axes, node.n);
   LevelTuner tuner(context_, codes_);
-  const Cost expected = base.cost + tuner.choose(step, sourceOfNode(node), false);
-  Values r;
-  Cost cost = std::numeric_limits<Cost>::max();
-  if (expected - expected / 16 < node.cost) {
-    r.resize(node.x.size());
-    cost = base.cost + tuner.run(step, sourceOfNode(node), latticeOf(r, node.n));
+  const Cost expected = base.cost + tuner.choose(step, sourceOfNode(node), limit - base.cost);
+  // Along one axis the cost is known already.
+  if (expected - (countAxes(axes) == 1 ? 0 : expected / kNearly) < limit) {
+    Values r(node.x.size());
+    const Cost cost = base.cost + tuner.run(step, sourceOfNode(node), latticeOf(r, node.n));
+    if (keep(node, {cost, step.level, {}, id})) {
+      node.r.swap(r);
+    }
   }
   context_.core.stack.popTo(mark);
-  if (cost < node.cost) {
-    node.cost = cost;
-    node.level = step.level;
-    node.inner.clear();
-    node.below = id;
-    node.r.swap(r);
-  }
 }
 
 void Programme::tryNested(const Strides& s, Solved& node, std::size_t axis, std::uint32_t h) {
@@ -219,7 +246,8 @@ void Programme::tryNested(const Strides& s, Solved& node, std::size_t axis, std:
   }
   const std::uint32_t id = below(s, axes, node);
   const Solved& base = solved_.at(id);
-  if (base.cost >= node.cost) {
+  const Cost limit = std::min(node.cost, limit_);
+  if (base.cost >= limit) {
     return;
   }
   const std::size_t mark = context_.core.stack.top();
@@ -228,7 +256,7 @@ void Programme::tryNested(const Strides& s, Solved& node, std::size_t axis, std:
   step.bin = context_.bin(h);
   step.n = node.n;
   step.base = withGhosts(context_.core, base.r, base.n, axes, node.n);
-  LevelTuner(context_, codes_).choose(step, sourceOfNode(node), false);
+  LevelTuner(context_, codes_).choose(step, sourceOfNode(node), limit - base.cost);
   const Kernel kernel = step.level.kernels[axis];
   const Extents n_odd = pointsOf(node.n, axes, axes);
   Values difference(countOf(n_odd));
@@ -238,17 +266,13 @@ void Programme::tryNested(const Strides& s, Solved& node, std::size_t axis, std:
                  difference[odd] = x == kNoValue ? kNoValue : bits::wrapSub(x, predicted);
                });
   Programme inside(context_, codes_, static_cast<Axes>(axes_ & ~axes), h, true);
-  const Solved& found = inside.solve(std::move(difference), n_odd);
-  const Cost cost = base.cost + found.cost;
-  if (cost < node.cost) {
-    node.cost = cost;
-    Level level = step.level;
-    level.is_nested = true;
-    node.inner = inside.levels();
-    level.n_inner = static_cast<std::uint8_t>(node.inner.size());
-    level.inner_lorenzo = inside.lorenzo();
-    node.level = level;
-    node.below = id;
+  const Solved& found = inside.solve(std::move(difference), n_odd, limit - base.cost);
+  FoundPlan plan = inside.found();
+  Level level = step.level;
+  level.is_nested = true;
+  level.n_inner = static_cast<std::uint8_t>(plan.levels.size());
+  level.inner_lorenzo = plan.lorenzo;
+  if (keep(node, {base.cost + found.cost, level, std::move(plan.levels), id})) {
     putTogether(node, base, step.base, axis, kernel, found.r);
   }
   context_.core.stack.popTo(mark);

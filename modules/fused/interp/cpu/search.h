@@ -12,16 +12,26 @@
 /// was solved before and left its reconstruction; so every level is judged in closed loop.
 namespace fz::interp {
 
-/// The best way to a lattice that was found.
-struct Solved {
-  Extents n = {};
-  Values x;  ///< fixed point
-  Values r;  ///< what decoding it gives
+/// A way to code a lattice: by a level on top of another one.
+struct Way {
   Cost cost = 0;
-  Axes lorenzo = 0;
   std::optional<Level> level;  ///< on top of the lattice of `below`; none: Lorenzo alone
   std::vector<Level> inner;    ///< of a nested level
   std::uint32_t below = 0;
+};
+
+/// A lattice, and the best way to it that was found.
+struct Solved : Way {
+  Extents n = {};
+  Values x;  ///< fixed point
+  Values r;  ///< what decoding it gives
+  Axes lorenzo = 0;
+};
+
+/// All of a plan but alpha.
+struct FoundPlan {
+  std::vector<Level> levels;  ///< from coarse to fine
+  Axes lorenzo = 0;
 };
 
 /// Solves a lattice and all coarser ones that it needs.
@@ -35,22 +45,27 @@ class Programme {
             bool is_nested)
       : context_(context), codes_(codes), axes_(axes), halvings_(halvings), is_nested_(is_nested) {}
 
-  const Solved& solve(Values x, const Extents& n);
-  /// Of the solution, from coarse to fine.
-  std::vector<Level> levels() const;
-  Axes lorenzo() const;
+  /// Solutions that cost `limit` or more may not be the best: nobody wants them.
+  const Solved& solve(Values x, const Extents& n, Cost limit);
+  FoundPlan found() const;
+  /// The best plan with levels, where Lorenzo alone is better, but not by much.
+  std::optional<FoundPlan> almost() const;
 
  private:
   using Strides = std::array<std::uint32_t, 3>;
 
   static std::uint32_t idOf(const Strides& s) { return (s[0] * 16 + s[1]) * 16 + s[2]; }
-  void addLevels(std::uint32_t id, std::vector<Level>& all) const;
+  FoundPlan planOf(const Way& way) const;  // a way with a level
+  /// Keeps a way to a lattice if it is the best so far; says whether.
+  bool keep(Solved& node, Way way);
   bool canHalve(const Strides& s, const Extents& n, Axes axes) const;
   Source sourceOfNode(Solved& node) const;
   /// The lattice below a level, solved.
   std::uint32_t below(const Strides& s, Axes axes, Solved& node);
   void solveAt(const Strides& s);
   void tryLorenzo(Solved& node, std::uint32_t h);
+  /// Outside nested levels what stands in gaps depends on the axes, so each set must be tried.
+  void tryLorenzoWithGaps(Solved& node, std::uint32_t h);
   void tryLevel(const Strides& s, Solved& node, Axes axes, std::uint32_t h);
   void tryNested(const Strides& s, Solved& node, std::size_t axis, std::uint32_t h);
 
@@ -59,7 +74,9 @@ class Programme {
   Axes axes_;
   std::uint32_t halvings_;
   bool is_nested_;
+  Cost limit_ = 0;
   std::map<std::uint32_t, Solved> solved_;
+  Way almost_;  // to the first lattice
 };
 
 }  // namespace fz::interp

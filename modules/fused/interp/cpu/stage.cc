@@ -180,9 +180,11 @@ void InterpBase::State::encode(const CpuRun& run) {
   const Source source = fieldSource(run, config, has_gaps);
   const Extents n = squeezed(config.dims);
   const std::optional<TuneFamily> family = tuneFamily(stage.plan_);
-  config.plan = family ? tunePlan(core(run), source, n, config.scale.sub_bits, *family,
+  Tuned tuned = family ? tunePlan(core(run), source, n, config.scale.sub_bits, *family,
                                   planBytes(Plan{}) + FZM_STAGE_CONFIG_SIZE - configBytes({}))
-                       : planFor(stage.plan_, n);
+                       : Tuned{planFor(stage.plan_, n), {}};
+  config.plan = tuned.plan;
+  reason = std::move(tuned.reason);
   FZ_REQUIRE(configBytes(config.plan) <= FZM_STAGE_CONFIG_SIZE, ErrorCode::kInvalidArgument,
              "{}: the plan takes {} bytes of a config of {}", kName, configBytes(config.plan),
              FZM_STAGE_CONFIG_SIZE);

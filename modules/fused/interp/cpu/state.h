@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "fused/interp/config.h"
@@ -26,6 +27,7 @@ struct InterpBase::State {
   InterpBase& stage;
   RunConfig config;
   bool has_run = false;
+  std::string reason;  ///< why the plan of the last encode was chosen; empty: nothing was searched
 
   Core core(const CpuRun& run) {
     return {run.executor, run.pool, stack, worker_memory, stage.code_type_, {}, nullptr};

@@ -2,8 +2,10 @@
 #include "fused/interp/cpu/tune.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "fused/interp/config.h"
@@ -15,8 +17,12 @@ namespace {
 
 constexpr std::size_t kSearchValues = std::size_t{1} << 17;
 constexpr std::size_t kJudgeValues = std::size_t{1} << 18;
-// Crops keep this much of an axis, so that coarse lattices have something to interpolate.
-constexpr std::uint32_t kLeastExtent = 33;
+// Fields up to this size are searched and judged whole. Much of their codes may be what fills
+// blocks up, which parts of other extents would not tell.
+constexpr std::size_t kWholeValues = std::size_t{1} << 20;
+// Axes are cut to multiples of this: coarse lattices have something to interpolate, and their codes
+// fill whole blocks, as they nearly do in a field that is too large to be looked at whole.
+constexpr std::uint32_t kCropUnit = 32;
 
 /// A part of a field as fixed point.
 struct Crop {
@@ -34,12 +40,14 @@ Crop cropOf(const Core& core,
   crop.n = n;
   while (countOf(crop.n) > n_values) {
     const auto longest = std::max_element(crop.n.begin(), crop.n.end());
-    if (*longest <= kLeastExtent) {
+    if (*longest <= kCropUnit) {
       break;
     }
     const std::uint64_t wanted = std::uint64_t{*longest} * n_values / countOf(crop.n);
-    *longest = std::max<std::uint32_t>(
-        {kLeastExtent, static_cast<std::uint32_t>(wanted), *longest - *longest / 4});
+    const std::uint64_t next = std::max<std::uint64_t>(wanted, *longest - *longest / 4);
+    const std::uint64_t units = std::max<std::uint64_t>(1, (next + kCropUnit / 2) / kCropUnit);
+    const std::uint64_t fewer = (*longest - 1) / kCropUnit;
+    *longest = static_cast<std::uint32_t>(std::min(units, fewer) * kCropUnit);
   }
   std::array<std::size_t, 3> first = {};
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -54,21 +62,25 @@ Crop cropOf(const Core& core,
   return crop;
 }
 
-/// Turns levels into a plan that a config can hold: without its finest nested parts where they do
-/// not fit.
-std::optional<Plan> toPlan(const std::vector<Level>& levels,
-                           Axes lorenzo,
-                           bool has_alpha,
-                           std::size_t max_bytes) {
+/// As a plan that a config can hold.
+std::optional<Plan> toPlan(const FoundPlan& found, std::size_t max_bytes) {
   Plan plan;
-  plan.has_alpha = has_alpha;
-  plan.lorenzo = lorenzo;
-  for (const Level& level : levels) {
+  plan.lorenzo = found.lorenzo;
+  for (const Level& level : found.levels) {
     if (!plan.add(level)) {
       return std::nullopt;
     }
   }
   return planBytes(plan) <= max_bytes ? std::optional(plan) : std::nullopt;
+}
+
+/// Whether plans differ only in what refining chooses.
+bool isAlike(const Plan& a, const Plan& b) {
+  return a.lorenzo == b.lorenzo &&
+         std::equal(a.levels.begin(), a.levels.begin() + a.n_levels, b.levels.begin(),
+                    b.levels.begin() + b.n_levels, [](const Level& one, const Level& other) {
+                      return one.axes == other.axes && !one.is_nested && !other.is_nested;
+                    });
 }
 
 class Tuner {
@@ -88,58 +100,92 @@ class Tuner {
     context_.sub_bits = sub_bits;
     context_.n_axes = std::max(1u, countAxes(activeAxes(n)));
     context_.has_gaps = source.has_gaps;
-    crop_ = cropOf(core, source, n, kSearchValues, 4);
-    if (countOf(n) <= 2 * kJudgeValues) {
+    if (countOf(n) <= kWholeValues) {
       judged_.push_back(cropOf(core, source, n, countOf(n), 0));
-    } else {
+    } else {  // the middle one first: a plan that is bad there is not looked at again
+      crop_ = cropOf(core, source, n, kSearchValues, 4);
       for (const std::uint32_t eighths : {4u, 1u, 7u}) {
         judged_.push_back(cropOf(core, source, n, kJudgeValues, eighths));
       }
     }
   }
 
-  Plan run() {
-    if (family_ == TuneFamily::kLorenzo) {
-      return bestLorenzo();
-    }
-    std::vector<Plan> plans = {isoPlan(n_), bestLorenzo()};
-    std::vector<Plan> open = {isoPlan(n_)};
-    if (const std::optional<Plan> found = search()) {
-      open.push_back(*found);
-    }
-    for (Plan& plan : open) {
-      for (const bool has_alpha : {false, true}) {
-        context_.has_alpha = has_alpha;
-        plan.has_alpha = has_alpha;
-        plans.push_back(refined(plan));
+  Tuned run() {
+    std::vector<Named> plans = lorenzoPlans();
+    if (family_ == TuneFamily::kAll) {
+      plans.resize(1);
+      const Plan iso = isoPlan(n_);
+      std::vector<Named> open;
+      if (const std::optional<Plan> found = search()) {
+        open.push_back({*found, "found"});
+      }
+      if (open.empty() || !isAlike(open.front().plan, iso)) {
+        open.push_back({iso, "iso"});
+      }
+      for (const Named& named : open) {
+        Plan plan = refined(named.plan);
+        plans.push_back({plan, named.name});
+        plan.has_alpha = context_.has_alpha = true;
+        plans.push_back({refined(plan), "alpha " + named.name});
+        context_.has_alpha = false;
       }
     }
-    return cheapest(plans);
+    const Plan plan = cheapest(plans).plan;
+    return {plan, reason_};
   }
 
  private:
+  /// A plan, and what people call it.
+  struct Named {
+    Plan plan;
+    std::string name;
+  };
+
+  Crop& searched() { return crop_.x.empty() ? judged_.front() : crop_; }
+
   std::optional<Plan> search() {
     Programme programme(context_, codes_, activeAxes(n_), 0, false);
-    const Crop& crop = crop_;
-    programme.solve(crop.x, crop.n);
-    return toPlan(programme.levels(), programme.lorenzo(), context_.has_alpha, max_plan_bytes_);
+    const Crop& crop = searched();
+    programme.solve(crop.x, crop.n, std::numeric_limits<Cost>::max());
+    // Lorenzo alone is a candidate anyway.
+    return toPlan(programme.almost().value_or(programme.found()), max_plan_bytes_);
   }
 
-  Plan bestLorenzo() {
-    std::vector<Plan> plans;
-    const Axes active = activeAxes(n_);
-    for (std::uint32_t set = 8; set-- > 0;) {
-      if ((set & active) == set) {
-        plans.push_back({});
-        plans.back().lorenzo = static_cast<Axes>(set);
+  /// The best of plain Lorenzo, as far as can be said without codes; most promising first.
+  std::vector<Named> lorenzoPlans() {
+    std::array<Cost, 8> costs = {};
+    Values r;
+    for (const Crop& crop : judged_) {
+      if (context_.has_gaps) {
+        break;  // what stands in gaps depends on the axes
+      }
+      r.resize(crop.x.size());
+      const auto more = probeEnds({crop.x, crop.n, context_.bin(0)}, r, codes_.probeMemory());
+      for (std::size_t set = 0; set < costs.size(); ++set) {
+        costs[set] += more[set];
       }
     }
-    return cheapest(plans);
+    std::vector<Named> plans;
+    for (std::uint32_t set = 8; set-- > 0;) {
+      if ((set & ~activeAxes(n_)) == 0) {
+        Plan plan;
+        plan.lorenzo = static_cast<Axes>(set);
+        plans.push_back({plan, planText(plan)});
+      }
+    }
+    if (context_.has_gaps) {
+      return {cheapest(plans)};
+    }
+    std::stable_sort(plans.begin(), plans.end(), [&](const Named& a, const Named& b) {
+      return costs[a.plan.lorenzo] < costs[b.plan.lorenzo];
+    });
+    plans.resize(std::min<std::size_t>(plans.size(), 2));
+    return plans;
   }
 
   /// The same levels, with the best of all weights. Inner levels of nested ones stay as they are.
   Plan refined(const Plan& plan) {
-    Crop& crop = crop_;
+    Crop& crop = searched();
     Plan made = fittedPlan(plan, crop.n);
     if (made.n_levels != plan.n_levels) {
       return plan;  // the crop is too small for all of them
@@ -183,41 +229,88 @@ class Tuner {
     one.n = n;
     one.base = withGhosts(core_, r_below, n_below, axes, n);
     LevelTuner tuner(context_, codes_);
-    tuner.choose(one, source, true);
+    if (h == 0 && context_.has_alpha) {
+      tuner.chooseKernels(one, source);  // bins are as without alpha here, and so are weights
+    } else {
+      tuner.refine(one, source);
+    }
     tuner.run(one, source, latticeOf(r, n));
     core_.stack.popTo(mark);
     level = one.level;
   }
 
-  Cost costOf(const Plan& plan) {
-    ClassCost total;
-    for (Crop& crop : judged_) {
-      const Plan fitted = fittedPlan(plan, crop.n);
-      PlanStep step = wholePlan(fitted, crop.n, context_.sub_bits);
-      step.n_axes = context_.n_axes;
-      const std::uint64_t n_codes = stepsCodes(step.steps, crop.n);
-      encodePlan(core_, step, sourceOf(latticeOf(crop.x, crop.n), context_.has_gaps),
-                 codes_.reserve(n_codes), {});
-      codes_.addTo(total, n_codes);
-    }
-    return total.total() + 8 * 1024 * planBytes(plan);
+  /// A plan, and what its codes on some of the parts look like.
+  struct Candidate {
+    Plan plan;
+    std::string name;
+    ClassCost codes;
+    std::size_t n_values = 0;
+    Cost cost = 0;
+  };
+
+  void addPart(Candidate& candidate, Crop& crop) {
+    const Plan fitted = fittedPlan(candidate.plan, crop.n);
+    PlanStep step = wholePlan(fitted, crop.n, context_.sub_bits);
+    step.n_axes = context_.n_axes;
+    const std::uint64_t n_codes = stepsCodes(step.steps, crop.n);
+    encodePlan(core_, step, sourceOf(latticeOf(crop.x, crop.n), context_.has_gaps),
+               codes_.reserve(n_codes), {});
+    codes_.addTo(candidate.codes, n_codes);
+    candidate.n_values += countOf(crop.n);
+    // The plan is stored once, so a part of the field bears a part of it.
+    candidate.cost = candidate.codes.total() +
+                     8 * 1024 * planBytes(candidate.plan) * candidate.n_values / countOf(n_);
   }
 
-  Plan cheapest(const std::vector<Plan>& plans) {
-    Cost best = std::numeric_limits<Cost>::max();
-    Plan chosen = fittedPlan(plans.front(), n_);
-    for (const Plan& plan : plans) {
-      const Plan fitted = fittedPlan(plan, n_);
-      if (planBytes(fitted) > max_plan_bytes_ || stepsCodes(fitted.steps(), n_) > tunedCodes(n_)) {
-        continue;
-      }
-      const Cost cost = costOf(fitted);
-      if (cost < best) {
-        best = cost;
-        chosen = fitted;
+  /// Those that can be stored, once each.
+  std::vector<Candidate> candidatesOf(const std::vector<Named>& plans) const {
+    std::vector<Candidate> candidates;
+    for (const Named& named : plans) {
+      const Plan fitted = fittedPlan(named.plan, n_);
+      const bool is_known = std::any_of(candidates.begin(), candidates.end(),
+                                        [&](const Candidate& c) { return c.plan == fitted; });
+      if (!is_known && planBytes(fitted) <= max_plan_bytes_ &&
+          stepsCodes(fitted.steps(), n_) <= tunedCodes(n_)) {
+        candidates.push_back({fitted, named.name, {}, 0, 0});
       }
     }
-    return chosen;
+    return candidates;
+  }
+
+  Named cheapest(const std::vector<Named>& plans) {
+    std::vector<Candidate> left = candidatesOf(plans);
+    if (left.empty()) {
+      return {fittedPlan(plans.front().plan, n_), plans.front().name};
+    }
+    const auto isCheaper = [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; };
+    std::vector<Candidate> dropped;
+    for (Crop& crop : judged_) {
+      for (Candidate& candidate : left) {
+        addPart(candidate, crop);
+      }
+      std::stable_sort(left.begin(), left.end(), isCheaper);
+      // One part is enough to drop what is far behind.
+      const Cost most = left.front().cost + left.front().cost / 32;
+      while (left.back().cost > most) {
+        dropped.insert(dropped.begin(), std::move(left.back()));
+        left.pop_back();
+      }
+    }
+    left.insert(left.end(), dropped.begin(), dropped.end());
+    setReason(left);
+    return {left.front().plan, left.front().name};
+  }
+
+  void setReason(std::span<const Candidate> candidates) {
+    const std::string where =
+        judged_.size() == 1
+            ? std::string("the whole field")
+            : fmt::format("{} parts of {} values", judged_.size(), countOf(judged_.front().n));
+    reason_ = fmt::format("bits per value, estimated on {}:", where);
+    for (const Candidate& c : candidates) {
+      const double bits = static_cast<double>(c.cost) / (1024.0 * static_cast<double>(c.n_values));
+      reason_ += fmt::format(" {} {:.3f}{}", c.name, bits, &c == &candidates.back() ? "" : ",");
+    }
   }
 
   const Core& core_;
@@ -227,8 +320,9 @@ class Tuner {
   Extents n_;
   TuneFamily family_;
   std::size_t max_plan_bytes_;
-  Crop crop_;                 // to search
+  Crop crop_;                 // to search; empty: what is judged
   std::vector<Crop> judged_;  // to choose among what was found
+  std::string reason_;
 };
 
 }  // namespace
@@ -239,14 +333,14 @@ std::uint64_t tunedCodes(const Extents& n) {
   return most + most / 4 + 4096;
 }
 
-Plan tunePlan(const Core& core,
-              const Source& source,
-              const Extents& n,
-              std::uint32_t sub_bits,
-              TuneFamily family,
-              std::size_t max_plan_bytes) {
+Tuned tunePlan(const Core& core,
+               const Source& source,
+               const Extents& n,
+               std::uint32_t sub_bits,
+               TuneFamily family,
+               std::size_t max_plan_bytes) {
   if (countOf(n) == 0) {
-    return lorenzoPlan(n);
+    return {lorenzoPlan(n), {}};
   }
   return Tuner(core, source, n, sub_bits, family, max_plan_bytes).run();
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "fused/interp/cpu/grid.h"
@@ -23,13 +24,17 @@ std::optional<TuneFamily> tuneFamily(std::string_view setting);
 /// Codes that no plan of a search exceeds, for a field of n points.
 std::uint64_t tunedCodes(const Extents& n);
 
+struct Tuned {
+  Plan plan;
+  std::string reason;  ///< for people: the plans that came into question, and what they would cost
+};
 /// The plan with which a field costs least, as far as crops of it tell. `source` is the whole
 /// field, of n points (squeezed).
-Plan tunePlan(const Core& core,
-              const Source& source,
-              const Extents& n,
-              std::uint32_t sub_bits,
-              TuneFamily family,
-              std::size_t max_plan_bytes);
+Tuned tunePlan(const Core& core,
+               const Source& source,
+               const Extents& n,
+               std::uint32_t sub_bits,
+               TuneFamily family,
+               std::size_t max_plan_bytes);
 
 }  // namespace fz::interp

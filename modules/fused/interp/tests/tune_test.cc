@@ -115,6 +115,40 @@ TEST(InterpTune, ThePlanOfOneFieldServesTheNext) {
                          given.bytes().end()));
 }
 
+TEST(InterpTune, ARunSaysWhichPlansCameIntoQuestion) {
+  const Shape& shape = kShapes[0];
+  const std::vector<float> values = field(shape.dims, shape.frequency, shape.noise);
+  const auto explained = [&](const std::string& plan) {
+    Pipeline pipeline(values.size() * sizeof(float));
+    auto* const stage = pipeline.addStage<InterpStage<float, std::int32_t>>();
+    stage->setDims(shape.dims);
+    stage->setPlan(plan);
+    pipeline.setBackend(Backend::CPU);
+    pipeline.finalize();
+    EXPECT_EQ(stage->runNote(), "");
+    pipeline.compress(values.data(), values.size() * sizeof(float));
+    EXPECT_NE(pipeline.explain().find(stage->runNote()), std::string::npos);
+    EXPECT_TRUE(stage->runNote().empty() ||
+                stage->runNote().starts_with("plan " + stage->usedPlan()));
+    return stage->runNote();
+  };
+  const std::string note = explained("auto");
+  EXPECT_NE(note.find(" found "), std::string::npos) << note;
+  EXPECT_NE(note.find(", lorenzo:"), std::string::npos) << note;
+  EXPECT_NE(note.find("bits per value, estimated on the whole field: "), std::string::npos) << note;
+  EXPECT_EQ(explained("iso"), "");
+}
+
+TEST(InterpTune, LargeFieldsAreSearchedByParts) {
+  // More values than are looked at whole; levels along all axes are best everywhere.
+  const Dims dims = {160, 110, 80};
+  const std::vector<float> values = field(dims, {0.05, 0.06, 0.07}, 1e-5);
+  const CompressOptions options = optionsOf(dims);
+  const std::size_t chosen = compressWith(values, options, "auto").size();
+  EXPECT_LE(chosen, compressWith(values, options, "iso").size() * 102 / 100);
+  EXPECT_LE(chosen, compressWith(values, options, "lorenzo:auto").size() * 102 / 100);
+}
+
 TEST(InterpCost, LogarithmsAreRightToAThousandth) {
   for (std::uint32_t v = 1; v < 5000; ++v) {
     EXPECT_NEAR(interp::log2Of(v), 1024 * std::log2(v), 6.0) << v;

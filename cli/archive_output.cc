@@ -1,0 +1,225 @@
+#include "archive_output.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+
+#include "archive/box_copy.h"
+#include "archive/chunk_grid.h"
+#include "failure.h"
+#include "field_io.h"
+#include "format/file_io.h"
+#include "memory_check.h"
+#include "npy.h"
+#include "output_io.h"
+#include "progress.h"
+
+namespace fz::cli {
+
+namespace {
+
+/// Bytes of standard input as a source, which keeps them.
+class HeldSource : public ByteSource {
+ public:
+  explicit HeldSource(InputBytes bytes) : bytes_(std::move(bytes)), source_(sourceOf(bytes_)) {}
+  std::uint64_t size() const override { return source_->size(); }
+  void read(std::uint64_t offset, MutableByteView out) const override {
+    source_->read(offset, out);
+  }
+
+ private:
+  InputBytes bytes_;
+  std::shared_ptr<const ByteSource> source_;
+};
+
+DecompressOptions decodeOptions(const CommonOptions& common) {
+  return {.limits = common.limits,
+          .backend = parseBackend(common.backend),
+          .threads = common.threads};
+}
+
+/// What one chunk takes besides its decoder, within --max-memory.
+DecompressOptions optionsBeside(const CommonOptions& common, std::uint64_t n_bytes) {
+  DecompressOptions options = decodeOptions(common);
+  options.limits = limitsBesideResult(common.limits, n_bytes);
+  return options;
+}
+
+ByteView bytesOf(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+Box overlapOf(const Box& a, const Box& b) {
+  Box both;
+  for (std::size_t axis = 0; axis < a.extents.size(); ++axis) {
+    const std::uint64_t begin = std::max(a.origin[axis], b.origin[axis]);
+    const std::uint64_t end =
+        std::min(a.origin[axis] + a.extents[axis], b.origin[axis] + b.extents[axis]);
+    both.origin.push_back(begin);
+    both.extents.push_back(end > begin ? end - begin : 0);
+  }
+  return both;
+}
+
+/// Writes the values of a part to their places in a file that holds `whole`, in pieces that stand
+/// next to each other there.
+void writePart(AtomicFile& file,
+               std::uint64_t begin,
+               const Box& whole,
+               const Box& part,
+               std::size_t value_bytes,
+               ByteView values) {
+  std::size_t n_run = value_bytes;
+  std::size_t axis = 0;
+  for (bool is_whole = true; axis < whole.extents.size() && is_whole; ++axis) {
+    n_run *= part.extents[axis];
+    is_whole = part.extents[axis] == whole.extents[axis];
+  }
+  const ByteSteps steps = denseSteps(whole.extents, value_bytes);
+  AxisValues at = part.origin;
+  for (std::size_t done = 0; done < values.size(); done += n_run) {
+    std::uint64_t offset = begin;
+    for (std::size_t k = 0; k < at.size(); ++k) {
+      offset += (at[k] - whole.origin[k]) * static_cast<std::uint64_t>(steps[k]);
+    }
+    file.writeAt(offset, values.subspan(done, n_run));
+    for (std::size_t k = axis; k < at.size(); ++k) {
+      if (++at[k] < part.origin[k] + part.extents[k]) {
+        break;
+      }
+      at[k] = part.origin[k];
+    }
+  }
+}
+
+void writeToFile(const ArchiveReader& reader,
+                 const Box& box,
+                 AtomicFile& file,
+                 std::uint64_t begin,
+                 const CommonOptions& common,
+                 Progress& progress) {
+  const ArchiveInfo& info = reader.info();
+  const std::size_t value_bytes = isKnown(info.type) ? getDataTypeSize(info.type) : 1;
+  std::vector<std::uint8_t> values;
+  for (std::uint64_t chunk = 0; chunk < info.n_chunks; ++chunk) {
+    const Box part = overlapOf(reader.chunkBox(chunk), box);
+    const std::uint64_t n_bytes = valueCount(part.extents) * value_bytes;
+    if (n_bytes == 0) {
+      continue;
+    }
+    const std::uint64_t n_chunk = valueCount(reader.chunkBox(chunk).extents) * value_bytes;
+    values.resize(n_bytes);
+    reader.read(part, values, optionsBeside(common, n_chunk));
+    writePart(file, begin, box, part, value_bytes, values);
+    progress.add(n_bytes);
+  }
+}
+
+/// All chunks that begin at one place of the slowest axis at a time.
+void writeInOrder(const ArchiveReader& reader,
+                  const Box& box,
+                  const CommonOptions& common,
+                  const std::function<void(ByteView)>& write,
+                  Progress& progress) {
+  const ArchiveInfo& info = reader.info();
+  const std::size_t value_bytes = isKnown(info.type) ? getDataTypeSize(info.type) : 1;
+  if (valueCount(box.extents) == 0) {
+    return;
+  }
+  const bool is_single = box.extents.empty();
+  const std::uint64_t end = is_single ? 1 : box.origin.back() + box.extents.back();
+  std::vector<std::uint8_t> values;
+  for (std::uint64_t at = is_single ? 0 : box.origin.back(); at < end;) {
+    Box slab = box;
+    std::uint64_t next = end;
+    if (!is_single) {
+      next = std::min(end, (at / info.chunk.back() + 1) * info.chunk.back());
+      slab.origin.back() = at;
+      slab.extents.back() = next - at;
+    }
+    values.resize(valueCount(slab.extents) * value_bytes);
+    reader.read(slab, values, optionsBeside(common, values.size()));
+    write(values);
+    progress.add(values.size());
+    at = next;
+  }
+}
+
+}  // namespace
+
+bool isChunkedFile(const std::string& input) {
+  std::error_code ignored;
+  return input != kStandardStream && std::filesystem::is_regular_file(input, ignored) &&
+         reading([&] { return isChunkedArchive(*openSource(input)); });
+}
+
+ArchiveReader openArchive(const std::string& input,
+                          const DecodeLimits& limits,
+                          Progress* progress) {
+  std::error_code ignored;
+  if (input != kStandardStream && std::filesystem::is_regular_file(input, ignored)) {
+    return ArchiveReader(reading([&] { return openSource(input); }), limits);
+  }
+  return ArchiveReader(std::make_shared<const HeldSource>(readBytes(input, progress)), limits);
+}
+
+std::uint64_t writeBox(const ArchiveReader& reader,
+                       const BoxChoice& choice,
+                       const std::string& output,
+                       const CommonOptions& common,
+                       Progress& progress) {
+  const ArchiveInfo& info = reader.info();
+  const std::string header =
+      isNpyName(output) ? makeNpyHeader(info.type, shapeOf(choice.kept_extents)) : std::string();
+  const std::size_t value_bytes = isKnown(info.type) ? getDataTypeSize(info.type) : 1;
+  const std::uint64_t n_bytes = valueCount(choice.box.extents) * value_bytes;
+  const std::uint64_t most = common.limits.max_output_bytes;
+  if (most != 0 && n_bytes > most) {
+    throw Failure(ExitCode::kMemory,
+                  fmt::format("decodes to {} bytes, the limit is {}; raise --max-output, or take a "
+                              "part with --box",
+                              n_bytes, most));
+  }
+  progress.beginBytes("decompressing", n_bytes);
+  if (isReplaceable(output)) {
+    AtomicFile file(behindLinks(output));
+    file.write(bytesOf(header));
+    writeToFile(reader, choice.box, file, header.size(), common, progress);
+    file.commit(existingWith(common.force));
+    return n_bytes;
+  }
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(
+      output == kStandardStream ? stdout : std::fopen(output.c_str(), "wb"),
+      output == kStandardStream ? &std::fflush : &std::fclose);
+  const auto write = [&](ByteView bytes) {
+    if (stream == nullptr ||
+        std::fwrite(bytes.data(), 1, bytes.size(), stream.get()) != bytes.size() ||
+        std::fflush(stream.get()) != 0) {
+      throw Failure(ExitCode::kIo, fmt::format("cannot write {}: {}; check the free space",
+                                               output == kStandardStream ? "standard output"
+                                                                         : output,
+                                               std::strerror(errno)));
+    }
+  };
+  write(bytesOf(header));
+  writeInOrder(reader, choice.box, common, write, progress);
+  return n_bytes;
+}
+
+void testChunks(const ArchiveReader& reader, const CommonOptions& common, Progress& progress) {
+  const ArchiveInfo& info = reader.info();
+  const std::size_t value_bytes = isKnown(info.type) ? getDataTypeSize(info.type) : 1;
+  progress.beginBytes("testing", info.original_bytes);
+  std::vector<std::uint8_t> values;
+  for (std::uint64_t chunk = 0; chunk < info.n_chunks; ++chunk) {
+    values.resize(valueCount(reader.chunkBox(chunk).extents) * value_bytes);
+    reader.readChunk(chunk, values, optionsBeside(common, values.size()));
+    progress.add(values.size());
+  }
+}
+
+}  // namespace fz::cli
