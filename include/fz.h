@@ -452,8 +452,8 @@ typedef struct fz_writer_options {
   uint64_t extents[FZ_MAX_AXES]; /* the last, the slowest, may be 0: as many as are appended */
   uint64_t chunk[FZ_MAX_AXES];   /* all 0: the library's choice, about 64 MiB */
   int32_t has_range;
-  int32_t reserved; /* 0 */
-  double range[2];  /* smallest and largest value of all chunks, which FZ_BOUND_NOA needs */
+  int32_t verify;  /* not 0: every chunk is decoded and compared before it is written */
+  double range[2]; /* smallest and largest value of all chunks, which FZ_BOUND_NOA needs */
 } fz_writer_options;
 
 /* Each stores a new writer, or NULL after an error. Chunks are compressed as the pipeline does it

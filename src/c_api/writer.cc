@@ -72,8 +72,6 @@ fz::ArchiveOptions archiveOptions(const fz_pipeline& handle,
              "{}: archives of chunks are written from host memory only", who);
   FZ_REQUIRE(given.n_axes >= 0 && given.n_axes <= FZ_MAX_AXES, ErrorCode::kInvalidArgument,
              "fz_writer_options: n_axes is {}, allowed are 0 to {}", given.n_axes, FZ_MAX_AXES);
-  FZ_REQUIRE(given.reserved == 0, ErrorCode::kInvalidArgument, "fz_writer_options: reserved is {}",
-             given.reserved);
   fz::ArchiveOptions options;
   options.compress = fz::c_api::compressOptionsOf(handle);
   setBound(handle, options.compress);
@@ -81,6 +79,7 @@ fz::ArchiveOptions archiveOptions(const fz_pipeline& handle,
   if (std::any_of(given.chunk, given.chunk + given.n_axes, [](uint64_t n) { return n != 0; })) {
     options.chunk.assign(given.chunk, given.chunk + given.n_axes);
   }
+  options.verify = given.verify != 0;
   if (given.has_range != 0) {
     options.range = fz::ValueRange{given.range[0], given.range[1]};
   }
