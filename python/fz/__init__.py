@@ -10,7 +10,6 @@ The frame is what the C++ library and the command line tool `fz` write and read.
 """
 
 from ._api import (
-    FrameBound,
     FrameInfo,
     Missing,
     VerifyReport,
@@ -25,7 +24,7 @@ from ._api import (
     verify,
 )
 from ._archive import Archive, open
-from ._bounds import Bound
+from ._bounds import Bound, FrameBound
 from ._device import DeviceArray, DeviceFrame
 from ._fz import __version__
 from ._pipeline import Pipeline, Stage

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from . import _fz
+from . import _archive, _fz
 from ._arrays import check_count, device_view, host_array, is_device_array
-from ._bounds import Bound, target_of
+from ._bounds import Bound, FrameBound, target_of
 from ._device import DeviceArray, DeviceFrame
 from ._pipeline import Pipeline
-from .errors import BadSizeError, InvalidArgumentError, TypeMismatchError
+from .errors import BadSizeError, CorruptError, InvalidArgumentError, TypeMismatchError
 
 
 def compress(
@@ -192,6 +192,7 @@ def decompress(
     ----------
     frame
         Bytes-like, or an array of bytes on a GPU (such as `DeviceFrame`), which is decoded there.
+        Or the path of a file, or an archive of chunks, of which `open` reads parts.
     out
         Array to decode into, contiguous, of the frame's type and length (its shape may differ);
         also the result. A GPU array makes the GPU decode, wherever the frame is.
@@ -215,7 +216,15 @@ def decompress(
     if on_device and backend == "cuda":
         return _decompress_device(frame, out, shape, settings, stream, max_output_bytes)
     source = bytes(frame) if isinstance(frame, DeviceFrame) else frame
-    info = _fz.inspect(source)
+    limits = (max_output_bytes, max_memory_bytes)
+    if isinstance(source, (str, os.PathLike)):
+        return _archive.read_all(source, out, shape, threads, backend, limits)
+    try:
+        info = _fz.inspect(source)
+    except CorruptError:
+        if not _archive.is_archive(source):
+            raise
+        return _archive.read_all(source, out, shape, threads, backend, limits)
     _check_limit(info, max_output_bytes)
     wanted = tuple(shape) if shape is not None else info["shape"]
     _check_shape(wanted, info)
@@ -293,15 +302,6 @@ def _check_out(name: str, n_bytes: int, info: Mapping[str, Any]) -> None:
 
 
 @dataclass(frozen=True)
-class FrameBound:
-    """What a frame promises for every value."""
-
-    kind: str  #: "abs", "rel", "range", or "max" (of the largest value: LorenzoQuant's REL)
-    requested: float  #: the number that was asked for
-    absolute: float | None  #: absolute bound of every value; None for rel, which has none
-
-
-@dataclass(frozen=True)
 class Missing:
     """Missing values of an array: NaN, infinities and declared fill values."""
 
@@ -342,10 +342,7 @@ def inspect(frame: Any) -> FrameInfo:
     >>> info.shape, info.bound.kind, [stage["name"] for stage in info.stages]
     ((40, 50), 'range', ['Quantizer', 'Lorenzo', 'AdaptiveBitpack'])
     """
-    if isinstance(frame, (str, os.PathLike)):
-        row = _fz.inspect_file(os.fspath(frame))
-    else:
-        row = _fz.inspect(_host_frame(frame))
+    row = _inspected(_host_frame(frame))
     bound = row.pop("bound")
     dtype = _dtype(row)
     del row["type"]
@@ -353,6 +350,19 @@ def inspect(frame: Any) -> FrameInfo:
     made = None if bound is None else FrameBound(**bound)
     lost = None if missing is None else Missing(**missing)
     return FrameInfo(dtype=dtype, bound=made, missing=lost, **row)
+
+
+def _inspected(frame: Any) -> dict[str, Any]:
+    try:
+        if isinstance(frame, (str, os.PathLike)):
+            return _fz.inspect_file(os.fspath(frame))
+        return _fz.inspect(frame)
+    except CorruptError:
+        if not _archive.is_archive(frame):
+            raise
+        raise InvalidArgumentError(
+            "this is an archive of chunks, each with a header of its own; fz.open says what it has"
+        ) from None
 
 
 def _host_frame(frame: Any) -> Any:
@@ -415,6 +425,7 @@ def verify(
     (True, True)
     """
     source = _host_frame(frame)
+    _inspected(source)
     expected = host_array(_host_values(original))
     decoded = decompress(source, **{"backend": "cpu", **options})
     if decoded.dtype != expected.dtype or decoded.size != expected.size:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from . import _fz
-from ._api import FrameBound
 from ._arrays import check_count
+from ._bounds import FrameBound
 from ._boxes import box_of
 from .errors import BadSizeError, InvalidStateError, IoError, TypeMismatchError
 
@@ -243,3 +243,34 @@ def open(
         "max_memory_bytes": check_count(max_memory_bytes, "max_memory_bytes"),
     }
     return Archive(source, settings)
+
+
+def read_all(
+    source: Any, out: Any, shape: Any, threads: int, backend: str, limits: tuple[int, int]
+) -> Any:
+    """What `decompress` does for an archive of chunks, and for a path."""
+    from ._api import _check_limit, _check_out, _check_shape
+
+    with open(
+        source,
+        threads=threads,
+        backend=backend,
+        max_output_bytes=limits[0],
+        max_memory_bytes=limits[1],
+    ) as archive:
+        facts = {"type": archive.dtype.name, "original_bytes": archive.nbytes}
+        _check_limit(facts, limits[0])
+        wanted = tuple(shape) if shape is not None else archive.shape
+        _check_shape(wanted, facts)
+        if out is None:
+            return archive.read().reshape(wanted)
+        if not isinstance(out, np.ndarray) or not out.flags.c_contiguous:
+            raise TypeError("decompress: out must be a C-contiguous numpy array for an archive")
+        _check_out(out.dtype.name, out.nbytes, facts)
+        archive.read(out.reshape(archive.shape))
+        return out
+
+
+def is_archive(source: Any) -> bool:
+    """Whether bytes or a file begin as an archive of chunks does."""
+    return bool(_fz.is_archive(native_source(source)))

@@ -187,6 +187,7 @@ def create(
     backend: str = "auto",
     threads: int = 0,
     fallback: bool = True,
+    verify: bool = False,
     replace: bool = True,
     progress: Progress | None = None,
 ) -> ArchiveWriter:
@@ -214,6 +215,8 @@ def create(
     range
         The smallest and the largest value of the whole array. A bound ``range:E`` needs it, as no
         chunk knows what the others hold; `value_range` finds it.
+    verify
+        Whether every chunk is decoded and compared with its values before it is written.
     replace
         Whether a file of that name is replaced; else it is an `IoError`.
     progress
@@ -239,7 +242,7 @@ def create(
         toml if made._preset is None else "", made._source, settings,
         None if made.bound is None else (made.bound.mode, made.bound.value),
         _chunk_shape(chunks, name, known), None if range is None else (range[0], range[1]),
-        os.fsdecode(path), replace,
+        os.fsdecode(path), replace, verify,
     )  # fmt: skip
     return ArchiveWriter(native, known, dtype, progress)
 

@@ -2,6 +2,7 @@
 #include "archive.h"
 
 #include <algorithm>
+#include <chrono>
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -47,6 +48,31 @@ class BufferSource : public ByteSource {
  private:
   HostBuffer buffer_;
   std::shared_ptr<const ByteSource> memory_;
+};
+
+/// Looks for signals between reads, so that Ctrl-C need not wait for the last chunk. Only the main
+/// thread is told of them.
+class WatchedSource : public ByteSource {
+ public:
+  explicit WatchedSource(std::shared_ptr<const ByteSource> source) : source_(std::move(source)) {}
+  std::uint64_t size() const override { return source_->size(); }
+  void read(std::uint64_t offset, MutableByteView out) const override {
+    source_->read(offset, out);
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::milliseconds kPause{50};  // seldom enough to cost nothing
+    thread_local Clock::time_point last = Clock::now();
+    if (Clock::now() - last < kPause) {
+      return;
+    }
+    const nb::gil_scoped_acquire acquire;
+    last = Clock::now();
+    if (PyErr_CheckSignals() != 0) {
+      throw nb::python_error();
+    }
+  }
+
+ private:
+  std::shared_ptr<const ByteSource> source_;
 };
 
 /// A file of Python, read by a function that takes a place and the memory to fill. What that raises
@@ -179,10 +205,14 @@ nb::dict recover(const NativeSource& source, const std::string& path, bool repla
 
 void bindArchive(nb::module_& module) {
   nb::class_<NativeSource>(module, "NativeSource")
-      .def_static("of_path", [](const std::string& path) { return NativeSource{openSource(path)}; })
+      .def_static("of_path",
+                  [](const std::string& path) {
+                    return NativeSource{std::make_shared<const WatchedSource>(openSource(path))};
+                  })
       .def_static("of_buffer",
                   [](nb::handle object) {
-                    return NativeSource{std::make_shared<const BufferSource>(object)};
+                    return NativeSource{std::make_shared<const WatchedSource>(
+                        std::make_shared<const BufferSource>(object))};
                   })
       .def_static("of_function", [](nb::object fill, std::uint64_t n_bytes) {
         return NativeSource{std::make_shared<const CalledSource>(std::move(fill), n_bytes)};
@@ -199,6 +229,8 @@ void bindArchive(nb::module_& module) {
                            std::uint64_t chunk) { return self.reader.hasChunk(chunk); })
       .def("read_into", &readInto);
   module.def("recover", &recover);
+  module.def("is_archive",
+             [](const NativeSource& source) { return isChunkedArchive(*source.bytes); });
   module.def("choose_chunk", [](const std::string& type, AxisValues shape, std::uint64_t n_bytes) {
     return shapeToPython(chooseChunk(typeFromText(type), extentsFrom(std::move(shape)), n_bytes));
   });

@@ -31,8 +31,10 @@ class NativeWriter {
                std::optional<AxisValues> chunks,
                const std::optional<Range>& range,
                const std::string& path,
-               bool replace) {
+               bool replace,
+               bool verify) {
     ArchiveOptions options;
+    options.verify = verify;
     options.compress = compress;
     options.extents = compress.extents.value_or(AxisValues{});
     options.compress.extents.reset();
@@ -71,14 +73,16 @@ void makeWriter(NativeWriter* self,
                 std::optional<AxisValues> chunks,
                 const std::optional<Range>& range,
                 const std::string& path,
-                bool replace) {
+                bool replace,
+                bool verify) {
   const nb::gil_scoped_release release;
   CompressOptions compress = optionsOf(toml, source_name, settings);
   if (bound) {
     compress.mode = errorBoundModeFromName(bound->first);
     compress.error_bound = bound->second;
   }
-  new (self) NativeWriter(compress, settings.input_type, std::move(chunks), range, path, replace);
+  new (self)
+      NativeWriter(compress, settings.input_type, std::move(chunks), range, path, replace, verify);
 }
 
 void append(const NativeWriter& self, nb::handle values) {

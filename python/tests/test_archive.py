@@ -3,7 +3,9 @@
 import io
 import itertools
 import pickle
+import signal
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -245,3 +247,48 @@ def test_missing_values_survive_in_every_chunk(tmp_path):
     back = a[...]
     lost = ~np.isfinite(field) | (field > 1e36)
     assert same_bits(back[lost], field[lost]) and np.abs(back[~lost] - field[~lost]).max() <= 1e-3
+
+
+def test_decompress_takes_paths_and_archives(path, field, tmp_path):
+    whole = fz.open(path)[...]
+    for source in (path, str(path), path.read_bytes()):
+        assert same_bits(fz.decompress(source), whole)
+        assert fz.decompress(source, shape=(field.size,)).shape == (field.size,)
+        out = np.empty_like(whole)
+        assert fz.decompress(source, out=out) is out and same_bits(out, whole)
+        with pytest.raises(fz.LimitError, match="limit is 100"):
+            fz.decompress(source, max_output_bytes=100)
+        for read in (fz.inspect, lambda frame: fz.verify(frame, field)):
+            with pytest.raises(fz.InvalidArgumentError, match="fz.open"):
+                read(source)
+    (tmp_path / "one.fz").write_bytes(fz.compress(field, "abs:1e-3"))
+    assert fz.decompress(tmp_path / "one.fz").shape == field.shape
+    (tmp_path / "none.fz").write_bytes(b"something else")
+    with pytest.raises(fz.CorruptError):
+        fz.decompress(tmp_path / "none.fz")
+
+
+def test_a_long_read_ends_with_a_signal(tmp_path):
+    field = np.random.default_rng(5).normal(size=(500, 200, 200)).astype("f4")
+    a = fz.open(written(tmp_path / "a.fz", field, (1, 200, 200)), threads=1)
+    out = np.empty(a.shape[::-1], a.dtype).T  # which takes longer
+    begin = time.monotonic()
+    a.read(out)
+    n_seconds = time.monotonic() - begin
+    if n_seconds < 0.15:
+        pytest.skip("reading is too fast to be interrupted")
+
+    def raise_it(number, frame):
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGALRM, raise_it)
+    begin = time.monotonic()
+    try:
+        with pytest.raises(InterruptedError):
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            a.read(out)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - begin < n_seconds
+    assert abs(a[0, 0, 0] - field[0, 0, 0]) <= 1e-3

@@ -241,3 +241,16 @@ def test_ranges_of_lazy_arrays(tmp_path):
     a = fz.open(path)
     for arrays in (a, dask_array.from_array(a, chunks=a.chunks)):
         assert fz.value_range(arrays) == (float(a[...].min()), float(a[...].max()))
+
+
+def test_verified_archives_are_the_same(tmp_path):
+    field = wave((6, 20, 30))
+    made = []
+    for verify in (False, True):
+        path = tmp_path / "a.fz"
+        with fz.create(
+            path, field.shape, bound="abs:1e-3", chunks=(2, 20, 30), verify=verify
+        ) as new:
+            new.append(field)
+        made.append(path.read_bytes())
+    assert made[0] == made[1]
