@@ -1,6 +1,7 @@
 """fz.create, fz.recover, fz.value_range."""
 
 import os
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -254,3 +255,20 @@ def test_verified_archives_are_the_same(tmp_path):
             new.append(field)
         made.append(path.read_bytes())
     assert made[0] == made[1]
+
+
+def test_archives_are_those_of_the_tool(tmp_path, tool):
+    field = wave((6, 20, 30))
+    field.tofile(tmp_path / "field.f32")
+    for bound, options in (("abs:1e-3", {}), ("range:1e-3", {"range": fz.value_range(field)})):
+        subprocess.run(
+            [tool, "compress", "-q", "-f", "-p", "pfpl", "-b", bound, "-t", "f32", "-d", "30x20x6",
+             "--chunk", "30x20x2", "-o", tmp_path / "tool.fz", tmp_path / "field.f32"], check=True,
+        )  # fmt: skip
+        with fz.create(
+            tmp_path / "python.fz", field.shape, bound=bound, chunks=(2, 20, 30), **options
+        ) as new:
+            new.append(field)
+        assert (tmp_path / "python.fz").read_bytes() == (tmp_path / "tool.fz").read_bytes()
+        subprocess.run([tool, "test", tmp_path / "python.fz"], check=True)
+    assert fz.open(tmp_path / "tool.fz").shape == field.shape
