@@ -255,7 +255,7 @@ Recovery recoverArchive(const ByteSource& source, ByteSink& sink) try {
 
 Recovery recoverArchive(const ByteSource& source, const std::string& path, bool replace) try {
   FileSink sink(path);  // not `path.part`, which may be the source
-  const Recovery recovery = recoverArchive(source, sink);
+  Recovery recovery = recoverArchive(source, sink);
   sink.file.commit(replace ? Existing::kReplace : Existing::kKeep);
   return recovery;
 } catch (const std::bad_alloc&) {
