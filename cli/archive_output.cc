@@ -37,9 +37,8 @@ class HeldSource : public ByteSource {
 };
 
 DecompressOptions decodeOptions(const CommonOptions& common) {
-  return {.limits = common.limits,
-          .backend = parseBackend(common.backend),
-          .threads = common.threads};
+  return {
+      .limits = common.limits, .backend = parseBackend(common.backend), .threads = common.threads};
 }
 
 /// What one chunk takes besides its decoder, within --max-memory.
@@ -199,10 +198,10 @@ std::uint64_t writeBox(const ArchiveReader& reader,
     if (stream == nullptr ||
         std::fwrite(bytes.data(), 1, bytes.size(), stream.get()) != bytes.size() ||
         std::fflush(stream.get()) != 0) {
-      throw Failure(ExitCode::kIo, fmt::format("cannot write {}: {}; check the free space",
-                                               output == kStandardStream ? "standard output"
-                                                                         : output,
-                                               std::strerror(errno)));
+      throw Failure(ExitCode::kIo,
+                    fmt::format("cannot write {}: {}; check the free space",
+                                output == kStandardStream ? "standard output" : output,
+                                std::strerror(errno)));
     }
   };
   write(bytesOf(header));

@@ -26,8 +26,8 @@ std::optional<T> numberOf(std::string_view text) {
 ValueRange parseRange(std::string_view text) {
   const std::size_t colon = text.find(':');
   const auto low = numberOf<double>(text.substr(0, colon));
-  const auto high = colon == std::string_view::npos ? std::nullopt
-                                                    : numberOf<double>(text.substr(colon + 1));
+  const auto high =
+      colon == std::string_view::npos ? std::nullopt : numberOf<double>(text.substr(colon + 1));
   if (!low || !high || !std::isfinite(*low) || !std::isfinite(*high) || *low > *high) {
     throw Failure(ExitCode::kUsage,
                   fmt::format("--range '{}': write the smallest and the largest value, as in "

@@ -33,8 +33,9 @@ struct ChunkChoice {
   /// Inputs of at most so many bytes become one frame, within this limit of memory (0: none).
   std::uint64_t wholeBytes(std::uint64_t memory_limit) const {
     constexpr std::uint64_t kCopies = 4;  // that a pipeline may hold of its input
-    const std::uint64_t most =
-        memory_limit == 0 ? kChunkedAboveBytes : std::min(kChunkedAboveBytes, memory_limit / kCopies);
+    const std::uint64_t most = memory_limit == 0
+                                   ? kChunkedAboveBytes
+                                   : std::min(kChunkedAboveBytes, memory_limit / kCopies);
     return is_none ? ~std::uint64_t{0} : is_given ? 0 : most;
   }
 };

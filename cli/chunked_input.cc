@@ -30,8 +30,9 @@ class Stream {
       : name_(inputName(path)),
         fd_(path == kStandardStream ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (fd_ < 0) {
-      throw Failure(ExitCode::kIo, fmt::format("cannot open: {}; check the path and the permissions",
-                                               std::strerror(errno)));
+      throw Failure(
+          ExitCode::kIo,
+          fmt::format("cannot open: {}; check the path and the permissions", std::strerror(errno)));
     }
   }
   Stream(const Stream&) = delete;

@@ -84,8 +84,8 @@ Cut cutBy(const CompressJob& job,
     constexpr std::uint64_t kMany = std::uint64_t{1} << 50;
     extents.back() = kMany / std::max<std::uint64_t>(1, planeBytes(extents, 1));
   }
-  cut.chunk = job.chunk.extents.empty() ? chooseChunk(field.type, extents, chunk_bytes)
-                                        : job.chunk.extents;
+  cut.chunk =
+      job.chunk.extents.empty() ? chooseChunk(field.type, extents, chunk_bytes) : job.chunk.extents;
   if (cut.chunk.size() != extents.size()) {
     throw Failure(ExitCode::kUsage,
                   fmt::format("--chunk {} has {} axes, the array {}", dimsText(cut.chunk),
@@ -100,10 +100,9 @@ Cut cutBy(const CompressJob& job,
   how.max_memory_bytes = 0;
   cut.memory_bytes = estimateMemory(field.type, n_chunk, how) + (job.verify ? n_chunk : 0);
   // A chunk at work and one that is read; of a pipe all chunks that go on at the same time.
-  cut.memory_bytes +=
-      input.isPipe()
-          ? cut.chunk.back() * planeBytes(extents, value_bytes) + n_chunk + input.begun.size()
-          : 2 * n_chunk;
+  cut.memory_bytes += input.isPipe() ? cut.chunk.back() * planeBytes(extents, value_bytes) +
+                                           n_chunk + input.begun.size()
+                                     : 2 * n_chunk;
   return cut;
 }
 
@@ -120,8 +119,7 @@ Cut chooseCut(const CompressJob& job, const ChunkedInput& input, const CompressO
   if (limit != 0 && cut.memory_bytes > limit) {
     throw Failure(ExitCode::kMemory,
                   fmt::format("chunks of {} need about {} of memory, --max-memory allows {}; {}",
-                              dimsText(cut.chunk),
-                              bytesText(static_cast<double>(cut.memory_bytes)),
+                              dimsText(cut.chunk), bytesText(static_cast<double>(cut.memory_bytes)),
                               bytesText(static_cast<double>(limit)),
                               is_fixed ? "use a smaller --chunk" : "raise it"));
   }
@@ -181,10 +179,11 @@ void appendStream(ArchiveWriter& writer, ChunkedInput& input, Progress& progress
   }
   const std::uint64_t n_wanted = input.byteCount();
   if (n_wanted != 0 && n_appended != n_wanted) {
-    throw Failure(ExitCode::kUsage,
-                  fmt::format("its extents {} mean {} bytes, but {} came; check -t and -d, and that "
-                              "the stream is complete",
-                              dimsText(input.field.extents), n_wanted, n_appended));
+    throw Failure(
+        ExitCode::kUsage,
+        fmt::format("its extents {} mean {} bytes, but {} came; check -t and -d, and that "
+                    "the stream is complete",
+                    dimsText(input.field.extents), n_wanted, n_appended));
   }
 }
 
@@ -274,8 +273,7 @@ void compressInChunks(const CompressJob& job,
     return;
   }
   say("{} -> {}: {} -> {} bytes, ratio {:.2f}, bound {}, {} chunks of {}\n", inputName(input_path),
-      output == kStandardStream ? "standard output" : output, written.n_original,
-      written.n_archive,
+      output == kStandardStream ? "standard output" : output, written.n_original, written.n_archive,
       static_cast<double>(written.n_original) / static_cast<double>(written.n_archive),
       boundText(bound), written.n_chunks, dimsText(cut.chunk));
   if (missing.n_missing > 0) {

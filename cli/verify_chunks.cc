@@ -35,10 +35,7 @@ void addKept(KeptCount& all, const KeptCount& part) {
 }
 
 /// Adds what one chunk showed; means of squares are sums in between.
-void addReport(CheckReport& all,
-               const CheckReport& part,
-               const AxisValues& whole,
-               const Box& box) {
+void addReport(CheckReport& all, const CheckReport& part, const AxisValues& whole, const Box& box) {
   const auto placed = [&](std::size_t index) { return indexIn(whole, box, index); };
   all.n_values += part.n_values;
   if (part.n_violations > 0 &&
@@ -126,9 +123,8 @@ CheckReport checkChunks(const ArchiveReader& reader,
   };
   BoundRequest request = check.request.value_or(BoundRequest{});
   if (needs_range) {
-    forChunks("finding the range", [&](std::uint64_t /*chunk*/, const Box& /*box*/) {
-      scan.add(values);
-    });
+    forChunks("finding the range",
+              [&](std::uint64_t /*chunk*/, const Box& /*box*/) { scan.add(values); });
     const ValueRange range = scan.range().value_or(ValueRange{});
     const double width = range.high - range.low;
     request = {ErrorBoundMode::ABS, width > 0.0 ? request.value * width : request.value};
@@ -136,9 +132,8 @@ CheckReport checkChunks(const ArchiveReader& reader,
   CheckReport all;
   forChunks("checking", [&](std::uint64_t chunk, const Box& box) {
     const FrameInfo frame = reader.inspect(chunk);
-    std::optional<BoundRule> rule = check.request
-                                        ? ruleOfRequest(request, info.type, values, fill)
-                                        : ruleOfFrame(frame);
+    std::optional<BoundRule> rule =
+        check.request ? ruleOfRequest(request, info.type, values, fill) : ruleOfFrame(frame);
     if (!rule) {
       throw Failure(ExitCode::kUsage, "the archive states no bound; give one with -b");
     }

@@ -51,11 +51,10 @@ std::string complaintOf(const std::vector<std::uint8_t>& archive, std::vector<fl
     if (reader.info().original_bytes > 1u << 20) {
       return "large";
     }
-    // As bytes: the type is what the index says.
-    std::vector<std::uint8_t> bytes(reader.info().original_bytes);
-    reader.read(wholeOf(reader.info().extents), bytes, onCpu());
-    values->resize(bytes.size() / sizeof(float));
-    std::memcpy(values->data(), bytes.data(), values->size() * sizeof(float));
+    std::vector<std::uint8_t> out(reader.info().original_bytes);
+    reader.read(wholeOf(reader.info().extents), out, onCpu());
+    values->resize(out.size() / sizeof(float));
+    std::memcpy(values->data(), out.data(), values->size() * sizeof(float));
     return {};
   } catch (const Error& error) {
     EXPECT_TRUE(error.code() == ErrorCode::kCorrupt || error.code() == ErrorCode::kUnsupported)

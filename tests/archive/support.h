@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <gtest/gtest.h>
 #include <vector>
 
 #include "archive/chunk_grid.h"
@@ -104,6 +106,15 @@ inline std::vector<float> pick(const std::vector<float>& values,
     picked.push_back(values[index]);
   }
   return picked;
+}
+
+inline double largestError(const std::vector<float>& a, const std::vector<float>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double worst = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    worst = std::max(worst, std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  }
+  return worst;
 }
 
 }  // namespace fz::test
