@@ -177,6 +177,21 @@ TEST(ArchiveWriter, GrowsAlongTheSlowestAxis) {
   }
 }
 
+TEST(ArchiveWriter, KeepsNoMoreOfAGrowingArrayThanAChunkOrAPlane) {
+  for (const AxisValues& extents : {AxisValues{0}, AxisValues{2048, 2048, 0},
+                                    AxisValues{8192, 8192, 0}, AxisValues{64, 64, 64, 32, 0}}) {
+    MemorySink sink;
+    const ArchiveWriter writer(DataType::FLOAT32, optionsWith(extents, {}), sink);
+    AxisValues slab = extents;
+    slab.back() = 1;
+    const std::uint64_t n_plane_bytes = valueCount(slab) * sizeof(float);
+    slab.back() = writer.chunkExtents().back();
+    EXPECT_LE(valueCount(slab) * sizeof(float), std::max(n_plane_bytes, kDefaultChunkBytes))
+        << extentsText(writer.chunkExtents());
+    EXPECT_GE(valueCount(writer.chunkExtents()) * sizeof(float), kDefaultChunkBytes / 4);
+  }
+}
+
 TEST(ArchiveWriter, ValuesThatEndInsideAPlaneAreAnError) {
   ArchiveOptions options = optionsWith({40, 30, 0}, {40, 30, 6});
   MemorySink sink;
