@@ -25,8 +25,6 @@ from .errors import BadSizeError, InvalidArgumentError, InvalidStateError, TypeM
 Progress = Callable[[int, "int | None"], object]
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
-#: What stands in for a first extent that is not known yet, in values.
-_OPEN_VALUES = 2**50
 #: Bytes of an array that are looked at together.
 _PIECE_BYTES = 64 * 2**20
 
@@ -211,7 +209,8 @@ def create(
         As in `compress`, for each chunk.
     chunks
         Extents of a chunk, or about how many bytes it may have, such as ``"64M"``, which is also
-        the default.
+        the default. `append` keeps rows until there are ``chunks[0]`` of them, so with large rows
+        that should be few.
     range
         The smallest and the largest value of the whole array. A bound ``range:E`` needs it, as no
         chunk knows what the others hold; `value_range` finds it.
@@ -285,8 +284,9 @@ def _chunk_shape(chunks: Any, name: str, shape: tuple[int | None, ...]) -> Any:
     if not found:
         raise InvalidArgumentError(f"create: chunks '{chunks}' are no number of bytes, such as 64M")
     n_bytes = int(found[1]) * _UNITS[found[2].upper()]
-    n_row = math.prod(n or 1 for n in shape[1:])
-    extents = [max(1, _OPEN_VALUES // n_row) if n is None else n for n in shape]
+    # Rows that are appended wait until there are as many as a chunk has: no more than its bytes.
+    n_row_bytes = math.prod(n or 1 for n in shape[1:]) * np.dtype(name).itemsize
+    extents = [max(1, n_bytes // n_row_bytes) if n is None else n for n in shape]
     return _fz.choose_chunk(name, extents, n_bytes)
 
 

@@ -156,6 +156,9 @@ def test_chunks_by_bytes_and_by_default(tmp_path):
     for size, n in (("40K", 40 * 1024), ("1m", 2**20), ("64MiB", 2**26), ("5000", 5000)):
         for shape in ((1000, 1000, 1000), (None, 1000, 1000), (None,)):
             assert n / 8 <= 4 * np.prod(chunks(shape, size)) <= n
+    for size in ("16K", "1M"):  # rows of 4 MB, of which one is kept at a time
+        assert chunks((None, 1000, 1000), size)[0] == 1
+    assert chunks((None, 1000, 1000), "64M") == (16, 1000, 1000)
 
 
 def test_progress_is_told_and_can_stop_it(tmp_path):
