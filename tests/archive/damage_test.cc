@@ -172,7 +172,7 @@ TEST(ArchiveDamage, AnIndexBeyondTheMemoryLimitIsRefused) {
 
 Recovery recover(const std::vector<std::uint8_t>& bytes, std::vector<std::uint8_t>& made) {
   MemorySink sink;
-  const Recovery recovery = recoverArchive(*sourceOf(bytes), sink);
+  Recovery recovery = recoverArchive(*sourceOf(bytes), sink);
   made = sink.bytes();
   return recovery;
 }
