@@ -88,6 +88,36 @@ module fz
     integer(c_int32_t) :: reserved
   end type fz_archive_info
 
+  integer, parameter :: FZ_MAX_AXES = 8
+
+  ! Column-major arrays: extents is shape(array). The defaults are set.
+  type, bind(C) :: fz_writer_options
+    integer(c_size_t) :: struct_size = 168
+    integer(c_int32_t) :: n_axes = 0
+    integer(c_int32_t) :: keep_existing = 0
+    integer(c_int64_t) :: extents(FZ_MAX_AXES) = 0
+    integer(c_int64_t) :: chunk(FZ_MAX_AXES) = 0
+    integer(c_int32_t) :: has_range = 0
+    integer(c_int32_t) :: verify = 0
+    real(c_double) :: range(2) = 0
+  end type fz_writer_options
+
+  type, bind(C) :: fz_reader_info
+    integer(c_size_t) :: struct_size = 200
+    integer(c_int32_t) :: type
+    integer(c_int32_t) :: n_axes
+    integer(c_int64_t) :: extents(FZ_MAX_AXES)
+    integer(c_int64_t) :: chunk(FZ_MAX_AXES)
+    integer(c_int64_t) :: n_chunks
+    integer(c_int64_t) :: n_absent
+    integer(c_int64_t) :: original_bytes
+    integer(c_int64_t) :: archive_bytes
+    integer(c_int32_t) :: has_bound
+    integer(c_int32_t) :: bound_mode
+    real(c_double) :: bound_requested
+    real(c_double) :: bound_absolute
+  end type fz_reader_info
+
   interface
     function fz_version_c() bind(C, name="fz_version") result(text)
       import :: c_ptr
@@ -208,6 +238,84 @@ module fz
       import :: c_ptr
       type(c_ptr), value :: inspection
     end subroutine
+    function fz_reader_open_c(path, options, reader) bind(C, name="fz_reader_open") result(status)
+      import :: c_int32_t, c_ptr, c_char, fz_options
+      character(kind=c_char), intent(in) :: path(*)
+      type(fz_options), intent(in) :: options
+      type(c_ptr), intent(out) :: reader
+      integer(c_int32_t) :: status
+    end function
+    function fz_reader_get(reader, info) bind(C) result(status)
+      import :: c_int32_t, c_ptr, fz_reader_info
+      type(c_ptr), value :: reader
+      type(fz_reader_info), intent(inout) :: info
+      integer(c_int32_t) :: status
+    end function
+    ! byte_steps is c_null_ptr or c_loc of integer(c_ptrdiff_t) values, c_intptr_t before 2018.
+    function fz_reader_read_box(reader, origin, extents, out, capacity, byte_steps) bind(C) &
+        result(status)
+      import :: c_int32_t, c_int64_t, c_size_t, c_ptr
+      type(c_ptr), value :: reader, out, byte_steps
+      integer(c_int64_t), intent(in) :: origin(*), extents(*)
+      integer(c_size_t), value :: capacity
+      integer(c_int32_t) :: status
+    end function
+    subroutine fz_reader_destroy(reader) bind(C)
+      import :: c_ptr
+      type(c_ptr), value :: reader
+    end subroutine
+    function fz_writer_create_c(path, pipeline, options, writer) &
+        bind(C, name="fz_writer_create") result(status)
+      import :: c_int32_t, c_ptr, c_char, fz_writer_options
+      character(kind=c_char), intent(in) :: path(*)
+      type(c_ptr), value :: pipeline
+      type(fz_writer_options), intent(in) :: options
+      type(c_ptr), intent(out) :: writer
+      integer(c_int32_t) :: status
+    end function
+    function fz_writer_chunk_count(writer) bind(C) result(n_chunks)
+      import :: c_int64_t, c_ptr
+      type(c_ptr), value :: writer
+      integer(c_int64_t) :: n_chunks
+    end function
+    ! Chunks count from 0, and so do the places in origin.
+    function fz_writer_chunk_box(writer, chunk, origin, extents) bind(C) result(status)
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: writer
+      integer(c_int64_t), value :: chunk
+      integer(c_int64_t), intent(out) :: origin(*), extents(*)
+      integer(c_int32_t) :: status
+    end function
+    function fz_writer_append(writer, values, n_bytes) bind(C) result(status)
+      import :: c_int32_t, c_size_t, c_ptr
+      type(c_ptr), value :: writer, values
+      integer(c_size_t), value :: n_bytes
+      integer(c_int32_t) :: status
+    end function
+    function fz_writer_put(writer, chunk, values, n_bytes) bind(C) result(status)
+      import :: c_int32_t, c_int64_t, c_size_t, c_ptr
+      type(c_ptr), value :: writer, values
+      integer(c_int64_t), value :: chunk
+      integer(c_size_t), value :: n_bytes
+      integer(c_int32_t) :: status
+    end function
+    function fz_writer_finish(writer, archive_bytes) bind(C) result(status)
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: writer
+      integer(c_int64_t), intent(out) :: archive_bytes
+      integer(c_int32_t) :: status
+    end function
+    subroutine fz_writer_destroy(writer) bind(C)
+      import :: c_ptr
+      type(c_ptr), value :: writer
+    end subroutine
+    function fz_recover_c(from_path, to_path, n_damaged_bytes, n_dropped) &
+        bind(C, name="fz_recover") result(status)
+      import :: c_int32_t, c_int64_t, c_char
+      character(kind=c_char), intent(in) :: from_path(*), to_path(*)
+      integer(c_int64_t), intent(out) :: n_damaged_bytes, n_dropped
+      integer(c_int32_t) :: status
+    end function
   end interface
 
 contains
@@ -227,6 +335,31 @@ contains
     integer(c_int32_t) :: status
     status = fz_pipeline_from_toml_c(toml//c_null_char, options, pipeline)
   end function fz_pipeline_from_toml
+
+  function fz_reader_open(path, options, reader) result(status)
+    character(*), intent(in) :: path
+    type(fz_options), intent(in) :: options
+    type(c_ptr), intent(out) :: reader
+    integer(c_int32_t) :: status
+    status = fz_reader_open_c(trim(path)//c_null_char, options, reader)
+  end function fz_reader_open
+
+  function fz_writer_create(path, pipeline, options, writer) result(status)
+    character(*), intent(in) :: path
+    type(c_ptr), intent(in) :: pipeline
+    type(fz_writer_options), intent(in) :: options
+    type(c_ptr), intent(out) :: writer
+    integer(c_int32_t) :: status
+    status = fz_writer_create_c(trim(path)//c_null_char, pipeline, options, writer)
+  end function fz_writer_create
+
+  function fz_recover(from_path, to_path, n_damaged_bytes, n_dropped) result(status)
+    character(*), intent(in) :: from_path, to_path
+    integer(c_int64_t), intent(out) :: n_damaged_bytes, n_dropped
+    integer(c_int32_t) :: status
+    status = fz_recover_c(trim(from_path)//c_null_char, trim(to_path)//c_null_char, &
+      n_damaged_bytes, n_dropped)
+  end function fz_recover
 
   function fz_version() result(text)
     character(:), allocatable :: text

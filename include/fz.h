@@ -7,7 +7,7 @@
  *    the archive's bytes or written outside the caller's buffer.
  *  - After an error the results it would have set are 0 or NULL (the exceptions say so), and every
  *    handle can be used on.
- *  - A handle is for one thread at a time; different handles are independent.
+ *  - A handle is for one thread at a time unless it says more; different handles are independent.
  */
 #ifndef FZ_H
 #define FZ_H
@@ -385,6 +385,112 @@ FZ_API fz_status fz_archive_segment_get(const fz_archive* inspection,
                                         fz_archive_segment_info* info);
 /* A fill value that was declared when the archive was made. */
 FZ_API fz_status fz_archive_fill(const fz_archive* inspection, size_t index, double* value);
+
+/* ---- Arrays of any size: archives of chunks, see docs/archives.md ---- */
+
+#define FZ_MAX_AXES 8 /* of an array; all numbers for axes have the fastest one, x, first */
+
+/* Bytes that can be read at any place. `read` fills all of `out` and returns 0; anything else is
+ * FZ_ERROR_IO. It is called on the threads that call the library, and must not call it back. */
+typedef struct fz_source {
+  uint64_t n_bytes;
+  int32_t (*read)(uint64_t offset, void* out, size_t n_bytes, void* context);
+  void* context;
+} fz_source;
+
+/* Bytes that are written one after the other, one call at a time; otherwise as fz_source. */
+typedef struct fz_sink {
+  int32_t (*write)(const void* bytes, size_t n_bytes, void* context);
+  void* context;
+} fz_sink;
+
+/* A reader may be used by several threads at once, and reads archives of one piece as well. */
+typedef struct fz_reader fz_reader;
+
+typedef struct fz_reader_info {
+  size_t struct_size;
+  int32_t type;
+  int32_t n_axes; /* 0: a single value */
+  uint64_t extents[FZ_MAX_AXES];
+  uint64_t chunk[FZ_MAX_AXES]; /* extents of a chunk; those at the end of an axis may be smaller */
+  uint64_t n_chunks;
+  uint64_t n_absent; /* chunks that are not there */
+  uint64_t original_bytes;
+  uint64_t archive_bytes;
+  int32_t has_bound; /* these four as in fz_archive_info; absolute: the largest of all chunks */
+  int32_t bound_mode;
+  double bound_requested;
+  double bound_absolute;
+} fz_reader_info;
+
+/* Each stores a new reader, or NULL after an error. Of the options, which may be NULL, backend,
+ * n_threads and the limits are used; the limits hold for the index and for each chunk. */
+FZ_API fz_status fz_reader_open(const char* path, const fz_options* options, fz_reader** reader);
+FZ_API fz_status fz_reader_open_callbacks(const fz_source* source,
+                                          const fz_options* options,
+                                          fz_reader** reader);
+FZ_API void fz_reader_destroy(fz_reader* reader); /* NULL is allowed */
+FZ_API fz_status fz_reader_get(const fz_reader* reader, fz_reader_info* info);
+/* The values of a box (host memory); `origin` and `extents` have a number for each axis. Only the
+ * chunks that it touches are read. `byte_steps` is how far apart values are in `out` along each
+ * axis, none of them negative; NULL: one after the other. FZ_ERROR_BUFFER_TOO_SMALL: the last value
+ * would end behind `capacity` bytes. After another error `out` may have part of the values. */
+FZ_API fz_status fz_reader_read_box(const fz_reader* reader,
+                                    const uint64_t* origin,
+                                    const uint64_t* extents,
+                                    void* out,
+                                    size_t capacity,
+                                    const ptrdiff_t* byte_steps);
+
+typedef struct fz_writer fz_writer;
+
+/* What is written. struct_size is set, and 0 is the default of everything else. */
+typedef struct fz_writer_options {
+  size_t struct_size;
+  int32_t n_axes;
+  int32_t keep_existing;         /* not 0: a file that is there already is FZ_ERROR_IO */
+  uint64_t extents[FZ_MAX_AXES]; /* the last, the slowest, may be 0: as many as are appended */
+  uint64_t chunk[FZ_MAX_AXES];   /* all 0: the library's choice, about 64 MiB */
+  int32_t has_range;
+  int32_t verify;  /* not 0: every chunk is decoded and compared before it is written */
+  double range[2]; /* smallest and largest value of all chunks, which FZ_BOUND_NOA needs */
+} fz_writer_options;
+
+/* Each stores a new writer, or NULL after an error. Chunks are compressed as the pipeline does it
+ * (stages, type, bound, fill values, threads; dims are those of the chunks), which is needed during
+ * the call only. A file has its name when fz_writer_finish returns; before it is `path.part`, of
+ * which fz_recover saves what a crash has left. The context of a sink lives as long. */
+FZ_API fz_status fz_writer_create(const char* path,
+                                  const fz_pipeline* pipeline,
+                                  const fz_writer_options* options,
+                                  fz_writer** writer);
+FZ_API fz_status fz_writer_create_callbacks(const fz_sink* sink,
+                                            const fz_pipeline* pipeline,
+                                            const fz_writer_options* options,
+                                            fz_writer** writer);
+/* Without fz_writer_finish a file is gone. NULL is allowed. */
+FZ_API void fz_writer_destroy(fz_writer* writer);
+FZ_API uint64_t fz_writer_chunk_count(const fz_writer* writer); /* 0: it may still grow, or NULL */
+FZ_API fz_status fz_writer_chunk_box(const fz_writer* writer,
+                                     uint64_t chunk,
+                                     uint64_t* origin,
+                                     uint64_t* extents);
+/* The next values in the order of memory, any number of them. Not together with fz_writer_put. */
+FZ_API fz_status fz_writer_append(fz_writer* writer, const void* values, size_t n_bytes);
+/* One chunk, in any order, each once. Several threads may call it at once. */
+FZ_API fz_status fz_writer_put(fz_writer* writer,
+                               uint64_t chunk,
+                               const void* values,
+                               size_t n_bytes);
+/* FZ_ERROR_BAD_SIZE where values are missing, which may still come. archive_bytes may be NULL. */
+FZ_API fz_status fz_writer_finish(fz_writer* writer, uint64_t* archive_bytes);
+
+/* Makes a new file of what is left of an archive: the array up to the first missing part of its
+ * slowest axis. Counts what is damaged, and sound chunks behind that; NULL is allowed. */
+FZ_API fz_status fz_recover(const char* from_path,
+                            const char* to_path,
+                            uint64_t* n_damaged_bytes,
+                            uint64_t* n_dropped);
 
 #ifdef __cplusplus
 }

@@ -231,6 +231,8 @@ struct Recovery {
 /// frame is found and checked. The new archive has the array up to the first missing part of the
 /// slowest axis. Frames are copied as they are. Throws Error(kCorrupt) when nothing is left.
 Recovery recoverArchive(const ByteSource& source, ByteSink& sink);
+/// Into a file, which is complete or absent. Without `replace` one of that name is an error.
+Recovery recoverArchive(const ByteSource& source, const std::string& path, bool replace = true);
 
 /// True when the file or memory begins as an archive of chunks does. It may still be damaged.
 bool isChunkedArchive(const ByteSource& source);

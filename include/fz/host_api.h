@@ -185,6 +185,10 @@ Frame compress(std::span<const double> values, const CompressOptions& options = 
 /// The same for raw bytes of a given type.
 Frame compress(DataType type, ByteView bytes, const CompressOptions& options = {});
 
+/// The same frame with another shape of its array; itself where it has that. For frames of
+/// pipelines that were given dims. Throws Error(kBadSize) where the shape does not hold the values.
+Frame withShape(const Frame& frame, const AxisValues& extents);
+
 /// Builds in a new pipeline what compress() with these options runs, for callers who want to keep
 /// it. Throws as compress() does.
 void configure(Pipeline& pipeline, DataType type, const CompressOptions& options);

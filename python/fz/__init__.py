@@ -10,7 +10,6 @@ The frame is what the C++ library and the command line tool `fz` write and read.
 """
 
 from ._api import (
-    FrameBound,
     FrameInfo,
     Missing,
     VerifyReport,
@@ -24,14 +23,17 @@ from ._api import (
     stages,
     verify,
 )
-from ._bounds import Bound
+from ._archive import Archive, open
+from ._bounds import Bound, FrameBound
 from ._device import DeviceArray, DeviceFrame
 from ._fz import __version__
 from ._pipeline import Pipeline, Stage
+from ._writer import ArchiveWriter, Recovery, create, recover, value_range
 from .errors import (
     BadSizeError,
     BoundViolationError,
     BufferTooSmallError,
+    CancelledError,
     ConfigError,
     CorruptError,
     CudaError,
@@ -51,11 +53,12 @@ from .errors import (
 )
 
 __all__ = [
-    "BadSizeError", "Bound", "BoundViolationError", "BufferTooSmallError", "ConfigError",
-    "CorruptError", "CudaError", "DeviceArray", "DeviceFrame", "Error", "FillValueError",
-    "FrameBound", "FrameInfo", "GraphError", "InternalError", "InvalidArgumentError",
-    "InvalidStateError", "IoError", "LimitError", "Missing", "NoDeviceError", "OutOfMemoryError",
-    "Pipeline", "Stage", "TargetError", "TypeMismatchError", "UnsupportedError", "VerifyReport",
-    "__version__", "compress", "decompress", "find_bound", "free_device_memory", "has_backend",
-    "inspect", "presets", "stages", "verify",
+    "Archive", "ArchiveWriter", "BadSizeError", "Bound", "BoundViolationError",
+    "BufferTooSmallError", "CancelledError", "ConfigError", "CorruptError", "CudaError",
+    "DeviceArray", "DeviceFrame", "Error", "FillValueError", "FrameBound", "FrameInfo",
+    "GraphError", "InternalError", "InvalidArgumentError", "InvalidStateError", "IoError",
+    "LimitError", "Missing", "NoDeviceError", "OutOfMemoryError", "Pipeline", "Recovery",
+    "Stage", "TargetError", "TypeMismatchError", "UnsupportedError", "VerifyReport",
+    "__version__", "compress", "create", "decompress", "find_bound", "free_device_memory",
+    "has_backend", "inspect", "open", "presets", "recover", "stages", "value_range", "verify",
 ]  # fmt: skip

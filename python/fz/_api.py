@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from . import _fz
-from ._arrays import check_count, device_view, host_array, is_device_array, shape_of
-from ._bounds import Bound, target_of
+from . import _archive, _fz
+from ._arrays import check_count, device_view, host_array, is_device_array
+from ._bounds import Bound, FrameBound, target_of
 from ._device import DeviceArray, DeviceFrame
 from ._pipeline import Pipeline
-from .errors import BadSizeError, InvalidArgumentError, TypeMismatchError
+from .errors import BadSizeError, CorruptError, InvalidArgumentError, TypeMismatchError
 
 
 def compress(
@@ -48,10 +48,9 @@ def compress(
     ----------
     array
         float32 or float64 for the presets; pipelines without a quantiser take integers too.
-        Contiguous arrays in native byte order are read in place, others are copied first. 0-d
-        arrays become one value. With more than three axes, the leading ones are folded into the
-        third; pass `shape` to `decompress` to get them back. GPU arrays (cupy, torch, anything
-        with ``__cuda_array_interface__`` or ``__dlpack__``) must be contiguous.
+        Up to eight axes; the frame keeps them, and predictors see the last three. Contiguous arrays
+        in native byte order are read in place, others are copied first. GPU arrays (cupy, torch,
+        anything with ``__cuda_array_interface__`` or ``__dlpack__``) must be contiguous.
     bound
         ``"abs:E"``, ``"rel:E"`` (of each value) or ``"range:E"`` (of max - min; a constant
         field has none, and E is an absolute bound then; where what looks like a fill value sets
@@ -183,8 +182,8 @@ def decompress(
 
     >>> import numpy as np, fz
     >>> frame = fz.compress(np.ones((2, 3, 4, 5), "f8"), "abs:1e-6")
-    >>> fz.decompress(frame).shape, fz.decompress(frame, shape=(2, 3, 4, 5)).shape
-    ((6, 4, 5), (2, 3, 4, 5))
+    >>> fz.decompress(frame).shape, fz.decompress(frame, shape=(6, 20)).shape
+    ((2, 3, 4, 5), (6, 20))
     >>> fz.decompress(frame, max_output_bytes=100)
     Traceback (most recent call last):
     fz.errors.LimitError: frame: decodes to 960 bytes, the limit is 100
@@ -193,12 +192,13 @@ def decompress(
     ----------
     frame
         Bytes-like, or an array of bytes on a GPU (such as `DeviceFrame`), which is decoded there.
+        Or the path of a file, or an archive of chunks, of which `open` reads parts.
     out
         Array to decode into, contiguous, of the frame's type and length (its shape may differ);
         also the result. A GPU array makes the GPU decode, wherever the frame is.
     shape
-        Another shape for the same values: the frame knows up to three axes, and leading axes of
-        length 1 are not recorded.
+        Another shape for the same values. Frames of versions before 0.2, and those of the codecs
+        for Zarr and HDF5, know three axes at most.
     max_output_bytes, max_memory_bytes
         Raise `LimitError` rather than take more; for frames from strangers.
     backend, threads, stream
@@ -216,9 +216,17 @@ def decompress(
     if on_device and backend == "cuda":
         return _decompress_device(frame, out, shape, settings, stream, max_output_bytes)
     source = bytes(frame) if isinstance(frame, DeviceFrame) else frame
-    info = _fz.inspect(source)
+    limits = (max_output_bytes, max_memory_bytes)
+    if isinstance(source, (str, os.PathLike)):
+        return _archive.read_all(source, out, shape, threads, backend, limits)
+    try:
+        info = _fz.inspect(source)
+    except CorruptError:
+        if not _archive.is_archive(source):
+            raise
+        return _archive.read_all(source, out, shape, threads, backend, limits)
     _check_limit(info, max_output_bytes)
-    wanted = tuple(shape) if shape is not None else shape_of(info["dims"], info["ndim"])
+    wanted = tuple(shape) if shape is not None else info["shape"]
     _check_shape(wanted, info)
     if out is None:
         values = _fz.decompress(source, settings)
@@ -244,7 +252,7 @@ def _decompress_device(
         name, known_shape = frame.original_type, frame.original_shape
     else:
         info = _fz.inspect(_fz.to_host(view.address, view.nbytes, view.stream))
-        name, known_shape = info["type"], shape_of(info["dims"], info["ndim"])
+        name, known_shape = info["type"], info["shape"]
     wanted = tuple(shape) if shape is not None else known_shape
     n_bytes = math.prod(known_shape) * np.dtype(name).itemsize
     facts = {"type": name, "original_bytes": n_bytes}
@@ -294,15 +302,6 @@ def _check_out(name: str, n_bytes: int, info: Mapping[str, Any]) -> None:
 
 
 @dataclass(frozen=True)
-class FrameBound:
-    """What a frame promises for every value."""
-
-    kind: str  #: "abs", "rel", "range", or "max" (of the largest value: LorenzoQuant's REL)
-    requested: float  #: the number that was asked for
-    absolute: float | None  #: absolute bound of every value; None for rel, which has none
-
-
-@dataclass(frozen=True)
 class Missing:
     """Missing values of an array: NaN, infinities and declared fill values."""
 
@@ -343,18 +342,27 @@ def inspect(frame: Any) -> FrameInfo:
     >>> info.shape, info.bound.kind, [stage["name"] for stage in info.stages]
     ((40, 50), 'range', ['Quantizer', 'Lorenzo', 'AdaptiveBitpack'])
     """
-    if isinstance(frame, (str, os.PathLike)):
-        row = _fz.inspect_file(os.fspath(frame))
-    else:
-        row = _fz.inspect(_host_frame(frame))
-    shape = shape_of(row.pop("dims"), row.pop("ndim"))
+    row = _inspected(_host_frame(frame))
     bound = row.pop("bound")
     dtype = _dtype(row)
     del row["type"]
     missing = row.pop("missing")
     made = None if bound is None else FrameBound(**bound)
     lost = None if missing is None else Missing(**missing)
-    return FrameInfo(dtype=dtype, shape=shape, bound=made, missing=lost, **row)
+    return FrameInfo(dtype=dtype, bound=made, missing=lost, **row)
+
+
+def _inspected(frame: Any) -> dict[str, Any]:
+    try:
+        if isinstance(frame, (str, os.PathLike)):
+            return _fz.inspect_file(os.fspath(frame))
+        return _fz.inspect(frame)
+    except CorruptError:
+        if not _archive.is_archive(frame):
+            raise
+        raise InvalidArgumentError(
+            "this is an archive of chunks, each with a header of its own; fz.open says what it has"
+        ) from None
 
 
 def _host_frame(frame: Any) -> Any:
@@ -417,6 +425,7 @@ def verify(
     (True, True)
     """
     source = _host_frame(frame)
+    _inspected(source)
     expected = host_array(_host_values(original))
     decoded = decompress(source, **{"backend": "cpu", **options})
     if decoded.dtype != expected.dtype or decoded.size != expected.size:
@@ -447,7 +456,7 @@ def presets() -> list[dict[str, str]]:
 
     >>> import fz
     >>> sorted(row["name"] for row in fz.presets())[:3]
-    ['cusz', 'cuszp', 'cuszp2']
+    ['auto', 'balanced', 'best']
     """
     return list(_fz.presets())
 

@@ -1,7 +1,7 @@
-"""Arrays of any library, as the extension wants them: memory, type and up to three dims.
+"""Arrays of any library, as the extension wants them: memory, type and shape.
 
-Axes: numpy's last axis is the fastest and becomes x. The frame keeps three axes, so leading axes
-of arrays with more than three are folded into z.
+Axes: numpy's last axis is the fastest, x. Predictors see the last three; those before them are
+part of the third.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ TYPES = tuple(f"{kind}{bits}" for kind in ("uint", "int") for bits in (8, 16, 32
     "float32",
     "float64",
 )
+#: Axes that a frame can keep.
+MAX_AXES = 8
 
 
 def check_count(value: Any, what: str) -> int:
@@ -67,17 +69,27 @@ def check_type(dtype: np.dtype[Any]) -> str:
     return name
 
 
-def dims_of(shape: Sequence[int]) -> tuple[int, int, int]:
-    """x, y, z of an array: leading axes beyond three are folded into z."""
-    if math.prod(shape) == 0:
-        return (0, 1, 1)
-    axes = list(shape)[::-1] + [1, 1, 1]
-    return (axes[0], axes[1], math.prod(axes[2:]))
+def check_shape(shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape, where a frame can keep it."""
+    if len(shape) > MAX_AXES:
+        raise InvalidArgumentError(
+            f"a frame keeps at most {MAX_AXES} axes, the array has {len(shape)}; reshape it first"
+        )
+    return tuple(shape)
 
 
-def shape_of(dims: Sequence[int], ndim: int) -> tuple[int, ...]:
-    """The shape that a frame states: x last, as many axes as it has."""
-    return tuple(dims[:ndim][::-1])
+def folded(array: Any) -> Any:
+    """The array with axes that three extents say, and no more; for chunks whose shape is known.
+
+    Leading axes become part of the third, and those of length 1 are left out.
+    """
+    if array.size == 0:
+        return array.reshape(0)
+    axes = array.reshape((-1, *array.shape[-2:])) if array.ndim > 3 else array
+    shape = axes.shape
+    while len(shape) > 1 and shape[0] == 1:
+        shape = shape[1:]
+    return axes.reshape(shape or 1)
 
 
 def is_device_array(array: Any) -> bool:

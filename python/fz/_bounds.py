@@ -70,6 +70,20 @@ class Bound:
         return f"{self.kind}:{self.value!r}"
 
     @property
+    def mode(self) -> str:
+        """The library's name of the kind."""
+        return _MODES[self.kind]
+
+    @property
     def params(self) -> list[tuple[str, str]]:
         """The settings of the quantising stage that mean this."""
         return [("error_bound", repr(self.value)), ("error_bound_mode", _MODES[self.kind])]
+
+
+@dataclass(frozen=True)
+class FrameBound:
+    """What a frame promises for every value."""
+
+    kind: str  #: "abs", "rel", "range", or "max" (of the largest value: LorenzoQuant's REL)
+    requested: float  #: the number that was asked for
+    absolute: float | None  #: absolute bound of every value; None for rel, which has none

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ._api import decompress
+from ._arrays import folded
 from ._bounds import Bound
 from ._pipeline import Pipeline, _preset_toml
 from .errors import BoundViolationError, FillValueError
@@ -134,7 +135,7 @@ def _compress(
 
 def _lossless(array: Any, options: dict[str, Any], backend: str) -> Any:
     toml = _LOSSLESS.format(array.dtype.itemsize)
-    return _pipeline(None, toml, None, backend, options["threads"]).compress(array)
+    return _pipeline(None, toml, None, backend, options["threads"]).compress(folded(array))
 
 
 def _compress_lossy(
@@ -143,11 +144,11 @@ def _compress_lossy(
     name = options["preset"] or ("pfpl" if options["toml"] is None else None)
     rest = (options["bound"], backend, options["threads"], fill)
     try:
-        return _pipeline(name, options["toml"], *rest).compress(array)
+        return _pipeline(name, options["toml"], *rest).compress(folded(array))
     except BoundViolationError:
         if options["fallback"] is None or options["bound"] is None:
             raise
-        return _pipeline(options["fallback"], None, *rest).compress(array)
+        return _pipeline(options["fallback"], None, *rest).compress(folded(array))
 
 
 def encode(array: Any, options: dict[str, Any], backend: str) -> Any:

@@ -77,7 +77,8 @@ class DeviceArray:
 class DeviceFrame(DeviceArray):
     """A frame on a GPU: an array of bytes that remembers what it decodes to.
 
-    `bytes(frame)` copies it to the host; the bytes are those that the CPU writes.
+    `bytes(frame)` copies it to the host; the bytes are those that the CPU writes. On the GPU a
+    frame says three axes at most, so that the copy of an array with more can be longer.
     """
 
     def __init__(self, memory: Any, original_type: str, original_shape: tuple[int, ...]) -> None:
@@ -86,7 +87,7 @@ class DeviceFrame(DeviceArray):
         self.original_shape = original_shape
 
     def __bytes__(self) -> bytes:
-        return self._memory.to_host()
+        return _fz.with_shape(self._memory.to_host(), self.original_shape)
 
     def __len__(self) -> int:
         return self.size

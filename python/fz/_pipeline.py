@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _fz
-from ._arrays import check_count, check_type, device_view, dims_of, host_array, is_device_array
+from ._arrays import check_count, check_shape, check_type, device_view, host_array, is_device_array
 from ._bounds import Bound
 from ._device import DeviceFrame
 from .errors import InvalidArgumentError, TypeMismatchError, UnsupportedError
@@ -124,8 +124,8 @@ class Pipeline:
         self._preset = preset
         self._source = preset or "pipeline"
         self.bound = None if bound is None else Bound.parse(bound)
-        self._params = [] if self.bound is None else self.bound.params
-        self._params += [(key, _text(value)) for key, value in (params or {}).items()]
+        self._extra = [(key, _text(value)) for key, value in (params or {}).items()]
+        self._params = ([] if self.bound is None else self.bound.params) + self._extra
         self.backend = backend
         self.threads = check_count(threads, "threads")
         self.fallback = fallback
@@ -153,18 +153,18 @@ class Pipeline:
 
     def to_toml(self, dtype: Any = "float32") -> str:
         """The configuration file of this pipeline for data of a type."""
-        return self._native(self._key(check_type(np.dtype(dtype)), (0, 1, 1), "cpu")).toml()
+        return self._native(self._key(check_type(np.dtype(dtype)), None, "cpu")).toml()
 
     def explain(self, dtype: Any = "float32", shape: Sequence[int] | None = None) -> str:
         """Order, types, memory and fused groups of the stages for data of a type and shape."""
-        dims = (0, 1, 1) if shape is None else dims_of(shape)
+        known = None if shape is None else check_shape(shape)
         backend = "cpu" if self.backend == "auto" else self.backend
-        return self._native(self._key(check_type(np.dtype(dtype)), dims, backend)).explain()
+        return self._native(self._key(check_type(np.dtype(dtype)), known, backend)).explain()
 
     def max_compressed_bytes(self, array: Any) -> int:
         """Bytes that no array of this type and shape can exceed when compressed."""
         values = host_array(array)
-        key = self._key(check_type(values.dtype), dims_of(values.shape), "cpu")
+        key = self._key(check_type(values.dtype), check_shape(values.shape), "cpu")
         return self._native(key).max_compressed_bytes(values.nbytes)
 
     def compress(self, array: Any, *, out: Any = None, stream: Any = None) -> Any:
@@ -179,13 +179,13 @@ class Pipeline:
                 )
             return self._compress_device(array, stream)
         values = host_array(array)
-        name, dims = check_type(values.dtype), dims_of(values.shape)
+        name, shape = check_type(values.dtype), check_shape(values.shape)
         if self.backend == "cuda":
             frame = _fz.compress_host(
-                self._toml_for(name), self._source, self._settings(name, dims, "cuda"), values
+                self._toml_for(name), self._source, self._settings(name, shape, "cuda"), values
             )
             return self._checked(frame) if out is None else _copied(frame, out)
-        key = self._key(name, dims, "cpu")
+        key = self._key(name, shape, "cpu")
         native = self._take(key)
         try:
             if out is not None:
@@ -198,10 +198,10 @@ class Pipeline:
         if is_device_array(array):
             raise UnsupportedError("find_bound: arrays on a GPU are not looked at; copy it")
         values = host_array(array)
-        name, dims = check_type(values.dtype), dims_of(values.shape)
+        name, shape = check_type(values.dtype), check_shape(values.shape)
         backend = "cpu" if self.backend == "auto" else self.backend
         return _fz.find_bound(
-            self._toml_for(name), self._source, self._settings(name, dims, backend), kind, value,
+            self._toml_for(name), self._source, self._settings(name, shape, backend), kind, value,
             values,
         )  # fmt: skip
 
@@ -213,7 +213,7 @@ class Pipeline:
 
     def _compress_device(self, array: Any, stream: Any) -> DeviceFrame:
         view = device_view(array, stream)
-        key = self._key(view.type, dims_of(view.shape), "cuda")
+        key = self._key(view.type, check_shape(view.shape), "cuda")
         native = self._take(key)
         try:
             memory = _fz.compress_device(native, view.address, view.nbytes, view.stream)
@@ -237,8 +237,8 @@ class Pipeline:
     # Native pipelines are for one type and shape. Each call takes one for itself, so that threads
     # do not wait for each other, and leaves it for the next.
 
-    def _key(self, name: str, dims: tuple[int, int, int], backend: str) -> tuple[Any, ...]:
-        return (name, dims, backend)
+    def _key(self, name: str, shape: tuple[int, ...] | None, backend: str) -> tuple[Any, ...]:
+        return (name, shape, backend)
 
     def _toml_for(self, name: str) -> str:
         if self._preset is not None and name not in ("float32", "float64"):
@@ -250,14 +250,14 @@ class Pipeline:
             return self._toml
         return str(_fz.stages_to_toml(self._rows, name))
 
-    def _settings(self, name: str, dims: tuple[int, int, int], backend: str) -> Any:
+    def _settings(self, name: str, shape: tuple[int, ...] | None, backend: str) -> Any:
         return _fz.PipelineSettings(
-            name, dims, self._params, backend, self.threads, self.fallback, self._fill
+            name, shape, self._params, backend, self.threads, self.fallback, self._fill
         )
 
     def _native(self, key: tuple[Any, ...]) -> Any:
-        name, dims, backend = key
-        settings = self._settings(name, dims, backend)
+        name, shape, backend = key
+        settings = self._settings(name, shape, backend)
         return _fz.NativePipeline(self._toml_for(name), self._source, settings)
 
     def _take(self, key: tuple[Any, ...]) -> Any:

@@ -128,10 +128,16 @@ class TargetError(Error, ValueError):
     code = "target"
 
 
+class CancelledError(Error):
+    """The caller asked the call to stop."""
+
+    code = "cancelled"
+
+
 CLASSES = (
     InvalidArgumentError, InvalidStateError, GraphError, TypeMismatchError, BadSizeError,
     BufferTooSmallError, BoundViolationError, CorruptError, UnsupportedError, LimitError,
     OutOfMemoryError, IoError, ConfigError, NoDeviceError, CudaError, InternalError,
-    FillValueError, TargetError,
+    FillValueError, TargetError, CancelledError,
 )  # fmt: skip
 BY_CODE: dict[str, type[Error]] = {cls.code: cls for cls in CLASSES}

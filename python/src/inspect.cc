@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <nanobind/stl/string.h>
 
+#include "archive.h"
 #include "convert.h"
 #include "fz/bound_kind.h"
 #include "fz/host_api.h"
@@ -12,9 +13,7 @@ namespace fz::python {
 
 namespace nb = nanobind;
 
-namespace {
-
-nb::object describe(const std::optional<BoundInfo>& bound) {
+nb::object boundToPython(const std::optional<BoundInfo>& bound) {
   if (!bound) {
     return nb::none();
   }
@@ -24,6 +23,8 @@ nb::object describe(const std::optional<BoundInfo>& bound) {
   row["absolute"] = isPointwise(*bound) ? nb::none() : nb::object(nb::float_(bound->absolute));
   return row;
 }
+
+namespace {
 
 nb::dict describe(const FrameStageInfo& stage) {
   nb::dict row;
@@ -68,14 +69,13 @@ nb::dict describe(const FrameInfo& info) {
   row["format"] =
       toPython(std::string_view(fmt::format("{}.{}", info.version_major, info.version_minor)));
   row["type"] = toPython(dataTypeToString(info.type));
-  row["ndim"] = info.ndim;
-  row["dims"] = nb::make_tuple(info.dims[0], info.dims[1], info.dims[2]);
+  row["shape"] = shapeToPython(info.extents);
   row["original_bytes"] = info.original_bytes;
   row["frame_bytes"] = info.frameBytes();
   row["header_bytes"] = info.header_bytes;
   row["payload_bytes"] = info.payload_bytes;
   row["ratio"] = info.ratio();
-  row["bound"] = describe(info.bound);
+  row["bound"] = boundToPython(info.bound);
   row["lossless"] = info.lossless;
   row["missing"] = describe(info.missing);
   nb::list stages;

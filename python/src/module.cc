@@ -1,5 +1,6 @@
 #include <nanobind/nanobind.h>
 
+#include "archive.h"
 #include "errors.h"
 #include "native_pipeline.h"
 #include "registry.h"
@@ -13,6 +14,7 @@ NB_MODULE(_fz, module) {
   fz::python::bindInspect(module);
   fz::python::bindVerify(module);
   fz::python::bindPipeline(module);
+  fz::python::bindArchive(module);
 #if FZ_PYTHON_CUDA
   fz::python::bindDevice(module);
 #endif

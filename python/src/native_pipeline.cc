@@ -1,15 +1,16 @@
 #include "native_pipeline.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "archive.h"
 #include "convert.h"
 #include "fz/error.h"
 #include "fz/host_api.h"
@@ -21,6 +22,22 @@
 namespace fz::python {
 
 namespace nb = nanobind;
+
+CompressOptions optionsOf(const std::string& toml,
+                          const std::string& source_name,
+                          const PipelineSettings& settings) {
+  CompressOptions options;
+  options.preset = source_name;
+  options.config_toml = toml;
+  options.extents = settings.extents;
+  options.params = settings.params;
+  options.backend = settings.backend;
+  options.threads = settings.threads;
+  options.lossless_fallback = settings.lossless_fallback;
+  options.fill = settings.fill;
+  options.suspect_fill = settings.suspect_fill;
+  return options;
+}
 
 namespace {
 
@@ -48,30 +65,14 @@ nb::bytes toBytes(ByteView view) {
   return bytes;
 }
 
-CompressOptions optionsOf(const std::string& toml,
-                          const std::string& source_name,
-                          const PipelineSettings& settings) {
-  CompressOptions options;
-  options.preset = source_name;
-  options.config_toml = toml;
-  options.dims = settings.dims;
-  options.params = settings.params;
-  options.backend = settings.backend;
-  options.threads = settings.threads;
-  options.lossless_fallback = settings.lossless_fallback;
-  options.fill = settings.fill;
-  options.suspect_fill = settings.suspect_fill;
-  return options;
+/// A pipeline knows three axes; what is beyond is written into its frames.
+Frame shaped(const Frame& frame, const CompressOptions& options) {
+  return options.extents ? withShape(frame, *options.extents) : frame;
 }
 
-/// A frame, and what keeps its bytes where they are.
-struct MadeFrame {
-  ByteView bytes;
-  Frame owned;
-};
-
-/// By the kept pipeline, whose lock is held, or where values are missing by one of its own.
-MadeFrame makeFrame(const NativePipeline& self, ByteView values) {
+/// By the kept pipeline, whose lock is held while the frame is used, or where values are missing by
+/// one of its own.
+Frame makeFrame(const NativePipeline& self, ByteView values) {
   const CompressOptions& options = self.options();
   if (!hasMissing(self.type(), values, options.fill)) {
     try {
@@ -79,29 +80,28 @@ MadeFrame makeFrame(const NativePipeline& self, ByteView values) {
       if (options.suspect_fill) {
         self.pipeline().requireRangeWithoutFill(values, options.fill);
       }
-      return {{static_cast<const std::uint8_t*>(view.data), view.n_bytes}, {}};
+      const ByteView bytes{static_cast<const std::uint8_t*>(view.data), view.n_bytes};
+      return shaped(Frame(nullptr, bytes), options);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kBoundViolation) {
         throw;
       }
     }
   }
-  Frame frame = fz::compress(self.type(), values, options);
-  const ByteView bytes = frame.bytes();
-  return {bytes, std::move(frame)};
+  return fz::compress(self.type(), values, options);
 }
 
 /// The frame may stay in the pipeline while it is copied, so the lock stays too.
 nb::bytes compress(const NativePipeline& self, nb::handle values) {
   const HostBuffer input(values, HostBuffer::Access::kRead);
   std::unique_lock<std::mutex> lock(self.session()->mutex, std::defer_lock);
-  MadeFrame frame;
+  Frame frame;
   {
     const nb::gil_scoped_release release;
     lock.lock();
     frame = makeFrame(self, input.bytes());
   }
-  return toBytes(frame.bytes);
+  return toBytes(frame.bytes());
 }
 
 std::size_t compressInto(const NativePipeline& self, nb::handle values, nb::handle out) {
@@ -109,13 +109,13 @@ std::size_t compressInto(const NativePipeline& self, nb::handle values, nb::hand
   const HostBuffer output(out, HostBuffer::Access::kWrite);
   const nb::gil_scoped_release release;
   const std::lock_guard<std::mutex> lock(self.session()->mutex);
-  const MadeFrame frame = makeFrame(self, input.bytes());
-  if (frame.bytes.size() > output.size()) {
+  const Frame frame = makeFrame(self, input.bytes());
+  if (frame.size() > output.size()) {
     throw Error(ErrorCode::kBufferTooSmall, fmt::format("compress: the frame has {} bytes, out {}",
-                                                        frame.bytes.size(), output.size()));
+                                                        frame.size(), output.size()));
   }
-  std::memcpy(output.writable().data(), frame.bytes.data(), frame.bytes.size());
-  return frame.bytes.size();
+  std::memcpy(output.writable().data(), frame.bytes().data(), frame.size());
+  return frame.size();
 }
 
 /// Host arrays on another backend: the library makes the copies.
@@ -131,6 +131,13 @@ nb::bytes compressHost(const std::string& toml,
         fz::compress(settings.input_type, input.bytes(), optionsOf(toml, source_name, settings));
   }
   return toBytes(frame.bytes());
+}
+
+/// The same frame with another shape of its array.
+nb::bytes reshaped(nb::handle frame, AxisValues shape) {
+  const HostBuffer bytes(frame, HostBuffer::Access::kRead);
+  const AxisValues extents = extentsFrom(std::move(shape));
+  return toBytes(withShape(Frame(nullptr, bytes.bytes()), extents).bytes());
 }
 
 /// The bound that reaches a target, and what it reaches.
@@ -211,14 +218,17 @@ std::size_t decompressInto(nb::handle frame, nb::handle out, const DecodeSetting
 }
 
 PipelineSettings settingsOf(const std::string& input_type,
-                            const std::array<std::size_t, 3>& dims,
+                            std::optional<AxisValues> shape,
                             std::vector<std::pair<std::string, std::string>> params,
                             const std::string& backend,
                             std::size_t threads,
                             bool lossless_fallback,
                             const std::optional<std::vector<double>>& fill) {
+  if (shape) {
+    shape = extentsFrom(std::move(*shape));
+  }
   return {typeFromText(input_type),
-          dims,
+          std::move(shape),
           std::move(params),
           backendFromText(backend),
           threads,
@@ -247,14 +257,7 @@ NativePipeline::NativePipeline(const std::string& toml,
     : options_(optionsOf(toml, source_name, settings)),
       type_(settings.input_type),
       session_(std::make_shared<Session>()) {
-  pipeline().setBackend(settings.backend);
-  pipeline().setThreads(settings.threads);
-  pipeline().setLosslessFallback(settings.lossless_fallback);
-  ConfigOverrides overrides;
-  overrides.input_type = settings.input_type;
-  overrides.dims = settings.dims;
-  overrides.params = settings.params;
-  pipeline().loadConfigText(toml, source_name, overrides);
+  configure(pipeline(), type_, options_);
 }
 
 std::shared_ptr<Session> decodingSession(const DecodeSettings& settings) {
@@ -273,12 +276,12 @@ std::shared_ptr<Session> decodingSession(const DecodeSettings& settings) {
 void bindPipeline(nb::module_& module) {
   nb::class_<PipelineSettings>(module, "PipelineSettings")
       .def("__init__", [](PipelineSettings* self, const std::string& input_type,
-                          const std::array<std::size_t, 3>& dims,
+                          std::optional<AxisValues> shape,
                           std::vector<std::pair<std::string, std::string>> params,
                           const std::string& backend, std::size_t threads, bool lossless_fallback,
                           const std::optional<std::vector<double>>& fill) {
-        new (self) PipelineSettings(settingsOf(input_type, dims, std::move(params), backend,
-                                               threads, lossless_fallback, fill));
+        new (self) PipelineSettings(settingsOf(input_type, std::move(shape), std::move(params),
+                                               backend, threads, lossless_fallback, fill));
       });
   nb::class_<DecodeSettings>(module, "DecodeSettings")
       .def("__init__", [](DecodeSettings* self, std::uint64_t max_output_bytes,
@@ -300,6 +303,7 @@ void bindPipeline(nb::module_& module) {
       .def("explain", [](const NativePipeline& self) { return self.pipeline().explain(); })
       .def("toml", [](const NativePipeline& self) { return self.pipeline().saveConfigText(); });
   module.def("compress_host", &compressHost);
+  module.def("with_shape", &reshaped);
   module.def("find_bound", &findBoundFor);
   module.def("decompress", &decompress);
   module.def("decompress_into", &decompressInto);

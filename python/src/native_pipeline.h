@@ -1,9 +1,9 @@
 #pragma once
 
-#include <array>
 #include <memory>
 #include <mutex>
 #include <nanobind/nanobind.h>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,7 +26,8 @@ struct Session {
 /// What a pipeline is built from, besides its configuration.
 struct PipelineSettings {
   DataType input_type = DataType::UNKNOWN;
-  std::array<std::size_t, 3> dims = {0, 1, 1};
+  /// x fastest; nothing: one dimension of any length.
+  std::optional<AxisValues> extents;
   std::vector<std::pair<std::string, std::string>> params;
   Backend backend = Backend::CPU;
   std::size_t threads = 0;
@@ -34,6 +35,11 @@ struct PipelineSettings {
   std::vector<double> fill;
   bool suspect_fill = true;
 };
+
+/// What fz::compress() needs to do what a pipeline of these does.
+CompressOptions optionsOf(const std::string& toml,
+                          const std::string& source_name,
+                          const PipelineSettings& settings);
 
 /// A finalized pipeline for one element type and shape.
 class NativePipeline {

@@ -12,16 +12,20 @@ import numpy as np
 import pytest
 from conftest import wave
 
-MODULES = ["fz", "fz._api", "fz._bounds", "fz._pipeline", "fz.errors", "fz.numcodecs", "fz.zarr"]
+MODULES = [
+    "fz", "fz._api", "fz._archive", "fz._bounds", "fz._pipeline", "fz._writer", "fz.errors",
+    "fz.numcodecs", "fz.zarr",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_docstrings_show_what_happens(name):
+def test_docstrings_show_what_happens(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted > 0 and result.failed == 0
 
 
-@pytest.mark.parametrize("name", ["python.md", "tutorial.md"])
+@pytest.mark.parametrize("name", ["archives.md", "python.md", "tutorial.md"])
 def test_documents_show_what_happens(name, repository):
     script = repository / "tools" / "run_document.py"
     subprocess.run([sys.executable, script, repository / "docs" / name], check=True)

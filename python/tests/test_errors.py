@@ -13,7 +13,7 @@ def small_frame() -> bytes:
 
 
 def test_every_class_says_its_code_and_is_an_error():
-    assert len(errors.BY_CODE) == len(errors.CLASSES) == 17
+    assert len(errors.BY_CODE) == len(errors.CLASSES) == 19
     for code, cls in errors.BY_CODE.items():
         assert cls.code == code and issubclass(cls, fz.Error) and cls.__doc__
         assert getattr(fz, cls.__name__) is cls
@@ -62,7 +62,7 @@ def test_refused_values_are_named():
         fz.compress(field, "abs:1e-3", "cuszp2")
 
 
-@pytest.mark.parametrize("bound", ["1e-3", "abs", "abs:", "abs:x", "abs:-1", "abs:nan", "psnr:80", ""])
+@pytest.mark.parametrize("bound", ["1e-3", "abs", "abs:", "abs:x", "abs:-1", "abs:nan", ""])
 def test_bounds_that_mean_nothing_are_refused(bound):
     with pytest.raises(fz.InvalidArgumentError, match="abs:E, rel:E or range:E"):
         fz.compress(wave((10,)), bound)
@@ -90,7 +90,7 @@ def test_objects_without_a_buffer_are_type_errors():
     with pytest.raises(TypeError):
         fz.decompress(12)
     with pytest.raises(TypeError):
-        fz.decompress("text")
+        fz.decompress(object())
 
 
 def test_verify_finds_what_is_wrong():

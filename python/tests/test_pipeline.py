@@ -83,7 +83,7 @@ def test_explain_names_the_fused_group():
 
 
 def test_wrong_requests_say_what_is_there():
-    with pytest.raises(fz.InvalidArgumentError, match="presets are cusz"):
+    with pytest.raises(fz.InvalidArgumentError, match="presets are .*cusz"):
         fz.Pipeline(preset="nothing")
     with pytest.raises(fz.InvalidArgumentError, match="stages are .*Quantizer"):
         fz.Pipeline(["Nothing"]).to_toml()

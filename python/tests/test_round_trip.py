@@ -40,27 +40,46 @@ def test_nan_payloads_survive():
     assert same_bits(fz.decompress(fz.compress(field, "abs:1e-3"))[3:5], field[3:5])
 
 
-@pytest.mark.parametrize(
-    "shape, decoded",
-    [
-        ((7,), (7,)),
-        ((5, 7), (5, 7)),
-        ((3, 5, 7), (3, 5, 7)),
-        ((5, 1), (5, 1)),
-        ((1, 5), (5,)),  # leading axes of length 1 are not recorded
-        ((), (1,)),
-        ((2, 3, 4, 5), (6, 4, 5)),
-        ((2, 2, 2, 3, 4), (8, 3, 4)),
-        ((0,), (0,)),
-        ((3, 0, 2), (0,)),
-    ],
-)
-def test_shapes_come_back_as_documented(shape, decoded):
+SHAPES = [
+    (), (7,), (5, 7), (3, 5, 7), (5, 1), (1, 5), (1, 1, 1), (1, 64, 128), (8, 10, 16, 32),
+    (2, 1, 2, 1, 3, 1, 4, 1), (0,), (3, 0, 2), (0, 5), (0, 0, 0, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("preset", ["pfpl", "cuszp2", "balanced"])
+def test_shapes_come_back(shape, preset):
     field = wave(shape)
-    frame = fz.compress(field, "abs:1e-3")
-    assert fz.decompress(frame).shape == decoded
-    assert fz.inspect(frame).shape == decoded
-    assert fz.decompress(frame, shape=shape).shape == shape
+    frame = fz.compress(field, "abs:1e-3", preset)
+    back = fz.decompress(frame)
+    assert back.shape == shape and back.dtype == field.dtype
+    assert fz.inspect(frame).shape == shape
+    assert fz.decompress(frame, out=np.empty(shape, "f4")).shape == shape
+    assert fz.decompress(frame, shape=(field.size,)).shape == (field.size,)
+    assert fz.verify(frame, field)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes_come_back_with_missing_values_and_without_loss(shape):
+    field = rough(shape)
+    out = np.empty(field.nbytes + 2000, "u1")
+    n = fz.compress(field, "abs:1e-3", out=out)
+    assert fz.decompress(out[:n]).shape == shape
+    whole = np.arange(field.size, dtype="i4").reshape(shape)
+    lossless = fz.Pipeline(["Difference", "Bitshuffle", "RZE"])
+    assert same_bits(fz.decompress(lossless.compress(whole)), whole)
+    assert lossless.max_compressed_bytes(whole) >= len(lossless.compress(whole))
+
+
+def test_stages_that_take_bytes_keep_shapes_too():
+    field = wave((2, 3, 4, 5))
+    back = fz.decompress(fz.Pipeline(["RZE"]).compress(field))
+    assert back.tobytes() == field.tobytes()
+
+
+def test_more_axes_than_a_frame_keeps_are_refused_with_advice():
+    with pytest.raises(fz.InvalidArgumentError, match="at most 8 axes.*reshape"):
+        fz.compress(np.zeros((1,) * 9, "f4"), "abs:1e-3")
 
 
 @pytest.mark.parametrize(

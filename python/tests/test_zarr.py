@@ -274,3 +274,18 @@ def test_the_gpu_class_has_the_same_name():
     finally:
         fz.zarr.enable_gpu(False)
     assert zarr.registry.get_codec_class("fz.frame") is fz.zarr.FZ
+
+
+@pytest.mark.parametrize(
+    "shape, kept",
+    [
+        ((4, 6, 10, 12), (24, 10, 12)), ((1, 30, 40), (30, 40)), ((1, 1, 5), (5,)), ((5, 1), (5, 1)),
+        ((), (1,)), ((0, 5), (0,)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("make", [wave, rough])
+def test_frames_of_chunks_keep_the_bytes_that_they_had_with_three_axes(shape, kept, make):
+    chunk = make(shape)
+    frame = fz._chunks.encode(chunk, fz.zarr.FZ("abs:1e-3")._options(), "cpu")
+    assert fz.inspect(frame).shape == kept
+    assert frame == fz.compress(chunk.reshape(kept), "abs:1e-3")

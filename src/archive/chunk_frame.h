@@ -15,8 +15,6 @@ namespace fz {
 std::vector<std::uint8_t> headerWith(FrameHeader& header,
                                      const AxisValues& extents,
                                      const std::optional<FramePlace>& place);
-/// The same frame with another shape; itself where it has that.
-Frame withShape(const Frame& frame, const AxisValues& extents);
 
 /// Whether these are the first bytes of a frame that is a part of a larger array.
 bool isPart(ByteView front);

@@ -8,12 +8,20 @@
 #include "backends/cpu/parallel_for.h"
 #include "core/require.h"
 #include "format/crc32.h"
+#include "format/file_io.h"
 #include "format/frame_layout.h"
 #include "fz/byte_io.h"
 
 namespace fz {
 
 namespace {
+
+struct FileSink : ByteSink {
+  explicit FileSink(const std::string& path) : file(path) {}
+  void write(ByteView bytes) override { file.write(bytes); }
+
+  AtomicFile file;
+};
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
@@ -240,6 +248,15 @@ Recovery recoverArchive(const ByteSource& source, ByteSink& sink) try {
   sink.write(putIndex(index, position));
   recovery.n_chunks = index.grid.count();
   recovery.n_dropped = places.size() - recovery.n_chunks;
+  return recovery;
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+Recovery recoverArchive(const ByteSource& source, const std::string& path, bool replace) try {
+  FileSink sink(path);  // not `path.part`, which may be the source
+  Recovery recovery = recoverArchive(source, sink);
+  sink.file.commit(replace ? Existing::kReplace : Existing::kKeep);
   return recovery;
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();

@@ -71,9 +71,14 @@ ArchiveWriter::State::State(DataType data_type, const ArchiveOptions& how)
               options.extents.end() - 1;
   AxisValues extents = options.extents;
   if (grows) {
-    extents.back() = std::max<std::uint64_t>(1, kOpenValues / planeValues());
+    // append() keeps as many whole planes as a chunk has: no more than a chunk, or one.
+    extents.back() =
+        std::max<std::uint64_t>(1, kDefaultChunkBytes / getDataTypeSize(type) / planeValues());
   }
   AxisValues chunk = options.chunk.empty() ? chooseChunk(type, extents) : options.chunk;
+  if (grows) {
+    extents.back() = std::max<std::uint64_t>(1, kOpenValues / planeValues());
+  }
   FZ_REQUIRE_ARG(chunk.size() == extents.size(), "archive: chunks of {} axes for an array of {}",
                  chunk.size(), extents.size());
   for (std::size_t axis = 0; axis < extents.size(); ++axis) {
@@ -245,6 +250,11 @@ void ArchiveWriter::State::emit(std::uint64_t chunk,
 }
 
 void ArchiveWriter::State::encodeSlab(ByteView slab, std::uint64_t n_planes) {
+  if (grid.axisCount() == 0) {
+    encode(0, {}, slab);
+    n_planes_done += n_planes;
+    return;
+  }
   AxisValues extents = grid.extents();
   extents.back() = n_planes;
   const std::uint64_t n_inside = chunksInSlab();

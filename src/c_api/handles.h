@@ -54,12 +54,18 @@ struct fz_archive {
 
 namespace fz::c_api {
 
+/// The caller's options in this version's shape, each within its range. Throws
+/// Error(kInvalidArgument, kUnsupported).
+fz_options checkedOptions(const fz_options* given);
+
 /// Memory for a result, from the handle's allocator; never null. Throws Error(kOutOfMemory).
 void* allocateResult(const fz_pipeline& handle, std::size_t n_bytes);
 void releaseResult(const fz_pipeline& handle, void* memory, std::size_t n_bytes) noexcept;
 
 /// Everything that the handle's options say of a pipeline besides its stages.
 void applyOptions(fz_pipeline& handle, Pipeline& pipeline);
+/// What the handle's recipe means to compress(), without its bound.
+CompressOptions compressOptionsOf(const fz_pipeline& handle);
 /// The stages of the handle's recipe into its plain pipeline. Throws as loadConfigText() does.
 void loadStages(fz_pipeline& handle);
 /// The handle's pipeline for this field, which has missing values. Throws as loading does.

@@ -1,6 +1,7 @@
 // The pipelines of a handle: the plain one, and the one with a Mask.
 #include "c_api/handles.h"
 #include "core/require.h"
+#include "fz/presets.h"
 
 namespace fz::c_api {
 
@@ -43,6 +44,28 @@ void applyOptions(fz_pipeline& handle, Pipeline& pipeline) {
     config.host_allocator = {&allocateBlock, &releaseBlock, &handle.allocator};
     pool.reconfigure(config);
   }
+}
+
+CompressOptions compressOptionsOf(const fz_pipeline& handle) {
+  const Recipe& recipe = handle.recipe;
+  CompressOptions options;
+  options.preset = recipe.name;
+  const Preset* const preset = findPreset(recipe.name);
+  if (preset == nullptr || preset->toml != recipe.toml) {
+    options.config_toml = recipe.toml;
+  }
+  options.dims = recipe.overrides.dims;
+  for (const auto& [key, value] : recipe.overrides.params) {
+    if (key != "error_bound" && key != "error_bound_mode") {
+      options.params.emplace_back(key, value);
+    }
+  }
+  options.backend = static_cast<Backend>(recipe.options.backend);
+  options.threads = recipe.options.n_threads;
+  options.lossless_fallback = recipe.options.fallback == FZ_FALLBACK_LOSSLESS;
+  options.fill = handle.fill;
+  options.suspect_fill = recipe.options.fill_check == FZ_FILL_CHECK;
+  return options;
 }
 
 void loadStages(fz_pipeline& handle) {

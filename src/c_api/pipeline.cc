@@ -31,34 +31,6 @@ void requireChoice(int32_t value, int32_t last, const char* what) {
              "fz_options: {} is {}, allowed are 0 to {}", what, value, last);
 }
 
-/// The caller's options in this version's shape, each within its range.
-fz_options checked(const fz_options* given) {
-  if (given == nullptr) {
-    return defaults();
-  }
-  const fz_options options = fz::c_api::readVersioned(*given, kFirstOptionsBytes, "fz_options");
-  FZ_REQUIRE(options.type == FZ_TYPE_UNKNOWN || fz_type_size(options.type) > 0,
-             ErrorCode::kInvalidArgument, "fz_options: {} is not a type", options.type);
-  requireChoice(options.backend, FZ_BACKEND_CUDA, "backend");
-  requireChoice(options.memory, FZ_MEMORY_DEVICE, "memory");
-  requireChoice(options.bound_mode, FZ_BOUND_NOA, "bound_mode");
-  requireChoice(options.fusion, FZ_FUSION_OFF, "fusion");
-  requireChoice(options.fallback, FZ_FALLBACK_NONE, "fallback");
-  requireChoice(options.reserved, 0, "reserved");
-  FZ_REQUIRE(options.device >= -1, ErrorCode::kInvalidArgument, "fz_options: invalid device {}",
-             options.device);
-  FZ_REQUIRE(options.params != nullptr || options.n_params == 0, ErrorCode::kInvalidArgument,
-             "fz_options: params is NULL, but n_params is {}", options.n_params);
-  requireChoice(options.fill_check, FZ_FILL_TRUST, "fill_check");
-  requireChoice(options.reserved_2, 0, "reserved_2");
-  FZ_REQUIRE(options.fill != nullptr || options.n_fill == 0, ErrorCode::kInvalidArgument,
-             "fz_options: fill is NULL, but n_fill is {}", options.n_fill);
-  FZ_REQUIRE((options.allocator.allocate == nullptr) == (options.allocator.release == nullptr),
-             ErrorCode::kInvalidArgument,
-             "fz_options: an allocator needs both of its functions, or none");
-  return options;
-}
-
 fz::ConfigOverrides overridesOf(const fz_options& options) {
   fz::ConfigOverrides overrides;
   overrides.input_type = static_cast<fz::DataType>(options.type);
@@ -166,6 +138,33 @@ std::unique_ptr<fz_pipeline> loadArchive(fz::ByteView frame, fz_options options)
 
 }  // namespace
 
+fz_options fz::c_api::checkedOptions(const fz_options* given) {
+  if (given == nullptr) {
+    return defaults();
+  }
+  const fz_options options = fz::c_api::readVersioned(*given, kFirstOptionsBytes, "fz_options");
+  FZ_REQUIRE(options.type == FZ_TYPE_UNKNOWN || fz_type_size(options.type) > 0,
+             ErrorCode::kInvalidArgument, "fz_options: {} is not a type", options.type);
+  requireChoice(options.backend, FZ_BACKEND_CUDA, "backend");
+  requireChoice(options.memory, FZ_MEMORY_DEVICE, "memory");
+  requireChoice(options.bound_mode, FZ_BOUND_NOA, "bound_mode");
+  requireChoice(options.fusion, FZ_FUSION_OFF, "fusion");
+  requireChoice(options.fallback, FZ_FALLBACK_NONE, "fallback");
+  requireChoice(options.reserved, 0, "reserved");
+  FZ_REQUIRE(options.device >= -1, ErrorCode::kInvalidArgument, "fz_options: invalid device {}",
+             options.device);
+  FZ_REQUIRE(options.params != nullptr || options.n_params == 0, ErrorCode::kInvalidArgument,
+             "fz_options: params is NULL, but n_params is {}", options.n_params);
+  requireChoice(options.fill_check, FZ_FILL_TRUST, "fill_check");
+  requireChoice(options.reserved_2, 0, "reserved_2");
+  FZ_REQUIRE(options.fill != nullptr || options.n_fill == 0, ErrorCode::kInvalidArgument,
+             "fz_options: fill is NULL, but n_fill is {}", options.n_fill);
+  FZ_REQUIRE((options.allocator.allocate == nullptr) == (options.allocator.release == nullptr),
+             ErrorCode::kInvalidArgument,
+             "fz_options: an allocator needs both of its functions, or none");
+  return options;
+}
+
 fz_status fz_options_init(fz_options* options, size_t struct_size) {
   return guarded(__func__, [&](const char* who) {
     FZ_REQUIRE_POINTER(options);
@@ -193,7 +192,8 @@ fz_status fz_pipeline_from_preset(const char* name,
       FZ_REQUIRE(false, ErrorCode::kInvalidArgument, "{}: no preset '{}'; the presets are {}", who,
                  name, names);
     }
-    *pipeline = withFillChecked(load(std::string(preset->toml), name, checked(options)));
+    *pipeline =
+        withFillChecked(load(std::string(preset->toml), name, fz::c_api::checkedOptions(options)));
   });
 }
 
@@ -204,7 +204,7 @@ fz_status fz_pipeline_from_toml(const char* toml,
     FZ_REQUIRE_POINTER(pipeline);
     *pipeline = nullptr;
     FZ_REQUIRE_POINTER(toml);
-    *pipeline = withFillChecked(load(toml, "toml", checked(options)));
+    *pipeline = withFillChecked(load(toml, "toml", fz::c_api::checkedOptions(options)));
   });
 }
 
@@ -217,7 +217,7 @@ fz_status fz_pipeline_from_archive(const void* archive,
     *pipeline = nullptr;
     FZ_REQUIRE_POINTER(archive);
     const fz::ByteView frame(static_cast<const std::uint8_t*>(archive), archive_bytes);
-    *pipeline = withFillChecked(loadArchive(frame, checked(options)));
+    *pipeline = withFillChecked(loadArchive(frame, fz::c_api::checkedOptions(options)));
   });
 }
 
@@ -225,7 +225,7 @@ fz_status fz_pipeline_for_decoding(const fz_options* options, fz_pipeline** pipe
   return guarded(__func__, [&](const char* who) {
     FZ_REQUIRE_POINTER(pipeline);
     *pipeline = nullptr;
-    std::unique_ptr<fz_pipeline> handle = makeHandle(checked(options));
+    std::unique_ptr<fz_pipeline> handle = makeHandle(fz::c_api::checkedOptions(options));
     handle->can_compress = false;
     // Decoding into a caller's buffer wants a finalized pipeline; its stages do not matter.
     const fz::StageDescriptor& any = *fz::allStages().front();

@@ -47,7 +47,8 @@ TEST_P(ArchiveShapes, ComeBackWholeAndByBoxes) {
 
 INSTANTIATE_TEST_SUITE_P(Grids,
                          ArchiveShapes,
-                         ::testing::Values(Case{{1000}, {300}},
+                         ::testing::Values(Case{{}, {}},
+                                           Case{{1000}, {300}},
                                            Case{{1000}, {1000}},
                                            Case{{70, 50}, {70, 7}},
                                            Case{{70, 50}, {33, 50}},
@@ -173,6 +174,21 @@ TEST(ArchiveWriter, GrowsAlongTheSlowestAxis) {
     const ArchiveReader reader(sourceOf(archive));
     EXPECT_EQ(reader.info().extents, extents);
     EXPECT_LE(largestError(values, readBox(reader, wholeOf(extents))), 1e-3);
+  }
+}
+
+TEST(ArchiveWriter, KeepsNoMoreOfAGrowingArrayThanAChunkOrAPlane) {
+  for (const AxisValues& extents : {AxisValues{0}, AxisValues{2048, 2048, 0},
+                                    AxisValues{8192, 8192, 0}, AxisValues{64, 64, 64, 32, 0}}) {
+    MemorySink sink;
+    const ArchiveWriter writer(DataType::FLOAT32, optionsWith(extents, {}), sink);
+    AxisValues slab = extents;
+    slab.back() = 1;
+    const std::uint64_t n_plane_bytes = valueCount(slab) * sizeof(float);
+    slab.back() = writer.chunkExtents().back();
+    EXPECT_LE(valueCount(slab) * sizeof(float), std::max(n_plane_bytes, kDefaultChunkBytes))
+        << extentsText(writer.chunkExtents());
+    EXPECT_GE(valueCount(writer.chunkExtents()) * sizeof(float), kDefaultChunkBytes / 4);
   }
 }
 

@@ -1,7 +1,9 @@
 // Archives that lie, were cut off, or belong to something else.
 #include <algorithm>
+#include <cstdio>
 #include <functional>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "archive/index.h"
 #include "archive/support.h"
@@ -170,7 +172,7 @@ TEST(ArchiveDamage, AnIndexBeyondTheMemoryLimitIsRefused) {
 
 Recovery recover(const std::vector<std::uint8_t>& bytes, std::vector<std::uint8_t>& made) {
   MemorySink sink;
-  const Recovery recovery = recoverArchive(*sourceOf(bytes), sink);
+  Recovery recovery = recoverArchive(*sourceOf(bytes), sink);
   made = sink.bytes();
   return recovery;
 }
@@ -228,6 +230,17 @@ TEST(ArchiveRecovery, OfAGrownArchiveKnowsWhatWasThere) {
       archive.begin(), archive.begin() + static_cast<std::ptrdiff_t>(index.chunks[2].offset + 3));
   std::vector<std::uint8_t> made;
   EXPECT_EQ(recover(cut, made).extents, (AxisValues{12, 10, 4}));
+}
+
+TEST(ArchiveRecovery, MakesAFileOrNone) {
+  const std::string path = ::testing::TempDir() + "recovered-" + std::to_string(::getpid());
+  const std::vector<std::uint8_t> archive = smallArchive();
+  EXPECT_EQ(recoverArchive(*sourceOf(archive), path).n_chunks, 3u);
+  EXPECT_EQ(ArchiveReader(path).info().extents, kExtents);
+  EXPECT_THROW(recoverArchive(*sourceOf(archive), path, false), Error);
+  std::remove(path.c_str());
+  EXPECT_THROW(recoverArchive(*sourceOf(ByteView(archive).first(10)), path), Error);
+  EXPECT_THROW(ArchiveReader reader(path), Error);
 }
 
 }  // namespace

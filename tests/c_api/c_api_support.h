@@ -14,9 +14,13 @@ namespace fz::test {
 struct DestroyHandle {
   void operator()(fz_pipeline* handle) const { fz_pipeline_destroy(handle); }
   void operator()(fz_archive* handle) const { fz_archive_destroy(handle); }
+  void operator()(fz_reader* handle) const { fz_reader_destroy(handle); }
+  void operator()(fz_writer* handle) const { fz_writer_destroy(handle); }
 };
 using PipelineHandle = std::unique_ptr<fz_pipeline, DestroyHandle>;
 using ArchiveHandle = std::unique_ptr<fz_archive, DestroyHandle>;
+using ReaderHandle = std::unique_ptr<fz_reader, DestroyHandle>;
+using WriterHandle = std::unique_ptr<fz_writer, DestroyHandle>;
 using Bytes = std::vector<std::uint8_t>;
 
 inline fz_options defaultOptions() {

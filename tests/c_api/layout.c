@@ -13,6 +13,12 @@ size_t layout_options(void) {
 size_t layout_archive_info(void) {
   return sizeof(fz_archive_info);
 }
+size_t layout_writer_options(void) {
+  return sizeof(fz_writer_options);
+}
+size_t layout_reader_info(void) {
+  return sizeof(fz_reader_info);
+}
 /* Each field has a value of its own, which Fortran must find under the same name. */
 void layout_fill(fz_options* options, fz_archive_info* info) {
   const fz_options o = {.struct_size = 1,
