@@ -119,6 +119,14 @@ class MissingValues : public testing::Test {};
 using FloatTypes = testing::Types<float, double>;
 TYPED_TEST_SUITE(MissingValues, FloatTypes);
 
+/// Looking for a plan takes most of the time of a small field; one kind of mask is enough for that.
+void searchOnlyIn(const MaskKind& kind, const Preset& preset, CompressOptions& options) {
+  const std::string_view name = preset.name;
+  if ((name == "best" || name == "auto") && std::string_view(kind.name) != maskKinds()[0].name) {
+    options.params.emplace_back("plan", "iso");
+  }
+}
+
 TYPED_TEST(MissingValues, SurviveEveryPresetBitForBitAndNeverTouchTheBound) {
   using T = TypeParam;
   for (const Preset& preset : allPresets()) {
@@ -127,8 +135,10 @@ TYPED_TEST(MissingValues, SurviveEveryPresetBitForBitAndNeverTouchTheBound) {
         SCOPED_TRACE(std::string(preset.name) + " " + kind.name + (is_mixed ? " mixed" : ""));
         const std::vector<T> values = masked<T>(kind, is_mixed);
         CompressOptions options = optionsOf(preset, ErrorBoundMode::ABS, 0.01);
+        searchOnlyIn(kind, preset, options);
         expectKept(values, compress(std::span<const T>(values), options), 0.01);
-        options = optionsOf(preset, ErrorBoundMode::NOA, 1e-3);
+        options.mode = ErrorBoundMode::NOA;
+        options.error_bound = 1e-3;
         const Frame frame = compress(std::span<const T>(values), options);
         expectKept(values, frame, inspect(frame).bound->absolute);
         if (this->HasFatalFailure()) {
@@ -207,6 +217,7 @@ TYPED_TEST(MissingValues, GiveTheSameBytesForAnyThreadsAndWithoutFusion) {
       const ByteView bytes(reinterpret_cast<const std::uint8_t*>(values.data()),
                            values.size() * sizeof(T));
       CompressOptions options = optionsOf(preset, ErrorBoundMode::NOA, 1e-4);
+      searchOnlyIn(kind, preset, options);
       options.threads = 1;
       const Frame one = compress(kDataTypeOf<T>, bytes, options);
       options.threads = 4;
