@@ -8,7 +8,6 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PEERS = ("SZ3", "zfp")
 
 
 def run_fz(program: str, *words: str) -> subprocess.CompletedProcess:
