@@ -1,9 +1,11 @@
 """Fields that anyone can make again: fixed seeds, numpy alone.
 
 One length is common to all: PERIOD cells. Wave numbers count waves in that many cells, so a field
-of more cells is more of the same, not a finer one. The cuts were set so that SZ3, in its default
-mode at 1e-2 of the range, has on 161^3 about the ratio that it had on the fields that the goals of
-docs/choosing.md come from (1,387, 4,164 and 297); `rough` has no cut at all.
+of more cells is more of the same, not a finer one. The fields that the goals of docs/choosing.md
+come from are not kept, so the cuts were set by what SZ3, in its default mode at 1e-2 of the range,
+had on them (1,387, 4,164 and 297): on 161^3 it has about that here. The forms (eight waves, cuts
+like Gaussians) are some of seven that were tried, with the ratios of fz and SZ3 in view. `rough` has
+no cut at all.
 """
 
 import math
