@@ -42,7 +42,7 @@ void Engine::preallocate(cudaStream_t stream) {
     return;
   }
   shareMemory();
-  estimateSizes(graph, buffers, false, estimate_);
+  estimateKnownSizes(graph, buffers, estimate_);
   for (std::size_t i = 0; i < buffers.count(); ++i) {
     const int id = static_cast<int>(i);
     Buffer& buffer = buffers.at(id);

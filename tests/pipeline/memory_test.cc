@@ -4,6 +4,7 @@
 #include "coders/huffman/huffman_stage.h"
 #include "coders/rze/rze_stage.h"
 #include "fused/bitplane_rze/bitplane_rze_stage.h"
+#include "fz/presets.h"
 #include "log.h"
 #include "predictors/diff/diff.h"
 #include "shufflers/bitshuffle/bitshuffle_stage.h"
@@ -28,6 +29,26 @@ TEST(Memory, BothStrategiesGiveTheSameFrame) {
     const FrameBytes frame = frameOf(minimal, values);
     EXPECT_EQ(frame, frameOf(preallocated, values));
     EXPECT_EQ(countMisses(values, decoded<float>(preallocated, frame)), 0u);
+  }
+}
+
+TEST(Memory, BothStrategiesDecodeWhatIsFarSmallerThanAReserve) {
+  constexpr std::size_t kMany = 1'000'000;
+  const std::vector<float> flat(kMany, 2.5f);
+  const std::vector<float> curve = wave(kMany);
+  for (const MemoryStrategy strategy : kStrategies) {
+    Pipeline runs(kMany * sizeof(float), strategy);
+    buildRleChain(runs);
+    Pipeline best(kMany * sizeof(float), strategy);
+    std::string toml(findPreset("best")->toml);
+    toml.replace(toml.find("NOA"), 3, "ABS");
+    best.loadConfigText(toml, "best");
+    ASSERT_EQ(best.getMemoryStrategy(), strategy);
+    for (Pipeline* pipeline : {&runs, &best}) {
+      for (const auto* values : {&flat, &curve, &flat}) {  // after more, too
+        EXPECT_EQ(countMisses(*values, roundTrip(*pipeline, *values)), 0u);
+      }
+    }
   }
 }
 

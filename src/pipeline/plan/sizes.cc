@@ -4,39 +4,75 @@
 #include <numeric>
 
 #include "core/require.h"
+#include "core/stage_access.h"
 #include "stage/stage.h"
 
 namespace fz {
+namespace {
+
+void beginWithInputs(const Graph& graph, const Buffers& buffers, SizeEstimate& estimate) {
+  estimate.buffer_bytes.assign(buffers.count(), 0);
+  for (std::size_t id = 0; id < buffers.count(); ++id) {
+    if (graph.edges()[id].isFromOutside()) {
+      estimate.buffer_bytes[id] = buffers.all()[id].size;
+    }
+  }
+}
+
+void estimateOutputs(const Graph& graph,
+                     const Buffers& buffers,
+                     const DAGNode& node,
+                     bool proven,
+                     SizeEstimate& estimate) {
+  std::vector<std::size_t>& sizes = estimate.buffer_bytes;
+  estimate.inputs.clear();
+  for (const int id : node.input_buffer_ids) {
+    estimate.inputs.push_back(sizes[static_cast<std::size_t>(id)]);
+  }
+  std::vector<std::size_t>& outputs = estimate.outputs;
+  if (proven) {
+    outputs = node.stage->maxOutputSizes(estimate.inputs);
+  } else {
+    node.stage->estimateOutputSizesInto(estimate.inputs, outputs);
+  }
+  for (const int id : node.output_buffer_ids) {
+    const auto port = static_cast<std::size_t>(graph.edge(id).port);
+    FZ_REQUIRE(port < outputs.size(), ErrorCode::kInternal,
+               "{}: estimates sizes of {} outputs, but port {} is connected", node.name,
+               outputs.size(), port);
+    sizes[static_cast<std::size_t>(id)] =
+        proven ? outputs[port] : std::max(outputs[port], buffers.at(id).grown_size);
+  }
+}
+
+}  // namespace
 
 void estimateSizes(const Graph& graph,
                    const Buffers& buffers,
                    bool proven,
                    SizeEstimate& estimate) {
-  std::vector<std::size_t>& sizes = estimate.buffer_bytes;
-  sizes.assign(buffers.count(), 0);
-  for (std::size_t id = 0; id < buffers.count(); ++id) {
-    if (graph.edges()[id].isFromOutside()) {
-      sizes[id] = buffers.all()[id].size;
-    }
-  }
+  beginWithInputs(graph, buffers, estimate);
   for (const DAGNode* node : graph.order()) {
-    estimate.inputs.clear();
-    for (const int id : node->input_buffer_ids) {
-      estimate.inputs.push_back(sizes[static_cast<std::size_t>(id)]);
+    estimateOutputs(graph, buffers, *node, proven, estimate);
+  }
+}
+
+void estimateKnownSizes(const Graph& graph, const Buffers& buffers, SizeEstimate& estimate) {
+  beginWithInputs(graph, buffers, estimate);
+  std::vector<bool>& is_reserve = estimate.is_reserve;
+  is_reserve.assign(buffers.count(), false);
+  for (const DAGNode* node : graph.order()) {
+    const bool follows_reserve =
+        std::any_of(node->input_buffer_ids.begin(), node->input_buffer_ids.end(),
+                    [&](int id) { return is_reserve[static_cast<std::size_t>(id)]; });
+    if (!follows_reserve || !node->stage->isInverse()) {
+      estimateOutputs(graph, buffers, *node, false, estimate);
     }
-    std::vector<std::size_t>& outputs = estimate.outputs;
-    if (proven) {
-      outputs = node->stage->maxOutputSizes(estimate.inputs);
-    } else {
-      node->stage->estimateOutputSizesInto(estimate.inputs, outputs);
-    }
+    const SimpleStage* stage = node->stage->isInverse() ? simpleStage(*node) : nullptr;
     for (const int id : node->output_buffer_ids) {
       const auto port = static_cast<std::size_t>(graph.edge(id).port);
-      FZ_REQUIRE(port < outputs.size(), ErrorCode::kInternal,
-                 "{}: estimates sizes of {} outputs, but port {} is connected", node->name,
-                 outputs.size(), port);
-      sizes[static_cast<std::size_t>(id)] =
-          proven ? outputs[port] : std::max(outputs[port], buffers.at(id).grown_size);
+      is_reserve[static_cast<std::size_t>(id)] =
+          follows_reserve || (stage != nullptr && !StageAccess::isOutputSizeFixed(*stage, port));
     }
   }
 }
