@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "api/missing_values.h"
+#include "archive/chunk_grid.h"
 #include "backends/cpu/missing.h"
 #include "core/require.h"
 #include "pipeline/bound_check.h"
@@ -57,6 +58,10 @@ class Search {
       : type_(type), values_(values), target_(target), options_(options) {
     options_.mode = ErrorBoundMode::ABS;
     options_.progress = nullptr;
+    if (options_.extents && valueCount(*options_.extents) > 0) {
+      options_.dims = foldedDims(*options_.extents);  // parts have other extents
+    }
+    options_.extents.reset();
     // Settings come after the bound, and would replace the one that is tried.
     std::erase_if(options_.params, [](const auto& param) {
       return param.first.ends_with("error_bound") || param.first.ends_with("error_bound_mode");

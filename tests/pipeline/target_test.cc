@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "fz/archive.h"
 #include "fz/presets.h"
 #include "pipeline/bound_check.h"
 #include "support/stage_case.h"
@@ -129,6 +130,21 @@ TEST(Target, MissingValuesHaveNoPartInIt) {
   EXPECT_GE(report.psnr(), 60.0);
   EXPECT_LE(report.psnr(), 61.0);
   EXPECT_LT(found.absolute, 1.0);  // of a range of 20, not of 10,000
+}
+
+TEST(Target, LargeFieldsOfAnyAxesAreTriedOnAPartFirst) {
+  // Above 64 MiB; a ramp, which is quick to compress.
+  const AxisValues extents = {4096, 64, 33, 1, 2};
+  std::vector<float> values(valueCount(extents));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(i % 4096) + static_cast<float>(i % 7) * 0.1F;
+  }
+  CompressOptions options = optionsOf("cuszp2");
+  options.dims = {0, 1, 1};
+  options.extents = extents;
+  const TargetBound found =
+      findBound(DataType::FLOAT32, bytesOf(values), {ResultTarget::Kind::kRatio, 4.0}, options);
+  EXPECT_GE(found.reached, 4.0);
 }
 
 TEST(Target, ARatioOutOfReachIsAnErrorWithTheBest) {
