@@ -173,6 +173,9 @@ void encodeAgain(const ConvertArguments& arguments,
   options.backend = parseBackend(arguments.common.backend);
   options.threads = arguments.common.threads;
   options.dims = field.dims;
+  if (field.has_shape) {
+    options.extents = field.extents;
+  }
   options.max_memory_bytes = arguments.common.limits.max_memory_bytes;
   if (old_info.missing) {
     options.fill = old_info.missing->fill;

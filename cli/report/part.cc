@@ -30,6 +30,7 @@ FieldView middlePart(const FieldView& field) {
 CompressOptions optionsForPart(const Input& input, const FieldView& part, double bound) {
   CompressOptions options = *input.options;
   options.dims = part.dims;
+  options.extents.reset();
   // The bound replaces one that a setting gave.
   std::erase_if(options.params, [](const auto& setting) {
     const std::string key = setting.first.substr(setting.first.rfind('.') + 1);
