@@ -103,6 +103,7 @@ void writeToFile(const ArchiveReader& reader,
                  Progress& progress) {
   const ArchiveInfo& info = reader.info();
   const std::size_t value_bytes = isKnown(info.type) ? getDataTypeSize(info.type) : 1;
+  std::vector<std::uint8_t> decoded;
   std::vector<std::uint8_t> values;
   for (std::uint64_t chunk = 0; chunk < info.n_chunks; ++chunk) {
     const Box part = overlapOf(reader.chunkBox(chunk), box);
@@ -110,10 +111,27 @@ void writeToFile(const ArchiveReader& reader,
     if (n_bytes == 0) {
       continue;
     }
-    const std::uint64_t n_chunk = valueCount(reader.chunkBox(chunk).extents) * value_bytes;
-    values.resize(n_bytes);
-    reader.read(part, values, optionsBeside(common, n_chunk));
-    writePart(file, begin, box, part, value_bytes, values);
+    const Box whole = reader.chunkBox(chunk);
+    reader.readChunk(
+        chunk,
+        [&](std::size_t n) {
+          decoded.resize(n);
+          return decoded.data();
+        },
+        optionsBeside(common, valueCount(whole.extents) * value_bytes));
+    if (part == whole) {
+      writePart(file, begin, box, part, value_bytes, decoded);
+    } else {
+      const ByteSteps steps = denseSteps(whole.extents, value_bytes);
+      std::ptrdiff_t offset = 0;
+      for (std::size_t axis = 0; axis < steps.size(); ++axis) {
+        offset += static_cast<std::ptrdiff_t>(part.origin[axis] - whole.origin[axis]) * steps[axis];
+      }
+      values.resize(n_bytes);
+      copyValues(values.data(), denseSteps(part.extents, value_bytes), decoded.data() + offset,
+                 steps, part.extents, value_bytes);
+      writePart(file, begin, box, part, value_bytes, values);
+    }
     progress.add(n_bytes);
   }
 }
@@ -140,8 +158,12 @@ void writeInOrder(const ArchiveReader& reader,
       slab.origin.back() = at;
       slab.extents.back() = next - at;
     }
-    values.resize(valueCount(slab.extents) * value_bytes);
-    reader.read(slab, values, optionsBeside(common, values.size()));
+    const std::uint64_t n_bytes = valueCount(slab.extents) * value_bytes;
+    checkMemory({n_bytes, "holding the chunks that are written together"},
+                common.limits.max_memory_bytes);
+    const DecompressOptions options = optionsBeside(common, n_bytes);
+    values.resize(n_bytes);
+    reader.read(slab, values, options);
     write(values);
     progress.add(values.size());
     at = next;
@@ -217,9 +239,15 @@ void testChunks(const ArchiveReader& reader, const CommonOptions& common, Progre
   progress.beginBytes("testing", info.original_bytes);
   std::vector<std::uint8_t> values;
   for (std::uint64_t chunk = 0; chunk < info.n_chunks; ++chunk) {
-    values.resize(valueCount(reader.chunkBox(chunk).extents) * value_bytes);
-    reader.readChunk(chunk, values, optionsBeside(common, values.size()));
-    progress.add(values.size());
+    const std::uint64_t n_bytes = valueCount(reader.chunkBox(chunk).extents) * value_bytes;
+    reader.readChunk(
+        chunk,
+        [&](std::size_t n) {
+          values.resize(n);
+          return values.data();
+        },
+        optionsBeside(common, n_bytes));
+    progress.add(n_bytes);
   }
 }
 

@@ -76,10 +76,13 @@ Field decodeChunks(const ConvertArguments& arguments,
                    const ArchiveReader& archive,
                    Progress& progress) {
   const ArchiveInfo& about = archive.info();
+  checkMemory({about.original_bytes, "holding the array"},
+              arguments.common.limits.max_memory_bytes);
+  const DecodeLimits limits = limitsBesideResult(arguments.common.limits, about.original_bytes);
   std::vector<std::uint8_t> values(about.original_bytes);
   progress.beginBytes("decoding", values.size());
   archive.read({AxisValues(about.extents.size(), 0), about.extents}, values,
-               {.limits = limitsBesideResult(arguments.common.limits, values.size()),
+               {.limits = limits,
                 .backend = parseBackend(arguments.common.backend),
                 .threads = arguments.common.threads});
   Field field;

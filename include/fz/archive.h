@@ -212,6 +212,11 @@ class ArchiveReader {
   void readChunk(std::uint64_t chunk,
                  MutableByteView out,
                  const DecompressOptions& options = {}) const;
+  /// The same into memory that `provide` gives, which is asked only when the frame can hold that
+  /// many bytes: an archive from somewhere may claim any extents.
+  void readChunk(std::uint64_t chunk,
+                 const std::function<void*(std::size_t n_bytes)>& provide,
+                 const DecompressOptions& options = {}) const;
 
  private:
   struct State;

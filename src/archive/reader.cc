@@ -86,6 +86,9 @@ struct ArchiveReader::State {
   /// Front of the chunk's frame; its header, checked.
   FrameHeader openChunk(std::uint64_t chunk, std::vector<std::uint8_t>& front) const;
   Frame frame(std::uint64_t chunk) const;
+  void decode(std::uint64_t chunk,
+              const std::function<void*(std::size_t)>& provide,
+              const DecompressOptions& options) const;
   void decode(std::uint64_t chunk, MutableByteView out, const DecompressOptions& options) const;
   [[noreturn]] void blame(std::uint64_t chunk, const Error& error) const;
 
@@ -157,21 +160,31 @@ Frame ArchiveReader::State::frame(std::uint64_t chunk) const {
 }
 
 void ArchiveReader::State::decode(std::uint64_t chunk,
-                                  MutableByteView out,
+                                  const std::function<void*(std::size_t)>& provide,
                                   const DecompressOptions& options) const try {
+  const std::uint64_t n_wanted =
+      valueCount(index.grid.boxOf(chunk).extents) * index.grid.valueBytes();
+  const auto require = [&](std::size_t n) {
+    FZ_REQUIRE(n == n_wanted, ErrorCode::kCorrupt, "decodes to {} bytes, not {}", n, n_wanted);
+  };
   const Frame whole = frame(chunk);
-  const std::size_t n_bytes = HostDecompression(whole.bytes())
-                                  .into(
-                                      [&](std::size_t n) -> void* {
-                                        FZ_REQUIRE(n == out.size(), ErrorCode::kCorrupt,
-                                                   "decodes to {} bytes, not {}", n, out.size());
-                                        return out.data();
-                                      },
-                                      options);
-  FZ_REQUIRE(n_bytes == out.size(), ErrorCode::kCorrupt, "decodes to {} bytes, not {}", n_bytes,
-             out.size());
+  HostDecompression decompression(whole.bytes());
+  require(decompression.info().original_bytes);
+  require(decompression.into(
+      [&](std::size_t n) {
+        require(n);
+        return provide(n);
+      },
+      options));
 } catch (const Error& error) {
   blame(chunk, error);
+}
+
+void ArchiveReader::State::decode(std::uint64_t chunk,
+                                  MutableByteView out,
+                                  const DecompressOptions& options) const {
+  decode(
+      chunk, [&](std::size_t /*n_bytes*/) -> void* { return out.data(); }, options);
 }
 
 ArchiveReader::ArchiveReader(std::shared_ptr<const ByteSource> source,
@@ -225,6 +238,15 @@ void ArchiveReader::readChunk(std::uint64_t chunk,
              "ArchiveReader::readChunk: chunk {} has {} bytes, the buffer {}", chunk, n_bytes,
              out.size());
   state_->decode(chunk, out, options);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+void ArchiveReader::readChunk(std::uint64_t chunk,
+                              const std::function<void*(std::size_t)>& provide,
+                              const DecompressOptions& options) const try {
+  chunkBox(chunk);  // refuses what is none
+  state_->decode(chunk, provide, options);
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }
@@ -284,12 +306,17 @@ void ArchiveReader::read(const Box& box,
     const Box part = *overlapOf(whole, box);
     const ByteSteps steps = denseSteps(whole.extents, grid.valueBytes());
     std::uint8_t* const begin = to + offsetIn(box, part.origin, byte_steps);
-    const std::size_t n_bytes = valueCount(whole.extents) * grid.valueBytes();
     if (part == whole && byte_steps == steps) {
-      state_->decode(chunk, {begin, n_bytes}, options);
+      const std::size_t n_bytes = valueCount(whole.extents) * grid.valueBytes();
+      state_->decode(chunk, MutableByteView(begin, n_bytes), options);
     } else {
-      decoded.resize(n_bytes);
-      state_->decode(chunk, decoded, options);
+      state_->decode(
+          chunk,
+          [&](std::size_t n) {
+            decoded.resize(n);
+            return decoded.data();
+          },
+          options);
       copyValues(begin, byte_steps, decoded.data() + offsetIn(whole, part.origin, steps), steps,
                  part.extents, grid.valueBytes());
     }

@@ -170,6 +170,33 @@ TEST(ArchiveDamage, AnIndexBeyondTheMemoryLimitIsRefused) {
   }
 }
 
+TEST(ArchiveDamage, ExtentsThatNoFrameCanHoldTakeNoMemory) {
+  const std::vector<std::uint8_t> archive = withIndex(smallArchive(), [](ArchiveIndex& index) {
+    // Two chunks of 2^44 bytes each, for frames of a few hundred.
+    index.grid = ChunkGrid(index.type, {std::uint64_t{1} << 20, std::uint64_t{1} << 20, 8},
+                           {std::uint64_t{1} << 20, std::uint64_t{1} << 20, 4});
+    index.chunks.resize(2);
+  });
+  const ArchiveReader reader(sourceOf(archive));
+  std::vector<std::uint8_t> out(4);
+  try {
+    reader.read({{5, 5, 5}, {1, 1, 1}}, out, onCpu());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kCorrupt) << error.what();
+  }
+  bool was_asked = false;
+  EXPECT_THROW(reader.readChunk(
+                   0,
+                   [&](std::size_t /*n_bytes*/) -> void* {
+                     was_asked = true;
+                     return nullptr;
+                   },
+                   onCpu()),
+               Error);
+  EXPECT_FALSE(was_asked);
+}
+
 Recovery recover(const std::vector<std::uint8_t>& bytes, std::vector<std::uint8_t>& made) {
   MemorySink sink;
   Recovery recovery = recoverArchive(*sourceOf(bytes), sink);
