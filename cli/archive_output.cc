@@ -52,49 +52,6 @@ ByteView bytesOf(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-Box overlapOf(const Box& a, const Box& b) {
-  Box both;
-  for (std::size_t axis = 0; axis < a.extents.size(); ++axis) {
-    const std::uint64_t begin = std::max(a.origin[axis], b.origin[axis]);
-    const std::uint64_t end =
-        std::min(a.origin[axis] + a.extents[axis], b.origin[axis] + b.extents[axis]);
-    both.origin.push_back(begin);
-    both.extents.push_back(end > begin ? end - begin : 0);
-  }
-  return both;
-}
-
-/// Writes the values of a part to their places in a file that holds `whole`, in pieces that stand
-/// next to each other there.
-void writePart(AtomicFile& file,
-               std::uint64_t begin,
-               const Box& whole,
-               const Box& part,
-               std::size_t value_bytes,
-               ByteView values) {
-  std::size_t n_run = value_bytes;
-  std::size_t axis = 0;
-  for (bool is_whole = true; axis < whole.extents.size() && is_whole; ++axis) {
-    n_run *= part.extents[axis];
-    is_whole = part.extents[axis] == whole.extents[axis];
-  }
-  const ByteSteps steps = denseSteps(whole.extents, value_bytes);
-  AxisValues at = part.origin;
-  for (std::size_t done = 0; done < values.size(); done += n_run) {
-    std::uint64_t offset = begin;
-    for (std::size_t k = 0; k < at.size(); ++k) {
-      offset += (at[k] - whole.origin[k]) * static_cast<std::uint64_t>(steps[k]);
-    }
-    file.writeAt(offset, values.subspan(done, n_run));
-    for (std::size_t k = axis; k < at.size(); ++k) {
-      if (++at[k] < part.origin[k] + part.extents[k]) {
-        break;
-      }
-      at[k] = part.origin[k];
-    }
-  }
-}
-
 void writeToFile(const ArchiveReader& reader,
                  const Box& box,
                  AtomicFile& file,
@@ -103,6 +60,11 @@ void writeToFile(const ArchiveReader& reader,
                  Progress& progress) {
   const ArchiveInfo& info = reader.info();
   const std::size_t value_bytes = isKnown(info.type) ? getDataTypeSize(info.type) : 1;
+  const auto write = [&](const Box& part, ByteView values) {
+    forRuns(box, part, value_bytes, [&](std::uint64_t offset, std::size_t n_done, std::size_t n) {
+      file.writeAt(begin + offset, values.subspan(n_done, n));
+    });
+  };
   std::vector<std::uint8_t> decoded;
   std::vector<std::uint8_t> values;
   for (std::uint64_t chunk = 0; chunk < info.n_chunks; ++chunk) {
@@ -120,7 +82,7 @@ void writeToFile(const ArchiveReader& reader,
         },
         optionsBeside(common, valueCount(whole.extents) * value_bytes));
     if (part == whole) {
-      writePart(file, begin, box, part, value_bytes, decoded);
+      write(part, decoded);
     } else {
       const ByteSteps steps = denseSteps(whole.extents, value_bytes);
       std::ptrdiff_t offset = 0;
@@ -130,7 +92,7 @@ void writeToFile(const ArchiveReader& reader,
       values.resize(n_bytes);
       copyValues(values.data(), denseSteps(part.extents, value_bytes), decoded.data() + offset,
                  steps, part.extents, value_bytes);
-      writePart(file, begin, box, part, value_bytes, values);
+      write(part, values);
     }
     progress.add(n_bytes);
   }

@@ -1,5 +1,6 @@
 #include "archive/box_copy.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -32,6 +33,18 @@ ByteSteps denseSteps(const AxisValues& extents, std::size_t value_bytes) {
     step *= static_cast<std::ptrdiff_t>(extent);
   }
   return steps;
+}
+
+Box overlapOf(const Box& a, const Box& b) {
+  Box both;
+  for (std::size_t axis = 0; axis < a.extents.size(); ++axis) {
+    const std::uint64_t begin = std::max(a.origin[axis], b.origin[axis]);
+    const std::uint64_t end =
+        std::min(a.origin[axis] + a.extents[axis], b.origin[axis] + b.extents[axis]);
+    both.origin.push_back(begin);
+    both.extents.push_back(end > begin ? end - begin : 0);
+  }
+  return both;
 }
 
 void copyValues(std::uint8_t* to,

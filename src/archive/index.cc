@@ -159,7 +159,7 @@ std::optional<IndexPlace> findIndex(ByteView tail, std::uint64_t file_bytes) {
   return place;
 }
 
-ArchiveIndex getIndex(ByteView bytes, std::uint64_t file_bytes) {
+ArchiveIndex getIndex(ByteView bytes, std::uint64_t file_bytes, std::uint64_t max_memory_bytes) {
   FZ_REQUIRE(bytes.size() >= kFixedBytes + kArchiveTailBytes, ErrorCode::kCorrupt,
              "archive: an index of {} bytes is too short", bytes.size());
   const std::size_t n_index = bytes.size() - kArchiveTailBytes;
@@ -196,6 +196,10 @@ ArchiveIndex getIndex(ByteView bytes, std::uint64_t file_bytes) {
   index.grid = getGrid(in, index.type, n_axes);
   FZ_REQUIRE(index.grid.count() <= in.remaining() / kLeastPerChunk, ErrorCode::kCorrupt,
              "archive: {} chunks in an index of {} bytes", index.grid.count(), n_index);
+  const std::uint64_t n_memory = bytes.size() + index.grid.count() * sizeof(ChunkEntry);
+  FZ_REQUIRE(max_memory_bytes == 0 || n_memory <= max_memory_bytes, ErrorCode::kLimit,
+             "archive: the index of {} chunks takes {} bytes, the limit is {}", index.grid.count(),
+             n_memory, max_memory_bytes);
   index.chunks.reserve(index.grid.count());
   std::uint64_t expected = 0;
   for (std::uint64_t chunk = 0; chunk < index.grid.count(); ++chunk) {

@@ -40,8 +40,9 @@ struct IndexPlace {
 /// Nothing when these bytes are no tail. Throws Error(kCorrupt) where they are one of another
 /// length of file.
 std::optional<IndexPlace> findIndex(ByteView tail, std::uint64_t file_bytes);
-/// Reads index and tail, which follow each other in `bytes`. Throws Error (kCorrupt,
-/// kUnsupported).
-ArchiveIndex getIndex(ByteView bytes, std::uint64_t file_bytes);
+/// Reads index and tail, which follow each other in `bytes`. An absent chunk takes a byte there and
+/// a whole entry in memory, so `max_memory_bytes` (0: no limit) holds for both. Throws Error
+/// (kCorrupt, kUnsupported, kLimit).
+ArchiveIndex getIndex(ByteView bytes, std::uint64_t file_bytes, std::uint64_t max_memory_bytes = 0);
 
 }  // namespace fz

@@ -24,15 +24,6 @@ std::vector<std::uint8_t> readPart(const ByteSource& source,
   return bytes;
 }
 
-/// An index that takes this much to read is refused where a limit says so.
-void requireIndexFits(std::uint64_t n_index_bytes, const DecodeLimits& limits) {
-  // An entry takes a byte at least.
-  const std::uint64_t n_most = n_index_bytes * (1 + sizeof(ChunkEntry));
-  FZ_REQUIRE(limits.max_memory_bytes == 0 || n_index_bytes < limits.max_memory_bytes,
-             ErrorCode::kLimit, "archive: its index may take {} bytes, the limit is {}", n_most,
-             limits.max_memory_bytes);
-}
-
 /// The whole file as an index of one chunk.
 ArchiveIndex indexOfFrame(const FrameHeader& header, std::uint64_t file_bytes) {
   const FrameDescription& description = header.description;
@@ -52,22 +43,6 @@ ArchiveIndex indexOfFrame(const FrameHeader& header, std::uint64_t file_bytes) {
   index.grid = ChunkGrid(index.type, extents, chunk);
   index.chunks = {{0, file_bytes, header.core.header_checksum}};
   return index;
-}
-
-/// The part of both boxes; nothing where they have none.
-std::optional<Box> overlapOf(const Box& a, const Box& b) {
-  Box both;
-  for (std::size_t axis = 0; axis < a.extents.size(); ++axis) {
-    const std::uint64_t begin = std::max(a.origin[axis], b.origin[axis]);
-    const std::uint64_t end =
-        std::min(a.origin[axis] + a.extents[axis], b.origin[axis] + b.extents[axis]);
-    if (begin >= end) {
-      return std::nullopt;
-    }
-    both.origin.push_back(begin);
-    both.extents.push_back(end - begin);
-  }
-  return both;
 }
 
 std::ptrdiff_t offsetIn(const Box& box, const AxisValues& at, const ByteSteps& steps) {
@@ -104,8 +79,11 @@ ArchiveReader::State::State(std::shared_ptr<const ByteSource> bytes, const Decod
       readPart(*source, n_bytes - std::min<std::uint64_t>(n_bytes, kArchiveTailBytes),
                std::min<std::uint64_t>(n_bytes, kArchiveTailBytes));
   if (const std::optional<IndexPlace> place = findIndex(tail, n_bytes)) {
-    requireIndexFits(place->n_bytes, limits);
-    index = getIndex(readPart(*source, place->offset, place->n_bytes + kArchiveTailBytes), n_bytes);
+    const std::uint64_t limit = limits.max_memory_bytes;
+    FZ_REQUIRE(limit == 0 || place->n_bytes < limit, ErrorCode::kLimit,
+               "archive: its index takes {} bytes, the limit is {}", place->n_bytes, limit);
+    index = getIndex(readPart(*source, place->offset, place->n_bytes + kArchiveTailBytes), n_bytes,
+                     limit);
   } else {
     const std::vector<std::uint8_t> front =
         readPart(*source, 0, std::min<std::uint64_t>(n_bytes, kMaxHeaderBytes));
@@ -303,7 +281,7 @@ void ArchiveReader::read(const Box& box,
                "ArchiveReader::read: stopped as asked");
     const std::uint64_t chunk = grid.numberOf(at);
     const Box whole = grid.boxOf(chunk);
-    const Box part = *overlapOf(whole, box);
+    const Box part = overlapOf(whole, box);
     const ByteSteps steps = denseSteps(whole.extents, grid.valueBytes());
     std::uint8_t* const begin = to + offsetIn(box, part.origin, byte_steps);
     if (part == whole && byte_steps == steps) {

@@ -170,6 +170,25 @@ TEST(ArchiveDamage, AnIndexBeyondTheMemoryLimitIsRefused) {
   }
 }
 
+TEST(ArchiveDamage, AbsentChunksCountForTheMemoryLimit) {
+  // A byte each in the index, an entry each in memory.
+  constexpr std::uint64_t kChunks = 100000;
+  const std::vector<std::uint8_t> archive = withIndex(smallArchive(), [](ArchiveIndex& index) {
+    index.grid = ChunkGrid(index.type, {12, 10, 2 * kChunks}, {12, 10, 2});
+    index.chunks.resize(kChunks);
+  });
+  DecodeLimits limits;
+  limits.max_memory_bytes = 10 * kChunks;
+  try {
+    const ArchiveReader reader(sourceOf(archive), limits);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kLimit);
+  }
+  limits.max_memory_bytes = 100 * kChunks;
+  EXPECT_EQ(ArchiveReader(sourceOf(archive), limits).info().n_absent, kChunks - 3);
+}
+
 TEST(ArchiveDamage, ExtentsThatNoFrameCanHoldTakeNoMemory) {
   const std::vector<std::uint8_t> archive = withIndex(smallArchive(), [](ArchiveIndex& index) {
     // Two chunks of 2^44 bytes each, for frames of a few hundred.
