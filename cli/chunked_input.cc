@@ -68,40 +68,6 @@ bool isStream(const std::string& path) {
          (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status));
 }
 
-/// Rows, planes or more of a box at once, as far as they stand next to each other in the file.
-void readFromFile(const ByteSource& file,
-                  std::uint64_t begin,
-                  const AxisValues& extents,
-                  const Box& box,
-                  std::size_t value_bytes,
-                  MutableByteView values) {
-  std::size_t n_run = value_bytes;
-  std::size_t axis = 0;
-  bool is_whole = true;  // all axes so far
-  for (; axis < extents.size() && is_whole; ++axis) {
-    n_run *= box.extents[axis];
-    is_whole = box.extents[axis] == extents[axis];
-  }
-  if (values.empty()) {
-    return;
-  }
-  const ByteSteps steps = denseSteps(extents, value_bytes);
-  AxisValues at = box.origin;
-  for (std::size_t done = 0; done < values.size(); done += n_run) {
-    std::uint64_t offset = begin;
-    for (std::size_t k = 0; k < extents.size(); ++k) {
-      offset += at[k] * static_cast<std::uint64_t>(steps[k]);
-    }
-    file.read(offset, values.subspan(done, n_run));
-    for (std::size_t k = axis; k < extents.size(); ++k) {
-      if (++at[k] < box.origin[k] + box.extents[k]) {
-        break;
-      }
-      at[k] = box.origin[k];
-    }
-  }
-}
-
 ChunkedInput openFile(const std::string& path, const FieldRequest& request) {
   ChunkedInput input;
   input.field = readField(path, request);  // maps it, and reads its header
@@ -110,7 +76,10 @@ ChunkedInput openFile(const std::string& path, const FieldRequest& request) {
   const std::size_t value_bytes = getDataTypeSize(input.field.type);
   input.read = [file, begin, extents = input.field.extents, value_bytes](const Box& box,
                                                                          MutableByteView values) {
-    readFromFile(*file, begin, extents, box, value_bytes, values);
+    const Box whole{AxisValues(extents.size(), 0), extents};
+    forRuns(whole, box, value_bytes, [&](std::uint64_t offset, std::size_t n_done, std::size_t n) {
+      file->read(begin + offset, values.subspan(n_done, n));
+    });
   };
   return input;
 }

@@ -5,7 +5,6 @@
 #include "archive/chunk_grid.h"
 #include "commands.h"
 #include "field_io.h"
-#include "format/file_io.h"
 #include "fz/archive.h"
 #include "options.h"
 #include "output_io.h"
@@ -14,16 +13,6 @@
 namespace fz::cli {
 
 namespace {
-
-class FileSink : public ByteSink {
- public:
-  explicit FileSink(const std::string& path) : file_(path) {}
-  void write(ByteView bytes) override { file_.write(bytes); }
-  void commit(Existing existing) { file_.commit(existing); }
-
- private:
-  AtomicFile file_;
-};
 
 constexpr std::string_view kPartSuffix = ".part";
 
@@ -42,9 +31,7 @@ void recoverFile(const CommonOptions& options, const std::string& input) {
   const std::string output = resultName(options, input);
   checkOutput(output, input, options.force);
   const std::shared_ptr<const ByteSource> source = reading([&] { return openSource(input); });
-  FileSink sink(behindLinks(output));
-  const Recovery found = recoverArchive(*source, sink);
-  sink.commit(existingWith(options.force));
+  const Recovery found = recoverArchive(*source, behindLinks(output), options.force);
   if (options.quiet) {
     return;
   }
