@@ -23,6 +23,12 @@ constexpr std::size_t kWholeValues = std::size_t{1} << 20;
 // Axes are cut to multiples of this: coarse lattices have something to interpolate, and their codes
 // fill whole blocks, as they nearly do in a field that is too large to be looked at whole.
 constexpr std::uint32_t kCropUnit = 32;
+// Plans of Lorenzo alone are for speed, and which axes pay shows in little of a field: each part
+// that they are judged by has this share of it, though not less than makes a cube of kCropUnit.
+constexpr std::size_t kLorenzoShare = 32;
+constexpr std::size_t kLorenzoLeast = std::size_t{kCropUnit} * kCropUnit * kCropUnit;
+// With gaps, what is best in the parts is compared on the whole of a small field.
+constexpr std::size_t kLorenzoFinalists = 3;
 
 /// A part of a field as fixed point.
 struct Crop {
@@ -100,13 +106,13 @@ class Tuner {
     context_.sub_bits = sub_bits;
     context_.n_axes = std::max(1u, countAxes(activeAxes(n)));
     context_.has_gaps = source.has_gaps;
-    if (countOf(n) <= kWholeValues) {
-      judged_.push_back(cropOf(core, source, n, countOf(n), 0));
-    } else {  // the middle one first: a plan that is bad there is not looked at again
+    if (family == TuneFamily::kLorenzo && countOf(n) > kLorenzoLeast) {
+      judgeByParts(std::clamp(countOf(n) / kLorenzoShare, kLorenzoLeast, kJudgeValues));
+    } else if (countOf(n) <= kWholeValues) {
+      judgeByAll();
+    } else {
       crop_ = cropOf(core, source, n, kSearchValues, 4);
-      for (const std::uint32_t eighths : {4u, 1u, 7u}) {
-        judged_.push_back(cropOf(core, source, n, kJudgeValues, eighths));
-      }
+      judgeByParts(kJudgeValues);
     }
   }
 
@@ -141,6 +147,15 @@ class Tuner {
     std::string name;
   };
 
+  void judgeByAll() { judged_ = {cropOf(core_, source_, n_, countOf(n_), 0)}; }
+
+  /// The middle one first: a plan that is bad there is not looked at again.
+  void judgeByParts(std::size_t n_values) {
+    for (const std::uint32_t eighths : {4u, 1u, 7u}) {
+      judged_.push_back(cropOf(core_, source_, n_, n_values, eighths));
+    }
+  }
+
   Crop& searched() { return crop_.x.empty() ? judged_.front() : crop_; }
 
   std::optional<Plan> search() {
@@ -174,13 +189,33 @@ class Tuner {
       }
     }
     if (context_.has_gaps) {
-      return {cheapest(plans)};
+      return lorenzoWithGaps(std::move(plans));
     }
     std::stable_sort(plans.begin(), plans.end(), [&](const Named& a, const Named& b) {
       return costs[a.plan.lorenzo] < costs[b.plan.lorenzo];
     });
     plans.resize(std::min<std::size_t>(plans.size(), 2));
     return plans;
+  }
+
+  /// The best of these, judged by the whole field where it is small.
+  std::vector<Named> lorenzoWithGaps(std::vector<Named> plans) {
+    if (judged_.size() > 1 && countOf(n_) <= kWholeValues) {
+      if (hasValuesToJudgeBy()) {
+        plans = ranked(plans);
+        plans.resize(std::min(plans.size(), kLorenzoFinalists));
+      }
+      judgeByAll();
+    }
+    return {cheapest(plans)};
+  }
+
+  /// Whether a quarter of each part or more is values, not gaps.
+  bool hasValuesToJudgeBy() const {
+    return std::all_of(judged_.begin(), judged_.end(), [](const Crop& crop) {
+      const auto n_gaps = std::count(crop.x.begin(), crop.x.end(), kNoValue);
+      return static_cast<std::size_t>(n_gaps) * 4 <= crop.x.size() * 3;
+    });
   }
 
   /// The same levels, with the best of all weights. Inner levels of nested ones stay as they are.
@@ -277,10 +312,13 @@ class Tuner {
     return candidates;
   }
 
-  Named cheapest(const std::vector<Named>& plans) {
+  Named cheapest(const std::vector<Named>& plans) { return ranked(plans).front(); }
+
+  /// Those that can be stored, the cheapest first; at least one.
+  std::vector<Named> ranked(const std::vector<Named>& plans) {
     std::vector<Candidate> left = candidatesOf(plans);
     if (left.empty()) {
-      return {fittedPlan(plans.front().plan, n_), plans.front().name};
+      return {{fittedPlan(plans.front().plan, n_), plans.front().name}};
     }
     const auto isCheaper = [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; };
     std::vector<Candidate> dropped;
@@ -298,7 +336,11 @@ class Tuner {
     }
     left.insert(left.end(), dropped.begin(), dropped.end());
     setReason(left);
-    return {left.front().plan, left.front().name};
+    std::vector<Named> result;
+    for (Candidate& candidate : left) {
+      result.push_back({candidate.plan, std::move(candidate.name)});
+    }
+    return result;
   }
 
   void setReason(std::span<const Candidate> candidates) {

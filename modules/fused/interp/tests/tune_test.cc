@@ -1,6 +1,7 @@
 // The search for a plan: it depends on the values alone, and pays.
 #include <cmath>
 #include <gtest/gtest.h>
+#include <limits>
 #include <random>
 
 #include "fused/interp/cpu/cost.h"
@@ -137,6 +138,41 @@ TEST(InterpTune, ARunSaysWhichPlansCameIntoQuestion) {
   EXPECT_NE(note.find(", lorenzo:"), std::string::npos) << note;
   EXPECT_NE(note.find("bits per value, estimated on the whole field: "), std::string::npos) << note;
   EXPECT_EQ(explained("iso"), "");
+}
+
+/// The smallest of Lorenzo along any of the three axes.
+std::size_t leastLorenzo(const std::vector<float>& values, const CompressOptions& options) {
+  std::size_t least = values.size() * sizeof(float);
+  for (const char* axes : {"xyz", "xy", "xz", "yz", "x", "y", "z"}) {
+    least = std::min(least, compressWith(values, options, std::string("lorenzo:") + axes).size());
+  }
+  return least;
+}
+
+TEST(InterpTune, AxesOfLorenzoAreChosenFromPartsOfASmallField) {
+  // Only differences along z pay, everywhere; the field is small enough to be searched whole.
+  const Dims dims = {96, 80, 72};
+  const std::vector<float> values = field(dims, {2.9, 2.3, 0.01}, 1e-3);
+  const CompressOptions options = optionsOf(dims);
+  const std::size_t chosen = compressWith(values, options, "lorenzo:auto").size();
+  EXPECT_LE(chosen, leastLorenzo(values, options) * 101 / 100);
+  EXPECT_LT(chosen * 2, compressWith(values, options, "lorenzo:x").size());
+}
+
+TEST(InterpTune, PartsThatLieInGapsDoNotChooseTheAxes) {
+  // The parts that plans are compared by lie on the diagonal, where next to nothing is left.
+  const Dims dims = {96, 80, 72};
+  std::vector<float> values = field(dims, {2.9, 2.3, 0.01}, 1e-3);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double x = static_cast<double>(i % dims[0]) / static_cast<double>(dims[0]);
+    const double z = static_cast<double>(i / (dims[0] * dims[1])) / static_cast<double>(dims[2]);
+    if (std::abs(x - z) < 0.45) {
+      values[i] = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+  const CompressOptions options = optionsOf(dims);
+  EXPECT_LE(compressWith(values, options, "lorenzo:auto").size(),
+            leastLorenzo(values, options) * 101 / 100);
 }
 
 TEST(InterpTune, LargeFieldsAreSearchedByParts) {
