@@ -13,6 +13,8 @@ BENCH ?= fz_bench
 ARGS ?=
 # Where `make demo` leaves its files; empty means a folder that the demo chooses.
 DEMO_OUT ?=
+# Folder with the fields of `make exam`; empty means made ones.
+FIELDS ?=
 # Goals of tools/trust that `make test-long` runs; empty means all.
 TRUST ?=
 # What `make lint` compares with to find changed files; empty means what tools/tidy finds.
@@ -30,7 +32,7 @@ run_tests = $(CTEST) --test-dir $(1) $(2) || { tools/test_summary $(1); exit 1; 
 SOURCES = $(wildcard $(shell git ls-files '*.h' '*.c' '*.cc' '*.cpp' '*.cu' '*.cuh'))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test asan test-long sanitizers bench install package format \
+.PHONY: help setup configure build demo test asan test-long sanitizers bench exam install package format \
         lint tidy release-check clean
 
 help:  ## this list
@@ -84,6 +86,9 @@ sanitizers: setup  ## all tests under address and UB sanitizers, and under the t
 
 bench: build  ## speed of every stage and preset: make bench ARGS="--only RZE"
 	$(BUILD)/bin/$(BENCH) $(ARGS)
+
+exam: build  ## fz beside its peers from PyPI: make exam FIELDS=folder (docs/exam.md)
+	tools/exam_environment $(BUILD) $(FIELDS)
 
 install: build  ## into PREFIX (and DESTDIR, where set)
 	DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"

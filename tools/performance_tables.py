@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = "docs/performance.md"
 RESULTS = "bench/results"
 WRITER = "tools/performance_tables.py --write"
-ELSEWHERE = ("missing_values", "ratios", "ratios_made", "ratio_speed")  # figures of other pages
+ELSEWHERE = ("missing_values", "ratios", "ratios_made", "ratio_speed", "exam")  # figures of other pages
 TABLE = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->\n)", re.S)
 CHANGED = "*"  # a row whose kernels are not those that were measured
 
