@@ -32,7 +32,7 @@ run_tests = $(CTEST) --test-dir $(1) $(2) || { tools/test_summary $(1); exit 1; 
 SOURCES = $(wildcard $(shell git ls-files '*.h' '*.c' '*.cc' '*.cpp' '*.cu' '*.cuh'))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test asan test-long sanitizers bench exam install package format \
+.PHONY: help setup configure build demo test asan test-long sanitizers bench exam site install package format \
         lint tidy release-check clean
 
 help:  ## this list
@@ -75,6 +75,7 @@ test-long:  ## what takes hours: the wheel, all tests under sanitizers, release-
 	$(call run_tests,$(BUILD),--label-regex '^long$$')
 	$(MAKE) --no-print-directory sanitizers
 	$(MAKE) --no-print-directory tidy
+	$(MAKE) --no-print-directory site
 	tools/trust --release $(TRUST)
 	tools/test_summary $(BUILD) build/asan build/tsan
 
@@ -89,6 +90,10 @@ bench: build  ## speed of every stage and preset: make bench ARGS="--only RZE"
 
 exam: build  ## fz beside its peers from PyPI: make exam FIELDS=folder (docs/exam.md)
 	tools/exam_environment $(BUILD) $(FIELDS)
+
+site:  ## the documents as a searchable site, into build/site/html
+	@tools/setup
+	tools/site build/site
 
 install: build  ## into PREFIX (and DESTDIR, where set)
 	DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
