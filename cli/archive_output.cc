@@ -48,6 +48,11 @@ DecompressOptions optionsBeside(const CommonOptions& common, std::uint64_t n_byt
   return options;
 }
 
+/// Of the largest.
+std::uint64_t chunkBytes(const ArchiveInfo& info) {
+  return valueCount(info.chunk) * (isKnown(info.type) ? getDataTypeSize(info.type) : 1);
+}
+
 ByteView bytesOf(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
@@ -65,37 +70,13 @@ void writeToFile(const ArchiveReader& reader,
       file.writeAt(begin + offset, values.subspan(n_done, n));
     });
   };
-  std::vector<std::uint8_t> decoded;
-  std::vector<std::uint8_t> values;
-  for (std::uint64_t chunk = 0; chunk < info.n_chunks; ++chunk) {
-    const Box part = overlapOf(reader.chunkBox(chunk), box);
-    const std::uint64_t n_bytes = valueCount(part.extents) * value_bytes;
-    if (n_bytes == 0) {
-      continue;
-    }
-    const Box whole = reader.chunkBox(chunk);
-    reader.readChunk(
-        chunk,
-        [&](std::size_t n) {
-          decoded.resize(n);
-          return decoded.data();
-        },
-        optionsBeside(common, valueCount(whole.extents) * value_bytes));
-    if (part == whole) {
-      write(part, decoded);
-    } else {
-      const ByteSteps steps = denseSteps(whole.extents, value_bytes);
-      std::ptrdiff_t offset = 0;
-      for (std::size_t axis = 0; axis < steps.size(); ++axis) {
-        offset += static_cast<std::ptrdiff_t>(part.origin[axis] - whole.origin[axis]) * steps[axis];
-      }
-      values.resize(n_bytes);
-      copyValues(values.data(), denseSteps(part.extents, value_bytes), decoded.data() + offset,
-                 steps, part.extents, value_bytes);
-      write(part, values);
-    }
-    progress.add(n_bytes);
-  }
+  reader.readParts(
+      box,
+      [&](const Box& part, ByteView values) {
+        write(part, values);
+        progress.add(values.size());
+      },
+      optionsBeside(common, chunkBytes(info)));
 }
 
 /// All chunks that begin at one place of the slowest axis at a time.
@@ -197,20 +178,11 @@ std::uint64_t writeBox(const ArchiveReader& reader,
 
 void testChunks(const ArchiveReader& reader, const CommonOptions& common, Progress& progress) {
   const ArchiveInfo& info = reader.info();
-  const std::size_t value_bytes = isKnown(info.type) ? getDataTypeSize(info.type) : 1;
   progress.beginBytes("testing", info.original_bytes);
-  std::vector<std::uint8_t> values;
-  for (std::uint64_t chunk = 0; chunk < info.n_chunks; ++chunk) {
-    const std::uint64_t n_bytes = valueCount(reader.chunkBox(chunk).extents) * value_bytes;
-    reader.readChunk(
-        chunk,
-        [&](std::size_t n) {
-          values.resize(n);
-          return values.data();
-        },
-        optionsBeside(common, n_bytes));
-    progress.add(n_bytes);
-  }
+  reader.readParts(
+      {AxisValues(info.extents.size(), 0), info.extents},
+      [&](const Box& /*part*/, ByteView values) { progress.add(values.size()); },
+      optionsBeside(common, chunkBytes(info)));
 }
 
 }  // namespace fz::cli

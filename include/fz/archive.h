@@ -198,6 +198,8 @@ class ArchiveReader {
 
   /// Decodes the chunks that the box touches, and no others. `out` gets the values of the box in
   /// the order of memory, and must be as long. Throws InvalidArgument for a box outside the array.
+  /// Several chunks are decoded at once, as many as threads and the memory limit allow; the source
+  /// is read on the calling thread.
   void read(const Box& box,
             MutableByteView out,
             const DecompressOptions& options = {},
@@ -208,6 +210,13 @@ class ArchiveReader {
             const std::vector<std::ptrdiff_t>& byte_steps,
             const DecompressOptions& options = {},
             ArchiveProgress* progress = nullptr) const;
+  /// The parts of a box that stand in different chunks, one `take` for each, with its values in the
+  /// order of memory. Chunks are decoded as by read(), so calls may come from several threads at
+  /// once and in any order; memory is that of the chunks that are decoded at once.
+  void readParts(const Box& box,
+                 const std::function<void(const Box& part, ByteView values)>& take,
+                 const DecompressOptions& options = {},
+                 ArchiveProgress* progress = nullptr) const;
   /// One chunk.
   void readChunk(std::uint64_t chunk,
                  MutableByteView out,

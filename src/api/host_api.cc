@@ -192,8 +192,14 @@ Array HostDecompression::on(Pipeline& pipeline, const DecompressOptions& options
 }
 
 std::size_t HostDecompression::into(const std::function<void*(std::size_t)>& provide,
-                                    const DecompressOptions& options) try {
+                                    const DecompressOptions& options) {
   Pipeline pipeline;
+  return into(pipeline, provide, options);
+}
+
+std::size_t HostDecompression::into(Pipeline& pipeline,
+                                    const std::function<void*(std::size_t)>& provide,
+                                    const DecompressOptions& options) try {
   setUp(pipeline, info_, options);
   return PipelineAccess::decompressFrame(pipeline, {frame_, header_.get()}, provide);
 } catch (const std::bad_alloc&) {

@@ -70,6 +70,10 @@ class HostDecompression {
   /// As decompressInto(), once.
   std::size_t into(const std::function<void*(std::size_t n_bytes)>& provide,
                    const DecompressOptions& options);
+  /// The same on a pipeline of the caller, which keeps its memory for the next frame.
+  std::size_t into(Pipeline& pipeline,
+                   const std::function<void*(std::size_t n_bytes)>& provide,
+                   const DecompressOptions& options);
   /// As decompress(), once; on a pipeline of the caller.
   Array on(Pipeline& pipeline, const DecompressOptions& options);
 

@@ -1,12 +1,15 @@
 // Archives of chunks to arrays.
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <utility>
 
 #include "api/host_run.h"
 #include "archive/box_copy.h"
 #include "archive/chunk_frame.h"
+#include "archive/chunk_slots.h"
 #include "archive/index.h"
+#include "backends/cpu/parallel_for.h"
 #include "core/require.h"
 #include "format/frame_layout.h"
 
@@ -65,6 +68,40 @@ struct ArchiveReader::State {
               const std::function<void*(std::size_t)>& provide,
               const DecompressOptions& options) const;
   void decode(std::uint64_t chunk, MutableByteView out, const DecompressOptions& options) const;
+  /// On the calling thread: a source of the caller may rely on that.
+  void readFrame(ChunkSlot& slot) const;
+  /// The frame that the slot has; in any thread.
+  void decodeSlot(ChunkSlot& slot,
+                  const std::function<void*(std::size_t)>& provide,
+                  const DecompressOptions& options) const;
+  /// The same into memory of the slot.
+  ByteView decodeValues(ChunkSlot& slot, const DecompressOptions& options) const {
+    MutableByteView values;
+    decodeSlot(
+        slot,
+        [&](std::size_t n) {
+          values = slot.values.take(n);
+          return values.data();
+        },
+        options);
+    return values;
+  }
+  /// Work on a chunk whose frame has been read: all of it, and what the box has of it.
+  using Work = std::function<void(
+      ChunkSlot& slot, const Box& whole, const Box& part, const DecompressOptions& how)>;
+  void forTouched(const Box& box,
+                  const DecompressOptions& options,
+                  ArchiveProgress* progress,
+                  const Work& work) const;
+  void runTeam(const std::vector<std::uint64_t>& chunks,
+               const Box& box,
+               const ChunkTeam& team,
+               ArchiveProgress* progress,
+               const Work& work) const;
+  std::vector<std::uint64_t> touchedBy(const Box& box) const;
+  std::uint64_t bytesOf(const Box& box) const {
+    return valueCount(box.extents) * index.grid.valueBytes();
+  }
   [[noreturn]] void blame(std::uint64_t chunk, const Error& error) const;
 
   std::shared_ptr<const ByteSource> source;
@@ -139,23 +176,148 @@ Frame ArchiveReader::State::frame(std::uint64_t chunk) const {
 
 void ArchiveReader::State::decode(std::uint64_t chunk,
                                   const std::function<void*(std::size_t)>& provide,
-                                  const DecompressOptions& options) const try {
-  const std::uint64_t n_wanted =
-      valueCount(index.grid.boxOf(chunk).extents) * index.grid.valueBytes();
+                                  const DecompressOptions& options) const {
+  ChunkSlot slot;
+  slot.chunk = chunk;
+  readFrame(slot);
+  decodeSlot(slot, provide, options);
+}
+
+void ArchiveReader::State::readFrame(ChunkSlot& slot) const try {
+  std::vector<std::uint8_t> front;
+  openChunk(slot.chunk, front);
+  const ChunkEntry& entry = index.chunks[slot.chunk];
+  const MutableByteView bytes = slot.frame_memory.take(entry.n_bytes);
+  std::copy(front.begin(), front.end(), bytes.begin());
+  source->read(entry.offset + front.size(), bytes.subspan(front.size()));
+  slot.frame = bytes;
+} catch (const Error& error) {
+  blame(slot.chunk, error);
+}
+
+void ArchiveReader::State::decodeSlot(ChunkSlot& slot,
+                                      const std::function<void*(std::size_t)>& provide,
+                                      const DecompressOptions& options) const try {
+  const std::uint64_t n_wanted = bytesOf(index.grid.boxOf(slot.chunk));
   const auto require = [&](std::size_t n) {
     FZ_REQUIRE(n == n_wanted, ErrorCode::kCorrupt, "decodes to {} bytes, not {}", n, n_wanted);
   };
-  const Frame whole = frame(chunk);
-  HostDecompression decompression(whole.bytes());
+  HostDecompression decompression(slot.frame);
   require(decompression.info().original_bytes);
   require(decompression.into(
+      slot.pipeline,
       [&](std::size_t n) {
         require(n);
         return provide(n);
       },
       options));
 } catch (const Error& error) {
-  blame(chunk, error);
+  blame(slot.chunk, error);
+}
+
+std::vector<std::uint64_t> ArchiveReader::State::touchedBy(const Box& box) const {
+  const ChunkGrid& grid = index.grid;
+  const std::size_t n_axes = grid.axisCount();
+  std::vector<std::uint64_t> chunks;
+  if (valueCount(box.extents) == 0) {
+    return chunks;
+  }
+  AxisValues first(n_axes);
+  AxisValues last(n_axes);
+  for (std::size_t axis = 0; axis < n_axes; ++axis) {
+    first[axis] = box.origin[axis] / grid.chunk()[axis];
+    last[axis] = (box.origin[axis] + box.extents[axis] - 1) / grid.chunk()[axis];
+  }
+  AxisValues at = first;
+  while (true) {
+    chunks.push_back(grid.numberOf(at));
+    std::size_t axis = 0;
+    while (axis < n_axes && ++at[axis] > last[axis]) {
+      at[axis] = first[axis];
+      ++axis;
+    }
+    if (axis == n_axes) {
+      return chunks;
+    }
+  }
+}
+
+void ArchiveReader::State::runTeam(const std::vector<std::uint64_t>& chunks,
+                                   const Box& box,
+                                   const ChunkTeam& team,
+                                   ArchiveProgress* progress,
+                                   const Work& work) const {
+  if (progress != nullptr) {
+    progress->n_bytes = bytesOf(box);
+    progress->n_bytes_done = 0;
+  }
+  std::vector<ChunkSlot> slots(team.n_at_once);
+  std::vector<std::exception_ptr> failures(team.n_at_once);
+  const std::unique_ptr<CpuExecutor> executor =
+      makeCpuExecutor(team.n_at_once, defaultThreadBackend());
+  for (std::size_t at = 0; at < chunks.size(); at += team.n_at_once) {
+    FZ_REQUIRE(progress == nullptr || !progress->is_cancelled, ErrorCode::kCancelled,
+               "ArchiveReader: stopped as asked");
+    std::size_t n = std::min(team.n_at_once, chunks.size() - at);
+    for (std::size_t i = 0; i < n; ++i) {
+      try {
+        slots[i].chunk = chunks[at + i];
+        readFrame(slots[i]);
+      } catch (...) {
+        failures[i] = std::current_exception();
+        n = i;  // those before come first, and may fail too
+      }
+    }
+    parallelFor(*executor, n, [&](std::size_t i) {
+      try {
+        const Box whole = index.grid.boxOf(slots[i].chunk);
+        const Box part = overlapOf(whole, box);
+        work(slots[i], whole, part, team.each);
+        if (progress != nullptr) {
+          progress->n_bytes_done += bytesOf(part);
+        }
+      } catch (...) {
+        failures[i] = std::current_exception();
+      }
+    });
+    for (const std::exception_ptr& failure : failures) {
+      if (failure != nullptr) {
+        std::rethrow_exception(failure);  // of the first chunk, whatever the threads did
+      }
+    }
+  }
+}
+
+void ArchiveReader::State::forTouched(const Box& box,
+                                      const DecompressOptions& options,
+                                      ArchiveProgress* progress,
+                                      const Work& work) const {
+  const ChunkGrid& grid = index.grid;
+  const std::size_t n_axes = grid.axisCount();
+  FZ_REQUIRE_ARG(box.origin.size() == n_axes && box.extents.size() == n_axes,
+                 "ArchiveReader::read: a box of {} axes for an array of {}", box.extents.size(),
+                 n_axes);
+  for (std::size_t axis = 0; axis < n_axes; ++axis) {
+    const std::uint64_t extent = grid.extents()[axis];
+    FZ_REQUIRE_ARG(box.origin[axis] <= extent && box.extents[axis] <= extent - box.origin[axis],
+                   "ArchiveReader::read: the box {} is not inside the array of {}", boxText(box),
+                   boxText({AxisValues(n_axes, 0), grid.extents()}));
+  }
+  const std::vector<std::uint64_t> chunks = touchedBy(box);
+  const ChunkTeam team = teamFor(grid, chunks.size(), options);
+  if (team.n_at_once == 1) {
+    runTeam(chunks, box, team, progress, work);
+    return;
+  }
+  try {
+    runTeam(chunks, box, team, progress, work);
+  } catch (const Error& error) {
+    // A share of the memory may be too little where all of it is enough.
+    if (error.code() != ErrorCode::kLimit) {
+      throw;
+    }
+    runTeam(chunks, box, {1, options}, progress, work);
+  }
 }
 
 void ArchiveReader::State::decode(std::uint64_t chunk,
@@ -248,68 +410,48 @@ void ArchiveReader::read(const Box& box,
                          const DecompressOptions& options,
                          ArchiveProgress* progress) const try {
   const ChunkGrid& grid = state_->index.grid;
-  const std::size_t n_axes = grid.axisCount();
-  FZ_REQUIRE_ARG(
-      box.origin.size() == n_axes && box.extents.size() == n_axes && byte_steps.size() == n_axes,
-      "ArchiveReader::read: a box of {} axes and {} steps for an array of {}", box.extents.size(),
-      byte_steps.size(), n_axes);
-  AxisValues first(n_axes);
-  AxisValues last(n_axes);  // of the chunks that the box touches
-  for (std::size_t axis = 0; axis < n_axes; ++axis) {
-    const std::uint64_t extent = grid.extents()[axis];
-    FZ_REQUIRE_ARG(box.origin[axis] <= extent && box.extents[axis] <= extent - box.origin[axis],
-                   "ArchiveReader::read: the box {} is not inside the array of {}", boxText(box),
-                   boxText({AxisValues(n_axes, 0), grid.extents()}));
-  }
-  const std::uint64_t n_values = valueCount(box.extents);
-  if (progress != nullptr) {
-    progress->n_bytes = n_values * grid.valueBytes();
-    progress->n_bytes_done = 0;
-  }
-  if (n_values == 0) {
-    return;
-  }
-  for (std::size_t axis = 0; axis < n_axes; ++axis) {
-    first[axis] = box.origin[axis] / grid.chunk()[axis];
-    last[axis] = (box.origin[axis] + box.extents[axis] - 1) / grid.chunk()[axis];
-  }
+  FZ_REQUIRE_ARG(byte_steps.size() == grid.axisCount(),
+                 "ArchiveReader::read: {} steps for an array of {} axes", byte_steps.size(),
+                 grid.axisCount());
   auto* const to = static_cast<std::uint8_t*>(out);
-  std::vector<std::uint8_t> decoded;
-  AxisValues at = first;
-  while (true) {
-    FZ_REQUIRE(progress == nullptr || !progress->is_cancelled, ErrorCode::kCancelled,
-               "ArchiveReader::read: stopped as asked");
-    const std::uint64_t chunk = grid.numberOf(at);
-    const Box whole = grid.boxOf(chunk);
-    const Box part = overlapOf(whole, box);
-    const ByteSteps steps = denseSteps(whole.extents, grid.valueBytes());
-    std::uint8_t* const begin = to + offsetIn(box, part.origin, byte_steps);
-    if (part == whole && byte_steps == steps) {
-      const std::size_t n_bytes = valueCount(whole.extents) * grid.valueBytes();
-      state_->decode(chunk, MutableByteView(begin, n_bytes), options);
-    } else {
-      state_->decode(
-          chunk,
-          [&](std::size_t n) {
-            decoded.resize(n);
-            return decoded.data();
-          },
-          options);
-      copyValues(begin, byte_steps, decoded.data() + offsetIn(whole, part.origin, steps), steps,
-                 part.extents, grid.valueBytes());
-    }
-    if (progress != nullptr) {
-      progress->n_bytes_done += valueCount(part.extents) * grid.valueBytes();
-    }
-    std::size_t axis = 0;
-    while (axis < n_axes && ++at[axis] > last[axis]) {
-      at[axis] = first[axis];
-      ++axis;
-    }
-    if (axis == n_axes) {
-      return;
-    }
-  }
+  state_->forTouched(
+      box, options, progress,
+      [&](ChunkSlot& slot, const Box& whole, const Box& part, const DecompressOptions& how) {
+        const ByteSteps steps = denseSteps(whole.extents, grid.valueBytes());
+        std::uint8_t* const begin = to + offsetIn(box, part.origin, byte_steps);
+        if (part == whole && byte_steps == steps) {
+          state_->decodeSlot(
+              slot, [&](std::size_t /*n_bytes*/) -> void* { return begin; }, how);
+          return;
+        }
+        const ByteView decoded = state_->decodeValues(slot, how);
+        copyValues(begin, byte_steps, decoded.data() + offsetIn(whole, part.origin, steps), steps,
+                   part.extents, grid.valueBytes());
+      });
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+void ArchiveReader::readParts(const Box& box,
+                              const std::function<void(const Box& part, ByteView values)>& take,
+                              const DecompressOptions& options,
+                              ArchiveProgress* progress) const try {
+  const ChunkGrid& grid = state_->index.grid;
+  state_->forTouched(
+      box, options, progress,
+      [&](ChunkSlot& slot, const Box& whole, const Box& part, const DecompressOptions& how) {
+        const ByteView decoded = state_->decodeValues(slot, how);
+        if (part == whole) {
+          take(part, decoded);
+          return;
+        }
+        const ByteSteps steps = denseSteps(whole.extents, grid.valueBytes());
+        const MutableByteView values = slot.part.take(state_->bytesOf(part));
+        copyValues(values.data(), denseSteps(part.extents, grid.valueBytes()),
+                   decoded.data() + offsetIn(whole, part.origin, steps), steps, part.extents,
+                   grid.valueBytes());
+        take(part, values);
+      });
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }
