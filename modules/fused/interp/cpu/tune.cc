@@ -337,6 +337,7 @@ class Tuner {
     left.insert(left.end(), dropped.begin(), dropped.end());
     setReason(left);
     std::vector<Named> result;
+    result.reserve(left.size());
     for (Candidate& candidate : left) {
       result.push_back({candidate.plan, std::move(candidate.name)});
     }

@@ -165,7 +165,8 @@ TEST(InterpTune, PartsThatLieInGapsDoNotChooseTheAxes) {
   std::vector<float> values = field(dims, {2.9, 2.3, 0.01}, 1e-3);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double x = static_cast<double>(i % dims[0]) / static_cast<double>(dims[0]);
-    const double z = static_cast<double>(i / (dims[0] * dims[1])) / static_cast<double>(dims[2]);
+    const std::size_t plane = i / (dims[0] * dims[1]);
+    const double z = static_cast<double>(plane) / static_cast<double>(dims[2]);
     if (std::abs(x - z) < 0.45) {
       values[i] = std::numeric_limits<float>::quiet_NaN();
     }
