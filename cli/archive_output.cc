@@ -155,6 +155,9 @@ std::uint64_t writeBox(const ArchiveReader& reader,
     file.keepAttributesOf(target.like);
     file.write(bytesOf(header));
     writeToFile(reader, choice.box, file, header.size(), common, progress);
+    if (!writingWith(common).syncs) {
+      file.skipSync();
+    }
     file.commit(existingWith(common.force));
     return n_bytes;
   }

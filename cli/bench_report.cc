@@ -119,13 +119,14 @@ std::string benchTable(const std::vector<BenchRow>& rows, const BenchPlan& plan,
   return text;
 }
 
-std::string benchToJson(const std::vector<BenchRow>& rows, const BenchPlan& plan) {
-  Json list = Json::array();
+void addBenchRows(const std::vector<BenchRow>& rows, const BenchPlan& plan, JsonRows& out) {
   for (const BenchRow& row : rows) {
-    Json json = {{"file", row.file}, {"pipeline", row.pipeline}, {"bound", row.bound}};
+    Json json = {{"pipeline", row.pipeline},
+                 {"bound", row.bound},
+                 {"runs", plan.n_runs},
+                 {"warmup", plan.n_warmups}};
     if (!row.error.empty()) {
-      json["error"] = row.error;
-      list.push_back(std::move(json));
+      out.addFailure(row.file, Failure(row.error_code, row.error), json.dump());
       continue;
     }
     const BenchResult& r = row.result;
@@ -139,10 +140,12 @@ std::string benchToJson(const std::vector<BenchRow>& rows, const BenchPlan& plan
     json["copy"] = spreadJson(r.field_bytes, r.copy);
     json["compress"] = timesJson(r.field_bytes, r.compress);
     json["decompress"] = timesJson(r.field_bytes, r.decompress);
-    list.push_back(std::move(json));
+    if (r.check.passed()) {
+      out.add(row.file, json.dump());
+    } else {
+      out.addFailure(row.file, Failure(ExitCode::kBound, violationText(r.check)), json.dump());
+    }
   }
-  const Json all = {{"runs", plan.n_runs}, {"warmup", plan.n_warmups}, {"results", list}};
-  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace fz::cli

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "bench_run.h"
+#include "json_rows.h"
 #include "failure.h"
 
 namespace fz::cli {
@@ -20,6 +21,6 @@ struct BenchRow {
 /// The bound of a frame as -b writes it.
 std::string boundOption(const FrameInfo& info);
 std::string benchTable(const std::vector<BenchRow>& rows, const BenchPlan& plan, bool per_stage);
-std::string benchToJson(const std::vector<BenchRow>& rows, const BenchPlan& plan);
+void addBenchRows(const std::vector<BenchRow>& rows, const BenchPlan& plan, JsonRows& out);
 
 }  // namespace fz::cli

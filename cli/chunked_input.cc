@@ -1,5 +1,6 @@
 #include "chunked_input.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include "archive/chunk_grid.h"
 #include "failure.h"
 #include "hdf5_io.h"
+#include "npy.h"
 #include "progress.h"
 
 namespace fz::cli {
@@ -74,6 +76,17 @@ ChunkedInput openFile(const std::string& path, const FieldRequest& request) {
   const std::shared_ptr<const ByteSource> file = reading([&] { return openSource(path); });
   const std::uint64_t begin = file->size() - input.field.bytes.size();
   const std::size_t value_bytes = getDataTypeSize(input.field.type);
+  if (isNpyName(path) && !parseNpyHeader(readBytes(path)).isPlain()) {
+    // Put in order as a whole, and so in memory already.
+    input.read = [bytes = input.field.bytes, extents = input.field.extents, value_bytes](
+                     const Box& box, MutableByteView values) {
+      forRuns({AxisValues(extents.size(), 0), extents}, box, value_bytes,
+              [&](std::uint64_t offset, std::size_t n_done, std::size_t n) {
+                std::copy_n(bytes.data() + offset, n, values.data() + n_done);
+              });
+    };
+    return input;
+  }
   input.read = [file, begin, extents = input.field.extents, value_bytes](const Box& box,
                                                                          MutableByteView values) {
     const Box whole{AxisValues(extents.size(), 0), extents};

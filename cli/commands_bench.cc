@@ -28,7 +28,7 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  fz bench -p pfpl,cusz -b range:1e-3,range:1e-5 -d 3600x1800 temperature.f32\n"
     "  fz bench --per-stage -p cuszp2 wind.npy\n"
-    "  fz bench --json -p speed > speed.json";
+    "  fz bench --json -p all > presets.json";
 
 struct BenchArguments {
   CommonOptions common;
@@ -78,14 +78,30 @@ std::vector<std::string> orOne(const std::vector<std::string>& words, const std:
   return words.empty() ? std::vector<std::string>{one} : words;
 }
 
+/// The word "all" stands for every preset.
+std::vector<std::string> presetsToBench(const BenchArguments& arguments) {
+  std::vector<std::string> names;
+  for (const std::string& name : arguments.presets) {
+    if (name == "all") {
+      const std::vector<std::string> all = presetNames();
+      names.insert(names.end(), all.begin(), all.end());
+    } else {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
 /// Every pipeline with every bound.
 std::vector<PipelineChoice> choices(const BenchArguments& arguments) {
   std::vector<PipelineChoice> all;
-  for (const std::string& preset : orOne(arguments.presets, "")) {
-    for (const std::string& bound : orOne(arguments.bounds, "")) {
+  // A configuration has its own bound; with any other the field would be another one's measure.
+  const bool has_own = !arguments.pipeline.config.empty();
+  for (const std::string& preset : orOne(presetsToBench(arguments), "")) {
+    for (const std::string& bound : orOne(arguments.bounds, has_own ? "" : "range:1e-3")) {
       PipelineArguments one = arguments.pipeline;
       one.preset = preset;
-      one.bound = bound;
+      one.bound = preset == kLossless ? "" : bound;
       all.push_back(choosePipeline(one));
       if (all.back().target) {
         static_cast<void>(parseBound(bound));  // says why not
@@ -129,6 +145,7 @@ ExitCode runBenchCommand(const BenchArguments& arguments) {
   if (!arguments.dims.empty()) {
     request.extents = parseExtents(arguments.dims);
   }
+  JsonRows json("bench", arguments.json);
   std::vector<BenchRow> rows;
   ExitCode code = ExitCode::kOk;
   const auto bench = [&](const Field& field) {
@@ -143,12 +160,22 @@ ExitCode runBenchCommand(const BenchArguments& arguments) {
     constexpr std::array<std::size_t, 3> kMadeDims = {512, 512, 64};
     bench(madeField(request.extents ? foldedDims(*request.extents) : kMadeDims));
   } else {
-    code = forEachFile(arguments.common.files, Task::kEncode,
-                       [&](const std::string& file) { bench(readField(file, request)); });
+    code = forEachFile(arguments.common.files, Task::kEncode, [&](const std::string& file) {
+      try {
+        bench(readField(file, request));
+      } catch (...) {
+        const Failure failure = currentFailure(Task::kEncode);
+        json.addFailure(file, failure);
+        throw failure;
+      }
+    });
   }
   const bool per_stage = arguments.per_stage || rows.size() == 1;
-  fmt::print("{}", arguments.json ? benchToJson(rows, arguments.plan)
-                                  : benchTable(rows, arguments.plan, per_stage));
+  addBenchRows(rows, arguments.plan, json);
+  json.print();
+  if (!arguments.json) {
+    fmt::print("{}", benchTable(rows, arguments.plan, per_stage));
+  }
   // Into one file or pipe, the errors come after the table that points to them.
   std::fflush(stdout);
   for (const BenchRow& row : rows) {
@@ -170,14 +197,15 @@ Command addBench(CLI::App& root) {
   CLI::App* app =
       root.add_subcommand("bench", "Measure pipelines on data: speed, ratio, the copy beside it");
   addFiles(*app, arguments->common, "as for compress; none: a made field");
-  app->add_option("-p,--preset", arguments->presets, "presets; several with commas or repeated")
+  app->add_option("-p,--preset", arguments->presets, "presets; several with commas or repeated; all for every one")
       ->type_name("NAMES")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app->add_option("-b,--bound", arguments->bounds, "bounds as for compress; several as for -p")
+  app->add_option("-b,--bound", arguments->bounds, "bounds as for compress; several as for -p; else range:1e-3")
       ->type_name("KINDS:E")
       ->delimiter(',')
       ->allow_extra_args(false);
+  addPurpose(*app, arguments->pipeline);
   addOwnPipeline(*app, arguments->pipeline);
   app->add_option("-t,--type", arguments->type, "f32 or f64, as for compress")->type_name("TYPE");
   app->add_option("-d,--dims", arguments->dims, "extents, the fastest (x) first: 3600x1800")
@@ -192,7 +220,7 @@ Command addBench(CLI::App& root) {
       ->capture_default_str();
   app->add_flag("--per-stage", arguments->per_stage,
                 "rows for the stages, also with several pipelines");
-  app->add_flag("--json", arguments->json, "everything, for machines");
+  app->add_flag("--json", arguments->json, kJsonHelp);
   app->add_flag("-q,--quiet", arguments->common.quiet, "say nothing but the table and errors");
   addRunning(*app, arguments->common);
   addProgress(*app, arguments->common);

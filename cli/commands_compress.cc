@@ -8,10 +8,14 @@
 #include "compress_chunks.h"
 #include "compress_job.h"
 #include "compress_verify.h"
+#include "dims_hint.h"
 #include "field_io.h"
 #include "fz/bound_kind.h"
 #include "fz/host_api.h"
 #include "hdf5_io.h"
+#include "inspect_any.h"
+#include "json_report.h"
+#include "json_rows.h"
 #include "memory_check.h"
 #include "options.h"
 #include "output_io.h"
@@ -35,6 +39,7 @@ constexpr const char* kFooter =
     "Missing values come back bit for bit and have no part in the bound or the range: NaN,\n"
     "infinities, and fill values, which --fill or the attributes of an HDF5 or netCDF file name.\n"
     "Where a value that nobody named looks like one, range:E is refused.\n"
+    "lossless, and no -b at all: every value comes back bit for bit.\n"
     "\n"
     "Pipelines: a preset (-p), a file (-c), or one line (--stages): stages joined by '->', settings\n"
     "in brackets as key=value, switches and choices by their word: quantizer(rel), huffman(fine).\n"
@@ -117,12 +122,14 @@ void sayField(const CompressJob& job, const Field& field, const std::string& abo
   }
 }
 
-void compressFile(const CompressJob& job, const std::string& input) {
+void compressFile(const CompressJob& job, const std::string& input, JsonRows& rows) {
   if (input.ends_with(kArchiveSuffix) && !job.common.force) {
     throw Failure(ExitCode::kUsage,
                   "its name says that it already is an archive; use -f to compress it anyway");
   }
   const std::string output = outputPath(job.common, input, ownName(input));
+  checkHdf5Output(output);
+  checkJsonOutput(job.common, output);
   checkOutput(output, input, job.common.force);
   const std::string page = reportPath(job.report, job.common, input);
   Progress progress(progressMode(job.common), inputName(input));
@@ -140,7 +147,10 @@ void compressFile(const CompressJob& job, const std::string& input) {
     }
     progress.pause();
     sayField(job, chunked->field, describeChunked(*chunked));
-    compressInChunks(job, input, output, *chunked, progress);
+    const double seconds = compressInChunks(job, input, output, *chunked, progress);
+    if (rows.isOn()) {
+      rows.add(input, compressToJson(inspectAny(output), {output, job.pipeline.name, seconds}));
+    }
     return;
   }
   if (const std::optional<Hdf5Name> dataset = hdf5Name(input)) {
@@ -166,9 +176,12 @@ void compressFile(const CompressJob& job, const std::string& input) {
   if (job.verify || !page.empty()) {
     decoded = verifyFrame(job, field, frame, info, progress);
   }
+  if (job.strict) {
+    refuseLoss(findWarnings(field, info, job.pipeline.name, !job.fill.is_none));
+  }
   if (!decoded || decoded->check.passed()) {
     progress.beginBytes("writing", frame.size());
-    writeOutput(output, existingWith(job.common.force), {}, frame.bytes(), &progress, input);
+    writeOutput(output, writingWith(job.common), {}, frame.bytes(), &progress, input);
   }
   progress.end();
   if (!page.empty()) {
@@ -180,6 +193,9 @@ void compressFile(const CompressJob& job, const std::string& input) {
   }
   if (decoded) {
     requirePassed(decoded->check);
+  }
+  if (rows.isOn()) {
+    rows.add(input, compressToJson({input, info}, {output, job.pipeline.name, seconds}));
   }
   if (job.common.quiet) {
     printWarnings(field, info, job.pipeline.name, true, !job.fill.is_none);
@@ -202,6 +218,17 @@ void compressFile(const CompressJob& job, const std::string& input) {
     say("  report: {}\n", page);
   }
   printWarnings(field, info, job.pipeline.name, false, !job.fill.is_none);
+  if (const std::string hint = reversedDimsHint(field, info); !hint.empty()) {
+    say("fz: hint: {}: {}\n", field.name, hint);
+  }
+}
+
+/// Once for all files: the difference is large, and nobody has to know of bounds to begin.
+void sayLossless(const CompressJob& job) {
+  if (job.pipeline.is_lossless_by_default && !job.common.quiet) {
+    say("fz: no bound given, so every bit is kept; with one, such as -b range:1e-3 or -b abs:0.01, "
+        "archives are far smaller (-b lossless says that this is meant)\n");
+  }
 }
 
 }  // namespace
@@ -213,9 +240,10 @@ Command addCompress(CLI::App& root) {
   addFiles(*app, arguments->common,
            "raw little-endian fields, .npy, or datasets as file.h5:/name; - or none: stdin");
   addOutput(*app, arguments->common, "result; a folder for several files, - for stdout");
+  addFileHabits(*app, arguments->common);
   addPipeline(*app, arguments->pipeline);
   app->add_option("-t,--type", arguments->type,
-                  "f32 or f64; else by the name (.f32, .f64, .npy), else f32")
+                  "f32 or f64; else by the name (.f32, .f64, .npy)")
       ->type_name("TYPE");
   app->add_option("-d,--dims", arguments->dims, "extents, the fastest (x) first: 3600x1800")
       ->type_name("XxYxZ");
@@ -223,8 +251,11 @@ Command addCompress(CLI::App& root) {
   addChunk(*app, arguments->chunk);
   app->add_flag("--verify", arguments->verify,
                 "decode and check every value before the file gets its name");
+  app->add_flag("--strict", arguments->strict,
+                "warnings that values may be lost are errors, and nothing is written (exit code 4)");
   addReport(*app, arguments->report);
   addSweep(*app, arguments->report);
+  addJson(*app, arguments->common);
   addQuietAndVerbose(*app, arguments->common, kQuietEncoderHelp);
   addRunning(*app, arguments->common);
   addProgress(*app, arguments->common);
@@ -234,8 +265,13 @@ Command addCompress(CLI::App& root) {
   return {app,
           [arguments] {
             const CompressJob job = makeJob(*arguments);
-            return forEachFile(job.common.files, Task::kEncode,
-                               [&](const std::string& file) { compressFile(job, file); });
+            sayLossless(job);
+            JsonRows rows("compress", job.common.json);
+            return forEachFile(job.common.files, Task::kEncode, rows,
+                               [&](const std::string& file) {
+                                 compressFile(job, file, rows);
+                                 removeInput(job.common, file);
+                               });
           },
           Task::kEncode};
 }

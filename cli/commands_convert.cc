@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
@@ -12,6 +13,8 @@
 #include "fz/archive.h"
 #include "fz/host_api.h"
 #include "hdf5_io.h"
+#include "json_report.h"
+#include "json_rows.h"
 #include "memory_check.h"
 #include "npy.h"
 #include "options.h"
@@ -163,7 +166,7 @@ std::string sumText(const FrameInfo& old_info, const FrameInfo& new_info) {
       ruleText(*first), ruleText(*second));
 }
 
-void encodeAgain(const ConvertArguments& arguments,
+FrameInfo encodeAgain(const ConvertArguments& arguments,
                  const Field& field,
                  const FrameInfo& old_info,
                  Progress& progress) {
@@ -208,6 +211,7 @@ void encodeAgain(const ConvertArguments& arguments,
                  "the new archive is larger than the old one, and its values are no better; keep "
                  "the old one, or use a larger -b or another preset");
   }
+  return info;
 }
 
 void checkTarget(const ConvertArguments& arguments) {
@@ -224,8 +228,14 @@ void checkTarget(const ConvertArguments& arguments) {
   }
 }
 
-ExitCode runConvert(const ConvertArguments& arguments) {
+/// The row of --json.
+std::string runConvert(const ConvertArguments& arguments) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
   checkCommon(arguments.common);
+  checkJsonOutput(arguments.common, arguments.output);
   checkTarget(arguments);
   const bool from_archive = arguments.input.ends_with(kArchiveSuffix);
   const bool to_archive = arguments.output.ends_with(kArchiveSuffix);
@@ -255,8 +265,9 @@ ExitCode runConvert(const ConvertArguments& arguments) {
   const Field field = from_archive ? decodeField(arguments, progress, info)
                                    : readField(arguments.input, request, &progress);
   if (to_archive) {
-    encodeAgain(arguments, field, info, progress);
-    return ExitCode::kOk;
+    const FrameInfo made = encodeAgain(arguments, field, info, progress);
+    return compressToJson({arguments.input, made},
+                          {arguments.output, choosePipeline(arguments.pipeline).name, seconds()});
   }
   writeArray(arguments.output, existingWith(arguments.common.force), field, progress);
   progress.end();
@@ -268,7 +279,15 @@ ExitCode runConvert(const ConvertArguments& arguments) {
       say("  {}\n", field.note);
     }
   }
-  return ExitCode::kOk;
+  return arrayToJson({arguments.output, field.type, field.extents, field.bytes.size(),
+                      from_archive ? info.frameBytes() : 0, seconds()});
+}
+
+ExitCode convertWithRow(const ConvertArguments& arguments) {
+  JsonRows rows("convert", arguments.common.json);
+  return forEachFile({arguments.input}, Task::kEncode, rows, [&](const std::string& file) {
+    rows.add(file, runConvert(arguments));
+  });
 }
 
 }  // namespace
@@ -289,12 +308,13 @@ Command addConvert(CLI::App& root) {
       ->type_name("TYPE");
   app->add_option("-d,--dims", arguments->dims, "extents of a raw input, the fastest (x) first")
       ->type_name("XxYxZ");
+  addJson(*app, arguments->common);
   app->add_flag("-q,--quiet", arguments->common.quiet, kQuietEncoderHelp);
   addRunning(*app, arguments->common);
   addProgress(*app, arguments->common);
   addLimits(*app, arguments->common);
   app->footer(kFooter);
-  return {app, [arguments] { return runConvert(*arguments); }, Task::kEncode};
+  return {app, [arguments] { return convertWithRow(*arguments); }, Task::kEncode};
 }
 
 }  // namespace fz::cli

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <fmt/format.h>
 #include <memory>
 
@@ -8,6 +9,8 @@
 #include "field_io.h"
 #include "fz/host_api.h"
 #include "hdf5_io.h"
+#include "json_report.h"
+#include "json_rows.h"
 #include "memory_check.h"
 #include "npy.h"
 #include "options.h"
@@ -84,7 +87,7 @@ void sayResult(const CommonOptions& options,
 }
 
 /// An archive of chunks, or a box of any. `bytes` are those of a pipe.
-void decompressByParts(const DecompressArguments& arguments,
+ArrayFacts decompressByParts(const DecompressArguments& arguments,
                        const std::string& input,
                        const std::string& output,
                        Progress& progress,
@@ -103,9 +106,10 @@ void decompressByParts(const DecompressArguments& arguments,
   if (options.verbose) {
     say("  ratio {:.2f}, {} chunks of {}\n", info.ratio(), info.n_chunks, dimsText(info.chunk));
   }
+  return {output, info.type, choice.kept_extents, n_bytes, info.archive_bytes};
 }
 
-void decompressFile(const DecompressArguments& arguments, const std::string& input) {
+ArrayFacts decompressFile(const DecompressArguments& arguments, const std::string& input) {
   const CommonOptions& options = arguments.common;
   const std::string output = outputPath(options, input, ownName(options, input));
   if (hdf5Name(output)) {
@@ -118,22 +122,21 @@ void decompressFile(const DecompressArguments& arguments, const std::string& inp
   if (!options.output.empty()) {
     checkHdf5Output(output);
   }
+  checkJsonOutput(options, output);
   checkOutput(output, input, options.force);
   Progress progress(progressMode(options), inputName(input));
   if (!arguments.box.empty() || isChunkedFile(input)) {
-    decompressByParts(arguments, input, output, progress);
-    return;
+    return decompressByParts(arguments, input, output, progress);
   }
   const InputBytes frame = readBytes(input, &progress);
   if (isPartOfArray(frame)) {
-    decompressByParts(arguments, input, output, progress, &frame);
-    return;
+    return decompressByParts(arguments, input, output, progress, &frame);
   }
   HostDecompression decompression(frame);
   const FrameInfo& info = decompression.info();
   const std::string header =
       isNpyName(output) ? makeNpyHeader(info.type, shapeOf(info.extents)) : std::string();
-  Result result(output, existingWith(options.force), header, input);
+  Result result(output, writingWith(options), header, input);
   progress.beginRun("decompressing", info.original_bytes);
   DecompressOptions how = decodeOptions(options, &progress);
   if (result.staysInMemory(info.original_bytes)) {
@@ -149,29 +152,54 @@ void decompressFile(const DecompressArguments& arguments, const std::string& inp
     say("  ratio {:.2f}, {} stages, checksums {}\n", info.ratio(), info.stages.size(),
         checksumText(info));
   }
+  return {output, info.type, info.extents, n_bytes, info.frameBytes()};
 }
 
-void testByParts(const CommonOptions& options, const std::string& input, Progress& progress) {
+bool isTalkative(const CommonOptions& options) {
+  return options.verbose && !options.json;
+}
+
+/// The result of test is on standard output, unless rows of --json are.
+void sayOk(const CommonOptions& options, const std::string& input) {
+  if (!options.quiet && !options.json) {
+    fmt::print("{}: ok\n", inputName(input));
+  }
+}
+
+/// With its time, as a row.
+void addRow(JsonRows& rows, const std::string& file, const std::function<ArrayFacts()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  ArrayFacts facts = work();
+  facts.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (rows.isOn()) {
+    rows.add(file, arrayToJson(facts));
+  }
+}
+
+bool isArchiveName(const std::string& path) {
+  return path.ends_with(kArchiveSuffix);
+}
+
+constexpr std::string_view kNotArchives = "whose names do not end in .fzm";
+
+ArrayFacts testByParts(const CommonOptions& options, const std::string& input, Progress& progress) {
   const ArchiveReader reader = openArchive(input, options.limits, &progress);
   testChunks(reader, options, progress);
   progress.end();
-  if (options.quiet) {
-    return;
-  }
-  fmt::print("{}: ok\n", inputName(input));
-  if (options.verbose) {
-    const ArchiveInfo& info = reader.info();
+  const ArchiveInfo& info = reader.info();
+  sayOk(options, input);
+  if (isTalkative(options)) {
     fmt::print("  {} {}, {} bytes decoded in {} chunks, checksums match\n",
                dataTypeToString(info.type), dimsText(info.extents), info.original_bytes,
                info.n_chunks);
   }
+  return {"", info.type, info.extents, info.original_bytes, info.archive_bytes};
 }
 
-void testFile(const CommonOptions& options, const std::string& input) {
+ArrayFacts testFile(const CommonOptions& options, const std::string& input) {
   Progress progress(progressMode(options), inputName(input));
   if (isChunkedFile(input)) {
-    testByParts(options, input, progress);
-    return;
+    return testByParts(options, input, progress);
   }
   const InputBytes frame = readBytes(input, &progress);
   HostDecompression decompression(frame);
@@ -187,14 +215,12 @@ void testFile(const CommonOptions& options, const std::string& input) {
                   fmt::format("decodes to {} bytes, its header says {}; restore the file",
                               array.bytes().size(), info.original_bytes));
   }
-  if (options.quiet) {
-    return;
-  }
-  fmt::print("{}: ok\n", inputName(input));
-  if (options.verbose) {
+  sayOk(options, input);
+  if (isTalkative(options)) {
     fmt::print("  {} {}, {} bytes decoded, checksums {}\n", dataTypeToString(info.type),
                dimsText(info.extents), array.bytes().size(), checksumText(info));
   }
+  return {"", info.type, info.extents, array.bytes().size(), info.frameBytes()};
 }
 
 }  // namespace
@@ -210,6 +236,8 @@ Command addDecompress(CLI::App& root) {
                   "a part, FIRST:END for each axis, the slowest first, as numpy has it; only the "
                   "chunks that it touches are read")
       ->type_name("SLICES");
+  addFileHabits(*app, *options);
+  addJson(*app, *options);
   addQuietAndVerbose(*app, *options);
   addRunning(*app, *options);
   addProgress(*app, *options);
@@ -224,12 +252,15 @@ Command addDecompress(CLI::App& root) {
       "  fz decompress - < field.fzm | analyse");
   return {app,
           [options, arguments] {
-            options->files = filesOrStandardInput(options->files);
+            options->files = filesOrStandardInput(filesOf(*options, isArchiveName, kNotArchives));
             checkCommon(*options);
             checkOutputCount(*options);
             checkDistinct(*options);
-            return forEachFile(options->files, Task::kDecode,
-                               [&](const std::string& file) { decompressFile(*arguments, file); });
+            JsonRows rows("decompress", options->json);
+            return forEachFile(options->files, Task::kDecode, rows, [&](const std::string& file) {
+              addRow(rows, file, [&] { return decompressFile(*arguments, file); });
+              removeInput(*options, file);
+            });
           },
           Task::kDecode};
 }
@@ -239,6 +270,8 @@ Command addTest(CLI::App& root) {
   CLI::App* app =
       root.add_subcommand("test", "Check archives: checksums and a full decode, no output");
   addFiles(*app, *options, "archives; - or none: stdin");
+  app->add_flag("-r,--recursive", options->recursive, "the archives in folders, and in folders there");
+  addJson(*app, *options);
   addQuietAndVerbose(*app, *options);
   addRunning(*app, *options);
   addProgress(*app, *options);
@@ -249,10 +282,12 @@ Command addTest(CLI::App& root) {
       "  fz test -q field.fzm && echo sound");
   return {app,
           [options] {
-            options->files = filesOrStandardInput(options->files);
+            options->files = filesOrStandardInput(filesOf(*options, isArchiveName, kNotArchives));
             checkCommon(*options);
-            return forEachFile(options->files, Task::kDecode,
-                               [&](const std::string& file) { testFile(*options, file); });
+            JsonRows rows("test", options->json);
+            return forEachFile(options->files, Task::kDecode, rows, [&](const std::string& file) {
+              addRow(rows, file, [&] { return testFile(*options, file); });
+            });
           },
           Task::kDecode};
 }

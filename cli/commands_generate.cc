@@ -17,14 +17,16 @@ ExitCode runGenerate(const CLI::App& root, const std::string& what) {
     fmt::print("{}", bashCompletion(root));
   } else if (what == "zsh") {
     fmt::print("{}", zshCompletion(root));
+  } else if (what == "fish") {
+    fmt::print("{}", fishCompletion(root));
   } else if (what == "man") {
     fmt::print("{}", manualPage(root));
   } else if (what == "fzgmod-man") {
     fmt::print("{}", compat::manualPage());
   } else {
     throw Failure(ExitCode::kUsage,
-                  fmt::format("cannot print '{}'; choose bash, zsh, man or fzgmod-man{}", what,
-                              didYouMean(what, {"bash", "zsh", "man", "fzgmod-man"})));
+                  fmt::format("cannot print '{}'; choose bash, zsh, fish, man or fzgmod-man{}", what,
+                              didYouMean(what, {"bash", "zsh", "fish", "man", "fzgmod-man"})));
   }
   return ExitCode::kOk;
 }
@@ -35,7 +37,7 @@ Command addGenerate(CLI::App& root) {
   auto what = std::make_shared<std::string>();
   CLI::App* app = root.add_subcommand(
       "generate", "Print shell completions or the manual page, made from the options");
-  app->add_option("what", *what, "bash, zsh, man or fzgmod-man")->type_name("WHAT")->required();
+  app->add_option("what", *what, "bash, zsh, fish, man or fzgmod-man")->type_name("WHAT")->required();
   app->footer(
       "An installation has them in place already.\n"
       "\n"

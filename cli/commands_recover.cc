@@ -1,11 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "archive/chunk_grid.h"
 #include "commands.h"
 #include "field_io.h"
 #include "fz/archive.h"
+#include "json_rows.h"
 #include "options.h"
 #include "output_io.h"
 #include "standard_streams.h"
@@ -27,11 +29,16 @@ std::string resultName(const CommonOptions& options, const std::string& input) {
                 "its name does not end in .part, so the result has no name; give one with -o");
 }
 
-void recoverFile(const CommonOptions& options, const std::string& input) {
+void recoverFile(const CommonOptions& options, const std::string& input, JsonRows& rows) {
   const std::string output = resultName(options, input);
   checkOutput(output, input, options.force);
   const std::shared_ptr<const ByteSource> source = reading([&] { return openSource(input); });
   const Recovery found = recoverArchive(*source, behindLinks(output), options.force);
+  rows.add(input, nlohmann::ordered_json{{"output", output},
+                                         {"chunks", found.n_chunks},
+                                         {"dropped_chunks", found.n_dropped},
+                                         {"shape", shapeOf(found.extents)}}
+                      .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   if (options.quiet) {
     return;
   }
@@ -50,6 +57,7 @@ Command addRecover(CLI::App& root) {
       "recover", "Save what is left of an archive of chunks that was cut off or damaged");
   addFiles(*app, *options, "what is left: FILE.fzm.part of a run that was cut off, or an archive");
   addOutput(*app, *options, "the new archive; else the name without .part");
+  addJson(*app, *options);
   app->add_flag("-q,--quiet", options->quiet, "say nothing but errors");
   app->footer(
       "Every chunk that is complete is found by its checksums; the new archive has the array up to\n"
@@ -63,8 +71,10 @@ Command addRecover(CLI::App& root) {
               throw Failure(ExitCode::kUsage, "name the file to recover");
             }
             checkOutputCount(*options);
-            return forEachFile(options->files, Task::kDecode,
-                               [&](const std::string& file) { recoverFile(*options, file); });
+            JsonRows rows("recover", options->json);
+            return forEachFile(
+                options->files, Task::kDecode, rows,
+                [&](const std::string& file) { recoverFile(*options, file, rows); });
           },
           Task::kDecode};
 }

@@ -12,6 +12,7 @@
 #include "fz/host_api.h"
 #include "hdf5_io.h"
 #include "json_report.h"
+#include "json_rows.h"
 #include "memory_check.h"
 #include "npy.h"
 #include "options.h"
@@ -33,6 +34,7 @@ struct VerifyArguments {
   std::vector<std::string> fill;
   ReportOptions report;
   bool json = false;
+  mutable std::string row = {};  ///< the report as JSON, once there is one
 };
 
 /// The original's values; the archive knows their type. Fill values that the file names are added
@@ -136,7 +138,7 @@ std::string failureAdvice(const VerifyArguments& arguments,
 
 void show(const VerifyArguments& arguments, const CheckReport& report) {
   if (arguments.json) {
-    fmt::print("{}", checkToJson(arguments.archive, arguments.original, report));
+    arguments.row = checkToJson(arguments.archive, arguments.original, report);
   } else if (!arguments.common.quiet) {
     printReport(report);
   }
@@ -187,16 +189,16 @@ ExitCode runVerify(const VerifyArguments& arguments) {
   Array decoded;
   FrameInfo info;
   InputBytes frame;
-  const ExitCode read =
-      forEachFile({arguments.archive}, Task::kDecode, [&](const std::string& path) {
-        frame = readBytes(path, &progress);
-        info = inspect(frame);
-        options.limits = limitsBesideResult(arguments.common.limits, info.original_bytes);
-        progress.beginRun("decoding", info.original_bytes);
-        decoded = decompress(ByteView(frame), options);
-      });
-  if (read != ExitCode::kOk) {
-    return read;
+  try {
+    frame = readBytes(arguments.archive, &progress);
+    info = inspect(frame);
+    options.limits = limitsBesideResult(arguments.common.limits, info.original_bytes);
+    progress.beginRun("decoding", info.original_bytes);
+    decoded = decompress(ByteView(frame), options);
+  } catch (...) {
+    const Failure failure = currentFailure(Task::kDecode);
+    throw Failure(failure.code(),
+                  fmt::format("{}: {}", inputName(arguments.archive), failure.what()));
   }
   std::vector<double> fill_in_file;
   const InputBytes original = readOriginal(arguments.original, info, &progress, fill_in_file);
@@ -233,6 +235,22 @@ ExitCode runVerify(const VerifyArguments& arguments) {
   return ExitCode::kOk;
 }
 
+/// A row of --json in any case.
+ExitCode verifyWithRow(const VerifyArguments& arguments) {
+  JsonRows rows("verify", arguments.json);
+  try {
+    const ExitCode code = runVerify(arguments);
+    rows.add(arguments.archive, arguments.row.empty() ? "{}" : arguments.row);
+    rows.print();
+    return code;
+  } catch (...) {
+    const Failure failure = currentFailure(Task::kEncode);
+    rows.addFailure(arguments.archive, failure, arguments.row.empty() ? "{}" : arguments.row);
+    rows.print();
+    throw failure;
+  }
+}
+
 }  // namespace
 
 Command addVerify(CLI::App& root) {
@@ -252,7 +270,7 @@ Command addVerify(CLI::App& root) {
                   "for bit, and no part of the statistics; again for more")
       ->type_name("V")
       ->allow_extra_args(false);
-  app->add_flag("--json", arguments->json, "print the report for machines");
+  app->add_flag("--json", arguments->json, kJsonHelp);
   addReport(*app, arguments->report);
   app->add_flag("-f,--force", arguments->common.force, "overwrite an existing page of --report");
   app->add_flag("-q,--quiet", arguments->common.quiet, "say nothing but errors");
@@ -264,7 +282,7 @@ Command addVerify(CLI::App& root) {
       "\n"
       "Example:\n"
       "  fz verify temperature.f32.fzm temperature.f32");
-  return {app, [arguments] { return runVerify(*arguments); }, Task::kEncode};
+  return {app, [arguments] { return verifyWithRow(*arguments); }, Task::kEncode};
 }
 
 }  // namespace fz::cli

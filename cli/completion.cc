@@ -1,10 +1,10 @@
-// Completions for bash and zsh.
+// Completions for bash, zsh and fish.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "fz/presets.h"
 #include "fz/stage_descriptor.h"
 #include "manual.h"
+#include "pipeline_options.h"
 
 namespace fz::cli {
 
@@ -41,17 +41,24 @@ std::string valuesOf(const CLI::App& app, const std::string& option) {
     return "f32 f64";
   }
   if (option == "--preset" || option == "-p" || option == "--show") {
-    for (const Preset& preset : allPresets()) {
-      add(preset.name);
+    for (const std::string& name : presetNames()) {
+      add(name);
+    }
+    if (app.get_name() == "bench") {
+      add("all");
     }
   } else if (option == "--bound" || option == "-b") {
-    return "abs: rel: range:";
+    return app.get_name() == "verify" ? "abs: rel: range:" : "abs: rel: range: psnr: ratio: lossless";
+  } else if (option.empty() && app.get_name() == "presets") {
+    for (const std::string& name : presetNames()) {
+      add(name);
+    }
   } else if (option.empty() && app.get_name() == "stages") {
     for (const StageDescriptor* stage : allStages()) {
       add(stage->name);
     }
   } else if (option.empty() && app.get_name() == "generate") {
-    return "bash zsh man fzgmod-man";
+    return "bash zsh fish man fzgmod-man";
   }
   return words;
 }
@@ -70,6 +77,18 @@ std::string zshText(const std::string& text) {
     out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   }
   return out;
+}
+
+/// In single quotes, where only a backslash and the quote itself have a meaning.
+std::string fishText(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') {
+      out += '\\';
+    }
+    out += c;
+  }
+  return out + "'";
 }
 
 }  // namespace
@@ -175,6 +194,38 @@ _fz() {{
 _fz "$@"
 )",
                      names, cases);
+}
+
+std::string fishCompletion(const CLI::App& root) {
+  std::string lines;
+  for (const CLI::App* command : commandsOf(root)) {
+    const std::string& name = command->get_name();
+    lines += fmt::format("complete -c fz -n __fish_use_subcommand -f -a {} -d {}\n", name,
+                         fishText(command->get_description()));
+    const std::string here = fmt::format("complete -c fz -n '__fish_seen_subcommand_from {}'", name);
+    for (const CLI::Option* option : command->get_options()) {
+      std::string spellings;
+      for (const std::string& letter : option->get_snames()) {
+        spellings += " -s " + letter;
+      }
+      for (const std::string& word : option->get_lnames()) {
+        spellings += " -l " + word;
+      }
+      if (spellings.empty()) {
+        continue;
+      }
+      const std::string known = valuesOf(*command, namesOf(*option).back());
+      const std::string value = !takesValue(*option) ? ""
+                                : known.empty()      ? " -r"
+                                                     : fmt::format(" -x -a {}", fishText(known));
+      lines += fmt::format("{}{}{} -d {}\n", here, spellings, value,
+                           fishText(option->get_description()));
+    }
+    if (const std::string known = valuesOf(*command, ""); !known.empty()) {
+      lines += fmt::format("{} -f -a {}\n", here, fishText(known));
+    }
+  }
+  return fmt::format("# fish completion of fz, printed by 'fz generate fish'.\n{}", lines);
 }
 
 }  // namespace fz::cli

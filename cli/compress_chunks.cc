@@ -176,6 +176,24 @@ std::optional<ValueRange> findRange(const CompressJob& job,
   return scan.range().value_or(ValueRange{});
 }
 
+/// For --strict: a bound that is not relative to the range needs no look at all values otherwise.
+void requireNoFill(const CompressJob& job,
+                   const ChunkedInput& input,
+                   const CompressOptions& options,
+                   double error_bound,
+                   Progress& progress) {
+  if (input.isPipe()) {
+    throw Failure(ExitCode::kUsage,
+                  "--strict looks at all values before it writes the first, which a pipe of this "
+                  "length does not allow; give a file, or leave --strict out");
+  }
+  if (options.suspect_fill) {
+    CompressJob without_range = job;
+    without_range.chunk.range.reset();
+    static_cast<void>(findRange(without_range, input, options, error_bound, progress));
+  }
+}
+
 void appendStream(ArchiveWriter& writer, ChunkedInput& input, Progress& progress) {
   std::uint64_t n_appended = 0;
   const auto append = [&](ByteView bytes) {
@@ -240,7 +258,7 @@ Written writeAll(ArchiveWriter& writer, ChunkedInput& input, Progress& progress)
 
 }  // namespace
 
-void compressInChunks(const CompressJob& job,
+double compressInChunks(const CompressJob& job,
                       const std::string& input_path,
                       const std::string& output,
                       ChunkedInput& input,
@@ -257,6 +275,8 @@ void compressInChunks(const CompressJob& job,
   if (const auto bound = boundOf(field.type, options.compress);
       bound && bound->mode == ErrorBoundMode::NOA) {
     options.range = findRange(job, input, options.compress, bound->requested, progress);
+  } else if (bound && job.strict) {
+    requireNoFill(job, input, options.compress, bound->requested, progress);
   }
   const auto start = std::chrono::steady_clock::now();
   Written written;
@@ -274,6 +294,9 @@ void compressInChunks(const CompressJob& job,
     sink.file().keepAttributesOf(input_path);
     ArchiveWriter writer(field.type, options, sink);
     writeWith(writer);
+    if (!writingWith(job.common).syncs) {
+      sink.file().skipSync();
+    }
     sink.file().commit(existingWith(job.common.force));
   } else {
     StreamSink sink(output);
@@ -285,7 +308,7 @@ void compressInChunks(const CompressJob& job,
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (job.common.quiet) {
-    return;
+    return seconds;
   }
   say("{} -> {}: {} -> {} bytes, ratio {:.2f}, bound {}, {} chunks of {}\n", inputName(input_path),
       output == kStandardStream ? "standard output" : output, written.n_original, written.n_archive,
@@ -302,6 +325,7 @@ void compressInChunks(const CompressJob& job,
   if (job.verify) {
     say("  verified: every value meets its bound, largest error {}\n", largest_error);
   }
+  return seconds;
 }
 
 }  // namespace fz::cli

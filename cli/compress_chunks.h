@@ -10,7 +10,8 @@ namespace fz::cli {
 class Progress;
 
 /// Compresses an array that is read by parts into an archive of chunks. Throws Failure, Error.
-void compressInChunks(const CompressJob& job,
+/// Returns the seconds that it took.
+double compressInChunks(const CompressJob& job,
                       const std::string& input_path,
                       const std::string& output,
                       ChunkedInput& input,

@@ -7,6 +7,7 @@
 #include "failure.h"
 #include "hdf5_io.h"
 #include "memory_check.h"
+#include "npy.h"
 #include "output_io.h"
 
 namespace fz::cli {
@@ -19,6 +20,30 @@ void checkDistinct(const CompressJob& job) {
   for (const std::string& input : job.common.files) {
     outputs.add(outputPath(job.common, input, ownName(input)), input);
     outputs.add(pagePath(job.report, job.common, input), input);
+  }
+}
+
+/// -r takes what can be compressed without asking back.
+std::vector<std::string> inputsOf(const CompressArguments& arguments) {
+  const std::vector<std::string> files = filesOf(
+      arguments.common,
+      [&](const std::string& path) {
+        return !path.ends_with(kArchiveSuffix) &&
+               (!arguments.type.empty() || typeFromName(path) || isNpyName(path));
+      },
+      "that are archives already or whose type neither their name nor -t says");
+  if (files.empty() && !arguments.common.files.empty()) {
+    throw Failure(ExitCode::kUsage, "there is nothing to compress in these folders");
+  }
+  return files;
+}
+
+void checkRemovable(const CompressJob& job) {
+  for (const std::string& input : job.common.files) {
+    if (job.common.remove && hdf5Name(input)) {
+      throw Failure(ExitCode::kUsage,
+                    fmt::format("--rm would remove more than the dataset '{}'; leave it out", input));
+    }
   }
 }
 
@@ -61,8 +86,9 @@ void applyFill(const FillChoice& choice,
 CompressJob makeJob(const CompressArguments& arguments) {
   CompressJob job;
   job.common = arguments.common;
-  job.common.files = filesOrStandardInput(arguments.common.files);
+  job.common.files = filesOrStandardInput(inputsOf(arguments));
   job.verify = arguments.verify;
+  job.strict = arguments.strict;
   job.pipeline = choosePipeline(arguments.pipeline);
   if (!arguments.type.empty()) {
     job.request.type = parseType(arguments.type);
@@ -72,7 +98,8 @@ CompressJob makeJob(const CompressArguments& arguments) {
   }
   job.fill = parseFill(arguments.fill);
   job.chunk = parseChunk(arguments.chunk);
-  checkCommon(arguments.common);
+  checkCommon(job.common);
+  checkRemovable(job);
   checkOutputCount(job.common);
   job.report = arguments.report;
   checkReport(job.report, job.common);

@@ -39,6 +39,7 @@ struct CompressArguments {
   ChunkArguments chunk;
   ReportOptions report;
   bool verify = false;
+  bool strict = false;
 };
 
 /// The arguments after parsing, the same for every file.
@@ -50,6 +51,7 @@ struct CompressJob {
   ChunkChoice chunk;
   ReportOptions report;
   bool verify = false;
+  bool strict = false;  ///< what may lose values is an error
 };
 
 /// Throws Failure(kUsage) for arguments that are wrong or contradict each other.

@@ -92,6 +92,11 @@ void readNpy(Field& field, const FieldRequest& request) {
                               "follow the header; write it again with numpy.save",
                               n_values, value_bytes, field.bytes.size()));
   }
+  if (!header.isPlain()) {
+    field.bytes = InputBytes(plainValues(header, field.bytes));
+    field.how = fmt::format(".npy{}{}", header.is_swapped ? ", stored big-endian" : "",
+                            header.is_fortran ? ", stored in Fortran order" : "");
+  }
 }
 
 [[noreturn]] void failKind(const FileKind& kind) {
@@ -100,14 +105,47 @@ void readNpy(Field& field, const FieldRequest& request) {
                             kind.name, kind.advice));
 }
 
+/// "-t f32 means 3000 values, -t f64 1500 values": the types that the bytes can hold.
+std::string typesThatFit(std::uint64_t n_bytes, const std::optional<AxisValues>& extents) {
+  std::string fits;
+  for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
+    const std::uint64_t value_bytes = getDataTypeSize(type);
+    const std::uint64_t n_values = n_bytes / value_bytes;
+    if (n_bytes % value_bytes == 0 && (!extents || valueCount(*extents) == n_values)) {
+      fits += fmt::format("{}-t {} as {} values", fits.empty() ? "" : " and ", shortName(type),
+                          n_values);
+    }
+  }
+  if (!fits.empty()) {
+    return fmt::format("its {} bytes fit {}", n_bytes, fits);
+  }
+  return extents ? fmt::format("its {} bytes fit -d {} with no type; check -d", n_bytes,
+                               dimsText(*extents))
+                 : fmt::format("its {} bytes are no whole number of values of 4 or 8 bytes; is it "
+                               "complete?",
+                               n_bytes);
+}
+
+/// A guess would be wrong for every second file, and its bound would mean nothing.
+[[noreturn]] void failNoType(std::optional<std::uint64_t> n_bytes,
+                             const std::optional<AxisValues>& extents) {
+  throw Failure(ExitCode::kUsage,
+                fmt::format("neither its name (.f32, .f64) nor -t says of what type its values "
+                            "are; {}",
+                            n_bytes ? typesThatFit(*n_bytes, extents) : "give -t f32 or -t f64"));
+}
+
 void readRaw(Field& field, const FieldRequest& request) {
   const std::optional<DataType> named = typeFromName(field.name);
   const std::optional<FileKind> kind = knownFileKind(field.bytes);
   if (kind && !request.type && !named) {
     failKind(*kind);
   }
-  field.type = request.type.value_or(named.value_or(DataType::FLOAT32));
-  field.how = request.type ? "-t" : named ? "by its name" : "f32 assumed, -t f64 for double";
+  if (!request.type && !named) {
+    failNoType(field.bytes.size(), request.extents);
+  }
+  field.type = request.type.value_or(named.value_or(DataType::UNKNOWN));
+  field.how = request.type ? "-t" : "by its name";
   const std::size_t value_bytes = getDataTypeSize(field.type);
   if (request.extents) {
     const std::size_t n_wanted = valueCount(*request.extents);
@@ -163,7 +201,7 @@ InputBytes readBytes(const std::string& path, Progress* progress) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
   if (fs::is_directory(status)) {
-    throw Failure(ExitCode::kIo, fmt::format("'{}' is a folder; name a file in it", path));
+    throw Failure(ExitCode::kIo, fmt::format("'{}' is a folder; name a file in it, or take all with -r", path));
   }
   if (!fs::exists(status) || fs::is_regular_file(status)) {
     return reading([&] { return InputBytes::map(path); });
@@ -208,6 +246,11 @@ Field fieldOfStream(std::vector<std::uint8_t>& bytes, const FieldRequest& reques
   field.name = inputName(std::string(kStandardStream));
   if (hasNpyMagic(bytes)) {
     const NpyHeader header = parseNpyHeader(bytes);
+    if (!header.isPlain()) {
+      throw Failure(ExitCode::kUsage,
+                    "a .npy array that is big-endian or in Fortran order is put in order as a whole, "
+                    "which a pipe of this length does not allow; give it as a file");
+    }
     takeShape(field, request, header.type, header.shape, ".npy file");
     field.how = ".npy";
     bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header.n_header_bytes));
@@ -216,8 +259,11 @@ Field fieldOfStream(std::vector<std::uint8_t>& bytes, const FieldRequest& reques
   if (const std::optional<FileKind> kind = knownFileKind(bytes); kind && !request.type) {
     failKind(*kind);
   }
-  field.type = request.type.value_or(DataType::FLOAT32);
-  field.how = request.type ? "-t" : "f32 assumed, -t f64 for double";
+  if (!request.type) {
+    failNoType(std::nullopt, request.extents);
+  }
+  field.type = *request.type;
+  field.how = "-t";
   field.has_shape = request.extents.has_value();
   field.extents = request.extents.value_or(AxisValues{0});
   field.dims = foldedDims(field.extents);

@@ -14,6 +14,10 @@ struct Signature {
   FileKind kind;
 };
 
+constexpr FileKind kNetcdf3 = {
+    "a classic netCDF-3 file",
+    "convert it with 'nccopy -k nc4 OLD NEW' or 'ncks -4 OLD NEW' and name a variable, NEW:/NAME"};
+
 /// Three bytes and more: a raw field begins like one of these once in millions.
 constexpr Signature kSignatures[] = {
     {"PK\x03\x04"sv, {"a zip or .npz file", kExtract}},
@@ -28,9 +32,9 @@ constexpr Signature kSignatures[] = {
     {"\xff\xd8\xff\xe0"sv, {"a JPEG picture", kExtract}},
     {"II*\0"sv, {"a TIFF picture", kExtract}},
     {"MM\0*"sv, {"a TIFF picture", kExtract}},
-    {"CDF\x01"sv, {"a netCDF-3 file", "make it netCDF-4 with 'nccopy -k 4' and name a variable"}},
-    {"CDF\x02"sv, {"a netCDF-3 file", "make it netCDF-4 with 'nccopy -k 4' and name a variable"}},
-    {"CDF\x05"sv, {"a netCDF-3 file", "make it netCDF-4 with 'nccopy -k 4' and name a variable"}},
+    {"CDF\x01"sv, kNetcdf3},
+    {"CDF\x02"sv, kNetcdf3},
+    {"CDF\x05"sv, kNetcdf3},
     {"MATLAB 5.0 MAT-file"sv, {"a .mat file", "save it with -v7.3, which is HDF5, or as raw"}},
     {"SIMPLE  ="sv, {"a FITS file", kExtract}},
     {"GRIB"sv, {"a GRIB file", kExtract}},

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "failure.h"
+#include "file_kind.h"
+#include "input_bytes.h"
 #include "suggest.h"
 
 namespace fz::cli {
@@ -70,6 +72,11 @@ OpenDataset openDataset(const Hdf5Name& name) {
   Id file = openFile(name.file);
   if (!file.isValid()) {
     std::error_code ignored;
+    if (fs::is_regular_file(name.file, ignored)) {
+      if (const auto kind = knownFileKind(InputBytes::map(name.file))) {
+        failRead(name, fmt::format("its file is {}; {}", kind->name, kind->advice));
+      }
+    }
     failRead(name, fs::exists(name.file, ignored)
                        ? "not a readable HDF5 file; check it with h5dump"
                        : "there is no file " + name.file + "; check the path");

@@ -167,60 +167,67 @@ std::string frameToJson(const NamedFrame& frame) {
   return dump(namedJson(frame));
 }
 
-std::string framesToJson(const std::vector<NamedFrame>& frames) {
-  Json list = Json::array();
-  for (const NamedFrame& frame : frames) {
-    list.push_back(namedJson(frame));
-  }
-  return dump(list);
+std::string compressToJson(const NamedFrame& frame, const RunFacts& run) {
+  Json json = namedJson(frame);
+  json["output"] = run.output;
+  json["pipeline"] = run.pipeline;
+  json["seconds"] = run.seconds;
+  return dump(json);
 }
 
-std::string stagesToJson(std::span<const StageDescriptor* const> stages) {
-  Json list = Json::array();
-  for (const StageDescriptor* stage : stages) {
-    Json json = {{"id", stage->id},
-                 {"name", textJson(stage->name)},
-                 {"category", textJson(stage->category)},
-                 {"summary", textJson(stage->summary)},
-                 {"aliases", Json::array()},
-                 {"type_keys", Json::array()},
-                 {"types", Json::array()},
-                 {"default_types", typesJson(defaultTypes(*stage))},
-                 {"ports", defaultPorts(*stage)},
-                 {"params", Json::array()}};
-    const StageTraits traits = traitsOf(*stage);
-    json["backends"] = traits.backends;
-    json["graph_safe"] = {{"compress", traits.is_graph_safe_forward},
-                          {"decompress", traits.is_graph_safe_inverse}};
-    json["fusable"] = traits.is_fusable;
-    json["fusion_part"] = traits.part;
-    json["fusable_with"] = traits.fusable_with.empty() ? Json(nullptr) : Json(traits.fusable_with);
-    for (const std::string_view alias : stage->aliases) {
-      json["aliases"].push_back(textJson(alias));
-    }
-    for (const TypeKey& key : stage->type_keys) {
-      json["type_keys"].push_back(textJson(key.key));
-    }
-    for (const std::vector<DataType>& types : stage->type_combinations) {
-      json["types"].push_back(typesJson(types));
-    }
-    for (const Param& param : stage->params().rows()) {
-      json["params"].push_back(paramJson(param));
-    }
-    list.push_back(std::move(json));
-  }
-  return dump(list);
+std::string arrayToJson(const ArrayFacts& facts) {
+  const bool has_archive = facts.archive_bytes > 0;
+  return dump({{"output", facts.output.empty() ? Json(nullptr) : Json(facts.output)},
+               {"type", textJson(dataTypeToString(facts.type))},
+               {"shape", shapeJson(facts.extents)},
+               {"original_bytes", facts.original_bytes},
+               {"archive_bytes", has_archive ? Json(facts.archive_bytes) : Json(nullptr)},
+               {"ratio", has_archive ? Json(static_cast<double>(facts.original_bytes) /
+                                            static_cast<double>(facts.archive_bytes))
+                                     : Json(nullptr)},
+               {"seconds", facts.seconds}});
 }
 
-std::string presetsToJson(std::span<const Preset> presets) {
-  Json list = Json::array();
-  for (const Preset& preset : presets) {
-    list.push_back({{"name", textJson(preset.name)},
-                    {"summary", textJson(preset.summary)},
-                    {"bounds", boundsOf(preset)},
-                    {"toml", textJson(preset.toml)}});
+std::string stageToJson(const StageDescriptor& descriptor) {
+  const StageDescriptor* const stage = &descriptor;
+  Json json = {{"id", stage->id},
+               {"name", textJson(stage->name)},
+               {"category", textJson(stage->category)},
+               {"summary", textJson(stage->summary)},
+               {"aliases", Json::array()},
+               {"type_keys", Json::array()},
+               {"types", Json::array()},
+               {"default_types", typesJson(defaultTypes(*stage))},
+               {"ports", defaultPorts(*stage)},
+               {"params", Json::array()}};
+  const StageTraits traits = traitsOf(*stage);
+  json["backends"] = traits.backends;
+  json["graph_safe"] = {{"compress", traits.is_graph_safe_forward},
+                        {"decompress", traits.is_graph_safe_inverse}};
+  json["fusable"] = traits.is_fusable;
+  json["fusion_part"] = traits.part;
+  json["fusable_with"] = traits.fusable_with.empty() ? Json(nullptr) : Json(traits.fusable_with);
+  for (const std::string_view alias : stage->aliases) {
+    json["aliases"].push_back(textJson(alias));
   }
-  return dump(list);
+  for (const TypeKey& key : stage->type_keys) {
+    json["type_keys"].push_back(textJson(key.key));
+  }
+  for (const std::vector<DataType>& types : stage->type_combinations) {
+    json["types"].push_back(typesJson(types));
+  }
+  for (const Param& param : stage->params().rows()) {
+    json["params"].push_back(paramJson(param));
+  }
+  return dump(json);
+}
+
+std::string presetToJson(const Preset& preset, bool is_by_purpose) {
+  return dump({{"name", textJson(preset.name)},
+               {"group", is_by_purpose ? "purpose" : "family"},
+               {"summary", textJson(preset.summary)},
+               {"bounds", boundsOf(preset)},
+               {"toml", textJson(preset.toml)}});
 }
 
 std::string checkToJson(const std::string& archive,

@@ -13,6 +13,7 @@ namespace fz::cli {
 std::string manualPage(const CLI::App& root);
 std::string bashCompletion(const CLI::App& root);
 std::string zshCompletion(const CLI::App& root);
+std::string fishCompletion(const CLI::App& root);
 
 /// A text for roff: backslashes, and dots and quotes at the start of a line, are made harmless.
 std::string roff(const std::string& text);

@@ -1,9 +1,11 @@
 #include "npy.h"
 
+#include <algorithm>
 #include <charconv>
 #include <fmt/ranges.h>
 #include <limits>
 #include <optional>
+#include <tuple>
 
 #include "failure.h"
 #include "options.h"
@@ -44,16 +46,17 @@ std::string_view valueOf(std::string_view header, std::string_view key) {
   failCorrupt(fmt::format("its header has no '{}'", key));
 }
 
-DataType readDescr(std::string_view value) {
+/// The type, and whether it is big-endian.
+std::pair<DataType, bool> readDescr(std::string_view value) {
   if (value.empty() || (value[0] != '\'' && value[0] != '"')) {
     failUnsupported("structured .npy data are not supported; save one f4 or f8 field at a time");
   }
   const std::string_view descr = value.substr(1, value.find(value[0], 1) - 1);
-  if (descr == "<f4") {
-    return DataType::FLOAT32;
+  if (descr == "<f4" || descr == ">f4") {
+    return {DataType::FLOAT32, descr[0] == '>'};
   }
-  if (descr == "<f8") {
-    return DataType::FLOAT64;
+  if (descr == "<f8" || descr == ">f8") {
+    return {DataType::FLOAT64, descr[0] == '>'};
   }
   if (descr.size() > 1 && descr[1] == 'c') {
     failUnsupported(
@@ -159,18 +162,46 @@ NpyHeader parseNpyHeader(ByteView bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + text_at, n_text);
   NpyHeader header;
   header.n_header_bytes = text_at + n_text;
-  header.type = readDescr(valueOf(text, "descr"));
+  std::tie(header.type, header.is_swapped) = readDescr(valueOf(text, "descr"));
   const std::string_view order = valueOf(text, "fortran_order");
-  if (order.starts_with("True")) {
-    failUnsupported(
-        "the .npy array is in Fortran order, so its axes would be mixed up; save it with "
-        "numpy.save(name, numpy.ascontiguousarray(array))");
-  }
-  if (!order.starts_with("False")) {
+  header.is_fortran = order.starts_with("True");
+  if (!header.is_fortran && !order.starts_with("False")) {
     failCorrupt("fortran_order is neither True nor False");
   }
   header.shape = readShape(valueOf(text, "shape"));
   return header;
+}
+
+std::vector<std::uint8_t> plainValues(const NpyHeader& header, ByteView values) {
+  const std::size_t value_bytes = getDataTypeSize(header.type);
+  std::vector<std::uint8_t> plain(values.size());
+  const std::size_t n_axes = header.shape.size();
+  // Bytes between neighbours along each axis in the file; in the result the last axis is dense.
+  std::vector<std::size_t> steps(n_axes, value_bytes);
+  for (std::size_t i = 1; i < n_axes; ++i) {
+    const std::size_t axis = header.is_fortran ? i : n_axes - 1 - i;
+    const std::size_t faster = header.is_fortran ? i - 1 : axis + 1;
+    steps[axis] = steps[faster] * header.shape[faster];
+  }
+  std::vector<std::size_t> at(n_axes, 0);
+  std::size_t from = 0;
+  for (std::size_t to = 0; to < plain.size(); to += value_bytes) {
+    if (header.is_swapped) {
+      std::reverse_copy(values.data() + from, values.data() + from + value_bytes,
+                        plain.data() + to);
+    } else {
+      std::copy_n(values.data() + from, value_bytes, plain.data() + to);
+    }
+    for (std::size_t axis = n_axes; axis-- > 0;) {
+      from += steps[axis];
+      if (++at[axis] < header.shape[axis]) {
+        break;
+      }
+      from -= at[axis] * steps[axis];
+      at[axis] = 0;
+    }
+  }
+  return plain;
 }
 
 std::array<std::size_t, 3> dimsOfShape(const std::vector<std::size_t>& shape) {

@@ -10,14 +10,22 @@
 #include "fz/data_type.h"
 #include "fz/span.h"
 
-/// NumPy's .npy files: reading of little-endian f4 and f8 in C order, writing of every type.
+/// NumPy's .npy files: reading of f4 and f8 in either byte order and C or Fortran order, writing of
+/// every type, little-endian and in C order.
 namespace fz::cli {
 
 struct NpyHeader {
   DataType type = DataType::UNKNOWN;
   std::vector<std::size_t> shape;  ///< as NumPy has it: the last axis is the fastest
   std::size_t n_header_bytes = 0;
+  bool is_swapped = false;  ///< big-endian
+  bool is_fortran = false;  ///< the first axis is the fastest in the file
+
+  bool isPlain() const { return !is_swapped && !is_fortran; }
 };
+
+/// The values of a file that is not plain, little-endian and in C order.
+std::vector<std::uint8_t> plainValues(const NpyHeader& header, ByteView values);
 
 bool isNpyName(std::string_view path);
 bool hasNpyMagic(ByteView bytes);

@@ -10,6 +10,7 @@
 #include "failure.h"
 #include "fz/bound_kind.h"
 #include "fz/limits.h"
+#include "json_rows.h"
 #include "suggest.h"
 
 namespace fz::cli {
@@ -86,6 +87,19 @@ void addOutput(CLI::App& app, CommonOptions& options, const char* help) {
   app.add_flag("-f,--force", options.force, "overwrite existing files");
 }
 
+void addFileHabits(CLI::App& app, CommonOptions& options) {
+  app.add_flag("-k,--keep", options.keep, "keep the input, which happens anyway");
+  app.add_flag("--rm", options.remove, "remove each input once its result is on the disk");
+  app.add_flag("-r,--recursive", options.recursive, "the files in folders, and in folders there");
+  app.add_flag("--no-sync", options.no_sync,
+               "do not wait for the disk: faster with many small files, which a power cut may lose; "
+               "--rm waits in any case");
+}
+
+void addJson(CLI::App& app, CommonOptions& options) {
+  app.add_flag("--json", options.json, kJsonHelp);
+}
+
 void addQuietAndVerbose(CLI::App& app, CommonOptions& options, const char* quiet_help) {
   app.add_flag("-q,--quiet", options.quiet, quiet_help);
   app.add_flag("-v,--verbose", options.verbose, "say more");
@@ -127,6 +141,14 @@ void addMemoryLimit(CLI::App& app, CommonOptions& options, const char* help) {
 void checkCommon(const CommonOptions& options) {
   if (options.quiet && options.verbose) {
     failUsage("-q and -v contradict each other; leave one out");
+  }
+  if (options.keep && options.remove) {
+    failUsage("-k and --rm contradict each other; leave one out");
+  }
+  const bool has_no_file = options.output == "-" || (options.output.empty() && options.files.size() == 1 &&
+                                                     options.files.front() == "-");
+  if (options.remove && has_no_file) {
+    failUsage("--rm removes files once their results are on the disk; name a file with -o");
   }
   parseBackend(options.backend);
   parseProgress(options.progress);

@@ -32,11 +32,20 @@ struct CommonOptions {
   std::size_t threads = 0;
   std::string backend = "auto";
   std::string progress = "auto";
+  bool keep = false;       ///< -k, the default anyway
+  bool remove = false;     ///< --rm
+  bool recursive = false;  ///< -r
+  bool no_sync = false;
+  bool json = false;
   DecodeLimits limits;
 };
 
 void addFiles(CLI::App& app, CommonOptions& options, const char* help);
 void addOutput(CLI::App& app, CommonOptions& options, const char* help);
+/// -k, --rm, -r and --no-sync, as gzip and zstd have them.
+void addFileHabits(CLI::App& app, CommonOptions& options);
+/// --json.
+void addJson(CLI::App& app, CommonOptions& options);
 void addQuietAndVerbose(CLI::App& app,
                         CommonOptions& options,
                         const char* quiet_help = "say nothing but errors");

@@ -13,6 +13,7 @@
 #include "failure.h"
 #include "field_io.h"
 #include "progress.h"
+#include "standard_streams.h"
 
 namespace fz::cli {
 
@@ -162,8 +163,63 @@ void checkOutput(const std::string& output, const std::string& input, bool force
   }
 }
 
+void checkJsonOutput(const CommonOptions& options, const std::string& output) {
+  if (options.json && isStandard(output)) {
+    throw Failure(ExitCode::kUsage,
+                  "--json goes to standard output, and so does the result; name a file with -o");
+  }
+}
+
+void removeInput(const CommonOptions& options, const std::string& input) {
+  std::error_code error;
+  if (options.remove && !fs::remove(input, error)) {
+    throw Failure(ExitCode::kIo,
+                  fmt::format("the result is complete, but the input cannot be removed: {}",
+                              error ? error.message() : "it is gone already"));
+  }
+}
+
+std::vector<std::string> filesOf(const CommonOptions& options,
+                                 const std::function<bool(const std::string&)>& takes,
+                                 std::string_view why_not) {
+  std::vector<std::string> files;
+  for (const std::string& input : options.files) {
+    std::error_code error;
+    if (!options.recursive || !fs::is_directory(input, error)) {
+      files.push_back(input);
+      continue;
+    }
+    std::vector<std::string> found;
+    std::size_t n_skipped = 0;
+    for (auto at = fs::recursive_directory_iterator(
+             input, fs::directory_options::skip_permission_denied, error);
+         !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+      std::error_code ignored;
+      if (!at->is_regular_file(ignored)) {
+        continue;
+      }
+      if (takes(at->path().string())) {
+        found.push_back(at->path().string());
+      } else {
+        ++n_skipped;
+      }
+    }
+    if (error) {
+      throw Failure(ExitCode::kIo, fmt::format("cannot read the folder '{}': {}", input,
+                                               error.message()));
+    }
+    if (n_skipped > 0 && !options.quiet) {
+      say("fz: {}: skipped {} {} {}\n", input, n_skipped, n_skipped == 1 ? "file" : "files",
+          why_not);
+    }
+    std::sort(found.begin(), found.end());
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
 void writeOutput(const std::string& output,
-                 Existing existing,
+                 Writing writing,
                  std::string_view header,
                  ByteView bytes,
                  Progress* progress,
@@ -187,12 +243,15 @@ void writeOutput(const std::string& output,
   file.keepAttributesOf(like);
   file.write(bytesOf(header));
   byParts(bytes, progress, [&](ByteView part) { file.write(part); });
-  file.commit(existing);
+  if (!writing.syncs) {
+    file.skipSync();
+  }
+  file.commit(writing.existing);
 }
 
-Result::Result(std::string output, Existing existing, std::string header, std::string like)
+Result::Result(std::string output, Writing writing, std::string header, std::string like)
     : output_(std::move(output)),
-      existing_(existing),
+      writing_(writing),
       header_(std::move(header)),
       like_(std::move(like)) {
 }
@@ -221,10 +280,13 @@ void* Result::provide(std::size_t n_bytes) {
 
 void Result::finish(Progress* progress) {
   if (file_ == nullptr) {
-    writeOutput(output_, existing_, header_, bytes_, progress, like_);
+    writeOutput(output_, writing_, header_, bytes_, progress, like_);
     return;
   }
-  file_->commit(existing_);
+  if (!writing_.syncs) {
+    file_->skipSync();
+  }
+  file_->commit(writing_.existing);
   bytes_ = {};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -7,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "format/file_io.h"
 #include "fz/span.h"
@@ -44,11 +46,33 @@ void checkOutput(const std::string& output, const std::string& input, bool force
 constexpr Existing existingWith(bool force) {
   return force ? Existing::kReplace : Existing::kKeep;
 }
+/// How a file comes to its name.
+struct Writing {
+  Existing existing = Existing::kKeep;
+  bool syncs = true;
+
+  Writing(Existing what, bool waits = true)  // NOLINT(google-explicit-constructor)
+      : existing(what), syncs(waits) {}
+};
+/// As -f, --no-sync and --rm say.
+inline Writing writingWith(const CommonOptions& options) {
+  return {existingWith(options.force), !options.no_sync || options.remove};
+}
+/// For --json, whose rows go to standard output. Throws Failure(kUsage).
+void checkJsonOutput(const CommonOptions& options, const std::string& output);
+/// For --rm, after the result is complete. Throws Failure(kIo).
+void removeInput(const CommonOptions& options, const std::string& input);
+/// For -r: the files of the folders among the inputs that `takes` accepts, in the order of their
+/// names; other files count in a note on standard error.
+std::vector<std::string> filesOf(const CommonOptions& options,
+                                 const std::function<bool(const std::string&)>& takes,
+                                 std::string_view why_not);
+
 /// To standard output for "-"; else the file is complete under its name, or unchanged. The parts
 /// follow each other. A file gets permissions and time of the file `like`. Throws Failure(kIo),
 /// Error(kIo).
 void writeOutput(const std::string& output,
-                 Existing existing,
+                 Writing writing,
                  std::string_view header,
                  ByteView bytes,
                  Progress* progress = nullptr,
@@ -59,7 +83,7 @@ void writeOutput(const std::string& output,
 class Result {
  public:
   /// `header` comes before the bytes.
-  Result(std::string output, Existing existing, std::string header, std::string like = {});
+  Result(std::string output, Writing writing, std::string header, std::string like = {});
 
   /// Memory for n_bytes, for decompressInto(); what it gave before is not used any more.
   void* provide(std::size_t n_bytes);
@@ -72,7 +96,7 @@ class Result {
 
  private:
   std::string output_;
-  Existing existing_;
+  Writing writing_;
   std::string header_;
   std::string like_;
   std::unique_ptr<void, void (*)(void*)> memory_{nullptr, &std::free};

@@ -21,9 +21,20 @@ struct PipelineArguments {
   std::string stages;
   std::vector<std::string> settings;
   bool no_fallback = false;
+  bool fast = false;  ///< --fast, --best: presets by their purpose
+  bool best = false;
 };
 
+/// Without -p: the one that this tool chooses for a field that it knows nothing of; docs/choosing.md
+/// has the reasons. Bounds relative to each value need another.
+inline constexpr std::string_view kDefaultPreset = "balanced";
+inline constexpr std::string_view kDefaultRelPreset = "pfpl";
+/// The word for no loss at all, of -b and of -p.
+inline constexpr std::string_view kLossless = "lossless";
+
 void addPipeline(CLI::App& app, PipelineArguments& arguments);
+/// --fast and --best alone.
+void addPurpose(CLI::App& app, PipelineArguments& arguments);
 /// Without -b and -p.
 void addOwnPipeline(CLI::App& app, PipelineArguments& arguments);
 
@@ -32,6 +43,8 @@ struct PipelineChoice {
   std::optional<BoundRequest> bound;
   std::optional<ResultTarget> target;  ///< instead of a bound
   std::string name;                    ///< of the preset, of the file, or "--stages"
+  bool is_lossless = false;            ///< asked for, or nothing else was
+  bool is_lossless_by_default = false;
   std::string config_toml;             ///< of the file; empty for presets and --stages
   bool has_config = false;             ///< a file, which may have a shape
   std::string stages;                  ///< the text of --stages
@@ -47,6 +60,10 @@ CompressOptions compressOptions(const PipelineChoice& choice, DataType type);
 /// -b rel promises a bound for each value; a stage that takes REL of the largest value does less.
 /// Throws Failure(kUsage) where that happened.
 void checkBoundKind(const PipelineChoice& choice, const FrameInfo& info);
+/// All names that -p takes: by purpose first, then the families.
+std::vector<std::string> presetNames();
+/// Whether a preset is named after what it is for, not after a paper.
+bool isByPurpose(std::string_view preset);
 /// Throws Failure(kUsage), with what may have been meant.
 void checkPreset(const std::string& name);
 

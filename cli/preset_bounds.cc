@@ -34,6 +34,9 @@ bool keeps(const Preset& preset, ErrorBoundMode mode) {
 
 std::vector<std::string> boundsOf(const Preset& preset) {
   std::vector<std::string> kinds;
+  if (&preset == &losslessPreset()) {
+    return kinds;
+  }
   for (const ErrorBoundMode mode :
        {ErrorBoundMode::ABS, ErrorBoundMode::NOA, ErrorBoundMode::REL}) {
     if (keeps(preset, mode)) {

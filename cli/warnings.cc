@@ -12,6 +12,7 @@
 #include "fz/byte_io.h"
 #include "fzm_format.h"
 #include "pipeline/fill_check.h"
+#include "pipeline_options.h"
 
 namespace fz::cli {
 
@@ -132,7 +133,7 @@ std::optional<std::string> aboutSize(const FrameInfo& info, std::string_view pip
   }
   const bool is_pointwise = info.bound && info.bound->mode == ErrorBoundMode::REL;
   return fmt::format("{}; {}", larger,
-                     pipeline == "pfpl" && !is_pointwise ? "use a larger -b"
+                     (pipeline == "pfpl" || isByPurpose(pipeline)) && !is_pointwise ? "use a larger -b"
                      : is_pointwise
                          ? "rel stores zeros and denormals as they are, so use -b abs or "
                            "-b range for fields that are full of them"
@@ -141,26 +142,51 @@ std::optional<std::string> aboutSize(const FrameInfo& info, std::string_view pip
 
 }  // namespace
 
+FieldWarnings findWarnings(const Field& field,
+                           const FrameInfo& info,
+                           std::string_view pipeline,
+                           bool suspects_fill) {
+  FieldWarnings found;
+  const bool has_no_range = hasNoRange(field, info);
+  const auto add = [](std::vector<std::string>& list, const std::optional<std::string>& text) {
+    if (text) {
+      list.push_back(*text);
+    }
+  };
+  add(found.of_doubt, aboutType(field));
+  add(found.of_doubt, aboutContent(field));
+  add(found.of_doubt, suspects_fill ? aboutFill(field, info) : std::nullopt);
+  add(found.of_loss, aboutRange(has_no_range));
+  add(found.of_loss, aboutBound(field, info, has_no_range));
+  add(found.others, aboutSize(info, pipeline));
+  return found;
+}
+
+void refuseLoss(const FieldWarnings& warnings) {
+  for (const std::vector<std::string>* list : {&warnings.of_loss, &warnings.of_doubt}) {
+    if (!list->empty()) {
+      throw Failure(ExitCode::kBound, "--strict: " + list->front());
+    }
+  }
+}
+
 void printWarnings(const Field& field,
                    const FrameInfo& info,
                    std::string_view pipeline,
                    bool is_quiet,
                    bool suspects_fill) {
-  const bool has_no_range = hasNoRange(field, info);
-  const auto print = [&](const std::optional<std::string>& text) {
-    if (text) {
-      printWarning(field.name, *text);
+  const FieldWarnings found = findWarnings(field, info, pipeline, suspects_fill);
+  const auto print = [&](const std::vector<std::string>& list) {
+    for (const std::string& text : list) {
+      printWarning(field.name, text);
     }
   };
   if (!is_quiet) {
-    print(aboutType(field));
-    print(aboutContent(field));
-    print(suspects_fill ? aboutFill(field, info) : std::nullopt);
+    print(found.of_doubt);
   }
-  print(aboutRange(has_no_range));
-  print(aboutBound(field, info, has_no_range));
+  print(found.of_loss);
   if (!is_quiet) {
-    print(aboutSize(info, pipeline));
+    print(found.others);
   }
 }
 

@@ -1,8 +1,14 @@
 # Compiles examples/presets/*.toml into the library: the files are the one place they are written.
 file(GLOB preset_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/presets/*.toml)
 list(SORT preset_files)
+# Presets by purpose come first in every list; the families that papers name follow.
+set(presets ${PROJECT_SOURCE_DIR}/examples/presets)
+set(by_purpose ${presets}/fast.toml ${presets}/balanced.toml ${presets}/best.toml
+               ${presets}/auto.toml)
+list(REMOVE_ITEM preset_files ${by_purpose})
 set(FZ_PRESET_ROWS "")
-foreach(file IN LISTS preset_files)
+set(FZ_LOSSLESS_ROW "")
+foreach(file IN LISTS by_purpose preset_files)
   get_filename_component(name ${file} NAME_WE)
   file(READ ${file} text)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
@@ -10,7 +16,11 @@ foreach(file IN LISTS preset_files)
   if(NOT first)
     message(FATAL_ERROR "${file}: the first line must be a comment that says what the preset is")
   endif()
-  string(APPEND FZ_PRESET_ROWS "    {\"${name}\",\n     \"${CMAKE_MATCH_1}\",\n     R\"fzpreset(${text})fzpreset\"},\n")
+  set(rows FZ_PRESET_ROWS)
+  if(name STREQUAL "lossless")
+    set(rows FZ_LOSSLESS_ROW)
+  endif()
+  string(APPEND ${rows} "    {\"${name}\",\n     \"${CMAKE_MATCH_1}\",\n     R\"fzpreset(${text})fzpreset\"},\n")
 endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/presets.cc.in
                ${PROJECT_BINARY_DIR}/generated/presets.cc @ONLY)

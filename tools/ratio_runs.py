@@ -39,7 +39,7 @@ def by_fz(program: str, path: Path, preset: str, bound: str, looks: bool = False
             done = run_fz(program, *words, "--fill", guess[1].rstrip(";,.)'"))
         if done.returncode:
             raise SystemExit(f"{path.name}, {preset}, {bound}: {done.stderr}")
-        info = json.loads(run_fz(program, "info", "--json", archive).stdout)
+        info = json.loads(run_fz(program, "info", "--json", archive).stdout)[0]
         info = info[0] if isinstance(info, list) else info
         if looks:
             back = Path(f"{folder}/back_{dims_of(path)}{path.suffix}")

@@ -31,12 +31,14 @@ inline constexpr std::size_t kMaxAxes = 8;
 using AxisValues = std::vector<std::uint64_t>;
 
 struct CompressOptions {
-  /// Name of a shipped preset, or with config_toml a name for messages.
+  /// Name of a shipped preset, or with config_toml a name for messages. "lossless" keeps every bit.
   std::string preset = "pfpl";
   /// TOML text of a pipeline; used instead of the preset when not empty.
   std::string config_toml = {};
-  /// The bound; when absent the preset's own.
+  /// The bound. A preset other than "lossless" needs it, as any default would be a guess; without
+  /// it compress() and its like throw InvalidArgument. Pipelines of config_toml have their own.
   std::optional<double> error_bound = {};
+  /// What the bound is relative to; when absent as the preset says.
   std::optional<ErrorBoundMode> mode = {};
   /// x fastest; {0, 1, 1}: one dimension.
   std::array<std::size_t, 3> dims = {0, 1, 1};

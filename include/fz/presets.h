@@ -12,8 +12,12 @@ struct Preset {
   std::string_view toml;
 };
 
+/// Those that take a bound: first the presets by purpose (fast, balanced, best, auto), then the
+/// families that papers name.
 std::span<const Preset> allPresets();
-/// Null when there is none of that name.
+/// "lossless": keeps every bit and takes no bound.
+const Preset& losslessPreset();
+/// Of both kinds. Null when there is none of that name.
 const Preset* findPreset(std::string_view name);
 
 }  // namespace fz

@@ -1,4 +1,5 @@
 // Arrays in host memory to frames.
+#include <algorithm>
 #include <new>
 
 #include "api/device_copy.h"
@@ -27,9 +28,31 @@ ConfigOverrides overridesFor(DataType type, const CompressOptions& options) {
   return overrides;
 }
 
+bool hasBound(const CompressOptions& options) {
+  const auto isBound = [](const auto& setting) {
+    return setting.first == "error_bound" || setting.first.ends_with(".error_bound");
+  };
+  return options.error_bound.has_value() ||
+         std::any_of(options.params.begin(), options.params.end(), isBound);
+}
+
+/// What a preset may lose is for the caller to say.
+void requireBound(const Preset& preset, const CompressOptions& options) {
+  if (&preset == &losslessPreset()) {
+    FZ_REQUIRE_ARG(!hasBound(options),
+                   "preset 'lossless' keeps every bit and takes no bound; leave the bound out or "
+                   "choose another preset");
+    return;
+  }
+  FZ_REQUIRE_ARG(hasBound(options),
+                 "preset '{}' needs an error bound, and any default would be a guess; set "
+                 "error_bound and mode, or the preset 'lossless' to keep every bit",
+                 preset.name);
+}
+
 /// Not finalized.
 void loadPipeline(Pipeline& pipeline, DataType type, const CompressOptions& options) {
-  const ConfigOverrides overrides = overridesFor(type, options);
+  ConfigOverrides overrides = overridesFor(type, options);
   if (!options.config_toml.empty()) {
     pipeline.loadConfigText(options.config_toml, options.preset, overrides, false);
     return;
@@ -38,10 +61,15 @@ void loadPipeline(Pipeline& pipeline, DataType type, const CompressOptions& opti
   if (preset == nullptr) {
     std::string names;
     for (const Preset& known : allPresets()) {
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+      names += fmt::format("{}, ", known.name);
     }
-    detail::throwInvalidArgument(
-        fmt::format("no preset '{}'; the presets are {}", options.preset, names));
+    detail::throwInvalidArgument(fmt::format("no preset '{}'; the presets are {}{}", options.preset,
+                                             names, losslessPreset().name));
+  }
+  requireBound(*preset, options);
+  if (preset == &losslessPreset() && isKnown(type)) {
+    overrides.params.insert(overrides.params.begin(),
+                            {"element_width", fmt::format("{}", getDataTypeSize(type))});
   }
   pipeline.loadConfigText(std::string(preset->toml), options.preset, overrides, false);
 }

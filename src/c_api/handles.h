@@ -34,6 +34,7 @@ struct fz_pipeline {
   fz_allocator allocator = {};
   bool device_memory = false;  ///< whether the caller's pointers are device memory
   bool can_compress = true;
+  bool needs_bound = false;  ///< a preset without one: what it may lose is for the caller to say
   fz::c_api::Recipe recipe;
   std::vector<double> fill;
   /// Values that a Mask takes out for this pipeline; UNKNOWN: it gets none.
@@ -58,6 +59,9 @@ namespace fz::c_api {
 /// Error(kInvalidArgument, kUnsupported).
 fz_options checkedOptions(const fz_options* given);
 
+/// Throws Error(kInvalidState) for a pipeline that only decodes, Error(kInvalidArgument) for that of
+/// a preset without a bound.
+void requireEncoder(const fz_pipeline& handle, const char* who);
 /// Memory for a result, from the handle's allocator; never null. Throws Error(kOutOfMemory).
 void* allocateResult(const fz_pipeline& handle, std::size_t n_bytes);
 void releaseResult(const fz_pipeline& handle, void* memory, std::size_t n_bytes) noexcept;

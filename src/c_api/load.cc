@@ -24,6 +24,15 @@ void loadConfig(const Recipe& recipe, Pipeline& pipeline) {
 
 }  // namespace
 
+void requireEncoder(const fz_pipeline& handle, const char* who) {
+  FZ_REQUIRE(handle.can_compress, ErrorCode::kInvalidState,
+             "{}: this pipeline was made for decoding", who);
+  FZ_REQUIRE(!handle.needs_bound, ErrorCode::kInvalidArgument,
+             "{}: preset '{}' needs an error bound, and any default would be a guess; set "
+             "fz_options.bound_mode and error_bound, or take the preset \"lossless\"",
+             who, handle.recipe.name);
+}
+
 void applyOptions(fz_pipeline& handle, Pipeline& pipeline) {
   const fz_options& options = handle.recipe.options;
   pipeline.setBackend(static_cast<Backend>(options.backend));

@@ -80,6 +80,30 @@ std::unique_ptr<fz_pipeline> load(const std::string& toml,
   return handle;
 }
 
+/// fz_find_bound() takes a preset without a bound, so only compressing needs one.
+std::unique_ptr<fz_pipeline> loadPreset(const fz::Preset& preset, const fz_options& options) {
+  const bool is_lossless = &preset == &fz::losslessPreset();
+  bool has_bound = options.error_bound != 0.0;
+  for (std::size_t i = 0; i < options.n_params; ++i) {
+    const std::string_view key = options.params[i].key == nullptr ? "" : options.params[i].key;
+    has_bound = has_bound || key == "error_bound" || key.ends_with(".error_bound");
+  }
+  FZ_REQUIRE(!is_lossless || !has_bound, ErrorCode::kInvalidArgument,
+             "fz_options: preset 'lossless' keeps every bit and takes no bound; leave it out");
+  fz_options with_width = options;
+  std::vector<fz_param> params(options.params, options.params + options.n_params);
+  std::string width;
+  if (is_lossless && options.type != FZ_TYPE_UNKNOWN) {
+    width = fmt::format("{}", fz_type_size(options.type));
+    params.insert(params.begin(), fz_param{"element_width", width.c_str()});
+    with_width.params = params.data();
+    with_width.n_params = params.size();
+  }
+  auto handle = load(std::string(preset.toml), std::string(preset.name), with_width);
+  handle->needs_bound = !is_lossless && !has_bound;
+  return handle;
+}
+
 bool isLossy(const fz::Pipeline& pipeline) {
   const auto stages = pipeline.getStages();
   return std::any_of(stages.begin(), stages.end(), [](const fz::Stage* stage) {
@@ -187,13 +211,12 @@ fz_status fz_pipeline_from_preset(const char* name,
     if (preset == nullptr) {
       std::string names;
       for (const fz::Preset& known : fz::allPresets()) {
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+        names += fmt::format("{}, ", known.name);
       }
-      FZ_REQUIRE(false, ErrorCode::kInvalidArgument, "{}: no preset '{}'; the presets are {}", who,
-                 name, names);
+      FZ_REQUIRE(false, ErrorCode::kInvalidArgument, "{}: no preset '{}'; the presets are {}{}",
+                 who, name, names, fz::losslessPreset().name);
     }
-    *pipeline =
-        withFillChecked(load(std::string(preset->toml), name, fz::c_api::checkedOptions(options)));
+    *pipeline = withFillChecked(loadPreset(*preset, fz::c_api::checkedOptions(options)));
   });
 }
 

@@ -21,11 +21,6 @@ cudaStream_t streamOf(void* stream) {
   return static_cast<cudaStream_t>(stream);
 }
 
-void requireEncoder(const fz_pipeline& handle, const char* who) {
-  FZ_REQUIRE(handle.can_compress, ErrorCode::kInvalidState,
-             "{}: this pipeline was made for decoding", who);
-}
-
 void requireResultMemory(const fz_pipeline& handle, const char* who) {
   FZ_REQUIRE(!handle.device_memory || handle.allocator.allocate != nullptr,
              ErrorCode::kInvalidState, "{}: device memory needs an allocator that gives it", who);

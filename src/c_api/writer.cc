@@ -66,8 +66,7 @@ fz::DataType typeOf(const fz_pipeline& handle, const char* who) {
 fz::ArchiveOptions archiveOptions(const fz_pipeline& handle,
                                   const fz_writer_options& given,
                                   const char* who) {
-  FZ_REQUIRE(handle.can_compress, ErrorCode::kInvalidState,
-             "{}: the pipeline was made for decoding", who);
+  fz::c_api::requireEncoder(handle, who);
   FZ_REQUIRE(!handle.device_memory, ErrorCode::kUnsupported,
              "{}: archives of chunks are written from host memory only", who);
   FZ_REQUIRE(given.n_axes >= 0 && given.n_axes <= FZ_MAX_AXES, ErrorCode::kInvalidArgument,

@@ -238,6 +238,12 @@ MutableByteView AtomicFile::map(std::size_t n_bytes) {
   }
   n_mapped_ = static_cast<std::size_t>(at) + n_bytes;
   void* memory = ::mmap(nullptr, n_mapped_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  if (memory == MAP_FAILED && errno == ENOMEM) {
+    const std::size_t n_wanted = std::exchange(n_mapped_, 0);
+    discard();
+    FZ_REQUIRE(false, ErrorCode::kOutOfMemory, "'{}': not enough address space for its {} bytes",
+               path_, n_wanted);
+  }
   if (memory == MAP_FAILED) {
     fail("cannot map");
   }
@@ -300,7 +306,8 @@ void AtomicFile::commit(Existing existing) {
   }
   unmap();
   const mode_t mode = attributes_ ? attributes_->mode : old.st_mode & 07777;
-  if (((is_there || attributes_) && ::fchmod(fd_, mode) != 0) || ::fsync(fd_) != 0) {
+  if (((is_there || attributes_) && ::fchmod(fd_, mode) != 0) ||
+      (syncs_ && ::fsync(fd_) != 0)) {
     fail("cannot write");
   }
   if (attributes_) {
@@ -320,6 +327,9 @@ void AtomicFile::commit(Existing existing) {
     fail(existing == Existing::kReplace ? "cannot replace" : "cannot write");
   }
   temporary_.clear();
+  if (!syncs_) {
+    return;
+  }
   // The new name itself must survive a power cut; some file systems refuse this, which is fine.
   const Descriptor folder(::open(folderOf(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() >= 0) {

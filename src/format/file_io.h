@@ -59,6 +59,9 @@ class AtomicFile {
   /// Permissions and time of the last change as that file has them, where it is a regular one.
   /// Else a file that is replaced leaves its permissions.
   void keepAttributesOf(const std::string& path);
+  /// Leaves out the syncs of commit(): after a power cut the file may be empty or gone. For many
+  /// small files that can be made again.
+  void skipSync() { syncs_ = false; }
   /// Syncs, then gives the file its name. kKeep fails where that is taken, even if it was free a
   /// moment before.
   void commit(Existing existing = Existing::kReplace);
@@ -83,6 +86,7 @@ class AtomicFile {
   std::optional<Attributes> attributes_;
   void* mapped_ = nullptr;
   std::size_t n_mapped_ = 0;
+  bool syncs_ = true;
 };
 
 /// A regular file, read at any place, by any number of threads.

@@ -36,7 +36,11 @@ inline fz_options cpuOptions() {
   return options;
 }
 
-inline PipelineHandle fromPreset(const char* name, const fz_options& options) {
+/// With the bound that the preset's file has, unless the options say one.
+inline PipelineHandle fromPreset(const char* name, fz_options options) {
+  if (options.error_bound == 0.0 && std::string(name) != "lossless") {
+    options.error_bound = std::string(name) == "cusz" ? 1e-4 : 1e-3;
+  }
   fz_pipeline* made = nullptr;
   EXPECT_EQ(fz_pipeline_from_preset(name, &options, &made), FZ_OK) << fz_last_error();
   return PipelineHandle(made);

@@ -74,6 +74,7 @@ void expectCleanFailures(const Bytes& values) {
     account.n_allowed = n_allowed;
     fz_options options = cpuOptions();
     options.allocator = account.hooks();
+    options.error_bound = 1e-4;
     {
       fz_pipeline* made = nullptr;
       ASSERT_EQ(fz_pipeline_from_preset("cusz", &options, &made), FZ_OK) << fz_last_error();

@@ -28,6 +28,7 @@ TEST(CPipeline, EveryPresetWritesTheBytesOfCxx) {
       const Bytes archive = compressed(pipeline.get(), field.bytes);
       CompressOptions options;
       options.preset = preset.name;
+      options.config_toml = preset.toml;
       options.dims = kShape;
       options.backend = Backend::CPU;
       const Frame frame = compress(type, field.bytes, options);
@@ -249,6 +250,34 @@ TEST(CPipeline, ADecoderRefusesToCompress) {
               "decoding");
   expectError(fz_pipeline_explain(pipeline.get(), buffer, 16, &n_bytes), FZ_ERROR_INVALID_STATE,
               "decoding");
+}
+
+TEST(CPipeline, PresetWithoutABoundCompressesNothingAndSaysWhatToSet) {
+  const fz_options options = cpuOptions();
+  fz_pipeline* made = nullptr;
+  ASSERT_EQ(fz_pipeline_from_preset("cuszp2", &options, &made), FZ_OK) << fz_last_error();
+  const PipelineHandle pipeline(made);
+  Bytes archive(sampleField().bytes.size() * 2);
+  std::size_t n_bytes = 0;
+  expectError(fz_compress(pipeline.get(), sampleField().bytes.data(), sampleField().bytes.size(),
+                          archive.data(), archive.size(), &n_bytes, nullptr),
+              FZ_ERROR_INVALID_ARGUMENT, "needs an error bound");
+}
+
+TEST(CPipeline, LosslessPresetKeepsEveryBitOfBothTypes) {
+  for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
+    const Field field = smoothField(type, {40, 20, 1});
+    fz_options options = cpuOptions();
+    options.type = static_cast<int32_t>(type);
+    const PipelineHandle pipeline = fromPreset("lossless", options);
+    const Bytes archive = compressed(pipeline.get(), field.bytes);
+    EXPECT_TRUE(inspect(archive).lossless);
+    EXPECT_EQ(decompressed(pipeline.get(), archive, field.bytes.size()), field.bytes);
+    options.error_bound = 1e-3;
+    fz_pipeline* made = nullptr;
+    expectError(fz_pipeline_from_preset("lossless", &options, &made), FZ_ERROR_INVALID_ARGUMENT,
+                "takes no bound");
+  }
 }
 
 }  // namespace

@@ -23,9 +23,8 @@ class BenchTest(CliCase):
 
     def test_json_has_everything(self):
         self.put("a.f32", wave(20000))
-        done = json.loads(self.bench("--json", "-T", "1", "-p", "cusz", "-b", "abs:1e-3", "a.f32").stdout)
-        self.assertEqual((done["runs"], done["warmup"]), (3, 1))
-        (row,) = done["results"]
+        (row,) = json.loads(self.bench("--json", "-T", "1", "-p", "cusz", "-b", "abs:1e-3", "a.f32").stdout)
+        self.assertEqual((row["command"], row["code"], row["runs"], row["warmup"]), ("bench", 0, 3, 1))
         self.assertEqual((row["pipeline"], row["backend"], row["threads"]), ("cusz", "cpu", 1))
         self.assertEqual((row["original_bytes"], row["violations"]), (80000, 0))
         self.assertLessEqual(row["max_error"], 1e-3)
@@ -58,8 +57,9 @@ class BenchTest(CliCase):
         self.assertIn("failed, see its error", done.stdout.decode())
         self.assertRegex(done.stdout.decode(), r"(?m)^speed .* GB|^speed +abs:0\.1 +\d")
         self.assertIn("value 3 = nan", done.stderr.decode())
-        rows = json.loads(self.bench("--json", "-p", "cuszp", "-b", "abs:0.1", "a.f32", code=BOUND).stdout)["results"]
-        self.assertIn("value 3 = nan", rows[0]["error"])
+        rows = json.loads(self.bench("--json", "-p", "cuszp", "-b", "abs:0.1", "a.f32", code=BOUND).stdout)
+        self.assertIn("value 3 = nan", rows[0]["message"])
+        self.assertEqual(rows[0]["code"], BOUND)
         self.bench("absent.f32", code=IO)
 
     def test_errors_follow_the_table_that_points_to_them(self):
@@ -69,7 +69,7 @@ class BenchTest(CliCase):
 
     def test_the_median_of_two_runs_lies_between_them(self):
         self.put("a.f32", wave(20000))
-        (row,) = json.loads(self.fz("bench", "--json", "-n", "2", "-p", "speed", "a.f32").stdout)["results"]
+        (row,) = json.loads(self.fz("bench", "--json", "-n", "2", "-p", "speed", "a.f32").stdout)
         for times in (row["copy"], row["compress"]["call"], row["decompress"]["call"]):
             self.assertEqual(times["median_s"], times["p5_s"] / 2 + times["p95_s"] / 2)
 

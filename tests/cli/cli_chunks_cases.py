@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import cli_support
-from cli_support import BOUND, CORRUPT, IO, MEMORY, USAGE, CliCase, max_error, npy, wave
+from cli_support import BOUND, CORRUPT, IO, MEMORY, USAGE, CliCase, max_error, npy, wave, one
 
 __all__ = ["ChunkTest", "BoxTest", "RecoverTest", "ShapeTest"]
 
@@ -54,12 +54,12 @@ class ChunkTest(ChunkCase):
         self.fz("compress", "-b", "abs:1e-3", "--chunk", "16K", "a.npy")
         self.assertEqual(self.get("a.npy.fzm"), expected)
         for data, words in ((field.tobytes(), ["-d", DIMS]), (self.get("a.npy"), [])):
-            piped = self.fz("compress", "-b", "abs:1e-3", "--chunk", "16K", *words, "-", stdin=data)
+            piped = self.fz("compress", "-t", "f32", "-b", "abs:1e-3", "--chunk", "16K", *words, "-", stdin=data)
             self.assertEqual(piped.stdout, expected)
 
     def test_range_of_a_pipe_must_be_given(self):
         field, name = self.chunked("-b", "range:1e-3")
-        words = ["compress", "-b", "range:1e-3", "-d", DIMS, "--chunk", "16K", "-"]
+        words = ["compress", "-t", "f32", "-b", "range:1e-3", "-d", DIMS, "--chunk", "16K", "-"]
         self.fails(USAGE, *words, stdin=field.tobytes(), says=["--range", "abs:E"])
         low, high = min(field), max(field)
         piped = self.fz(*words, "--range", f"{low}:{high}", stdin=field.tobytes())
@@ -71,7 +71,7 @@ class ChunkTest(ChunkCase):
         field[7] = 1000.0
         self.put("a.f32", field.tobytes())
         self.fz("compress", "-b", "range:1e-3", "-d", DIMS, "--chunk", "16K", "a.f32")
-        info = json.loads(self.fz("info", "--json", "a.f32.fzm").stdout)
+        info = one(self.fz("info", "--json", "a.f32.fzm").stdout)
         self.assertAlmostEqual(info["bound"]["absolute"], (1000 - min(field)) * 1e-3, 5)
         self.assertEqual(info["shape"], [25, 30, 40])
         self.assertEqual(info["original_bytes"], COUNT * 4)
@@ -82,14 +82,14 @@ class ChunkTest(ChunkCase):
         for i in range(0, COUNT, 9):
             field[i] = -9999.0
         self.put("a.f32", field.tobytes())
-        words = ["compress", "-b", "range:1e-3", "-d", DIMS, "--chunk", "16K", "a.f32"]
+        words = ["compress", "-t", "f32", "-b", "range:1e-3", "-d", DIMS, "--chunk", "16K", "a.f32"]
         self.fails(BOUND, *words, says=["-9999", "--fill"])
         self.assertEqual(self.names(), ["a.f32"])
         self.fz(*words, "--fill", "-9999")
         self.fz("decompress", "-o", "b.f32", "a.f32.fzm")
         back = self.values("b.f32")
         self.assertTrue(all(back[i] == -9999.0 for i in range(0, COUNT, 9)))
-        info = json.loads(self.fz("info", "--json", "a.f32.fzm").stdout)
+        info = one(self.fz("info", "--json", "a.f32.fzm").stdout)
         self.assertEqual(info["missing"]["count"], len(range(0, COUNT, 9)))
 
     def test_verify_checks_before_the_file_has_its_name(self):
@@ -100,10 +100,10 @@ class ChunkTest(ChunkCase):
 
     def test_extents_and_none(self):
         self.chunked("-b", "abs:1e-3", chunk="40x10x5")
-        info = json.loads(self.fz("info", "--json", "a.f32.fzm").stdout)
+        info = one(self.fz("info", "--json", "a.f32.fzm").stdout)
         self.assertEqual(info["chunks"], {"count": 15, "absent": 0, "shape": [5, 10, 40]})
         self.fz("compress", "-f", "-b", "abs:1e-3", "-d", DIMS, "--chunk", "none", "a.f32")
-        self.assertIsNone(json.loads(self.fz("info", "--json", "a.f32.fzm").stdout)["chunks"])
+        self.assertIsNone(one(self.fz("info", "--json", "a.f32.fzm").stdout)["chunks"])
         for wrong in ("0", "4Q", "-3"):
             self.fails(USAGE, "compress", "-f", "-d", DIMS, f"--chunk={wrong}", "a.f32", says=["--chunk"])
         for wrong in ("x", "40x0x5"):
@@ -123,15 +123,15 @@ class ChunkTest(ChunkCase):
 
     def test_streams_of_unknown_length(self):
         field = wave(100000)
-        piped = self.fz("compress", "-b", "abs:1e-3", "--chunk", "64K", "-", stdin=field.tobytes()).stdout
+        piped = self.fz("compress", "-t", "f32", "-b", "abs:1e-3", "--chunk", "64K", "-", stdin=field.tobytes()).stdout
         self.put("a.fzm", piped)
         self.fz("decompress", "-o", "b.f32", "a.fzm")
         self.assertLessEqual(max_error(field, self.values("b.f32")), 1e-3)
         back = self.fz("decompress", "-", stdin=piped).stdout
         self.assertEqual(back, self.get("b.f32"))
-        self.fails(USAGE, "compress", "-b", "abs:1e-3", "--chunk", "64K", "-", stdin=field.tobytes()[:-1], says=["inside a row"])
-        self.fails(USAGE, "compress", "-b", "abs:1e-3", "--chunk", "64K", "-d", "1000x99", "-", stdin=field.tobytes(), says=["more values"])
-        self.fails(USAGE, "compress", "-b", "abs:1e-3", "--chunk", "64K", "-d", "1000x101", "-", stdin=field.tobytes(), says=["404000 bytes"])
+        self.fails(USAGE, "compress", "-t", "f32", "-b", "abs:1e-3", "--chunk", "64K", "-", stdin=field.tobytes()[:-1], says=["inside a row"])
+        self.fails(USAGE, "compress", "-t", "f32", "-b", "abs:1e-3", "--chunk", "64K", "-d", "1000x99", "-", stdin=field.tobytes(), says=["more values"])
+        self.fails(USAGE, "compress", "-t", "f32", "-b", "abs:1e-3", "--chunk", "64K", "-d", "1000x101", "-", stdin=field.tobytes(), says=["404000 bytes"])
 
     def test_reports_and_targets_need_the_whole(self):
         self.put("a.f32", wave(COUNT).tobytes())
@@ -217,7 +217,7 @@ class RecoverTest(ChunkCase):
         self.fails(CORRUPT, "recover", "-o", "x.fzm", "a.f32", says=["no complete chunk"])
 
     def test_a_killed_run_leaves_a_part_that_can_be_recovered(self):
-        command = [os.path.abspath(cli_support.BINARY), "compress", "-q", "-b", "abs:1e-3", "--chunk", "256K", "-o", "a.fzm", "-"]
+        command = [os.path.abspath(cli_support.BINARY), "compress", "-q", "-t", "f32", "-b", "abs:1e-3", "--chunk", "256K", "-o", "a.fzm", "-"]
         with subprocess.Popen(command, cwd=self.folder, stdin=subprocess.PIPE) as process:
             field = wave(1 << 20)
             process.stdin.write(field.tobytes())
@@ -230,7 +230,7 @@ class RecoverTest(ChunkCase):
             process.send_signal(signal.SIGKILL)
             process.wait()
         self.assertEqual(self.names(), ["a.fzm.part"])
-        self.fails(IO, "compress", "-b", "abs:1e-3", "--chunk", "256K", "-o", "a.fzm", "-", stdin=b"\0" * 4000000, says=["cut off"])
+        self.fails(IO, "compress", "-t", "f32", "-b", "abs:1e-3", "--chunk", "256K", "-o", "a.fzm", "-", stdin=b"\0" * 4000000, says=["cut off"])
         self.fz("recover", "a.fzm.part")
         self.fz("decompress", "a.fzm", "-o", "a.f32")
         back = self.values("a.f32")
@@ -248,7 +248,7 @@ class ShapeTest(CliCase):
             text = f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
             self.put(name, npy(wave(count), text))
             self.fz("compress", "-f", "-b", "abs:1e-3", name)
-            self.assertEqual(json.loads(self.fz("info", "--json", name + ".fzm").stdout)["shape"], list(shape))
+            self.assertEqual(one(self.fz("info", "--json", name + ".fzm").stdout)["shape"], list(shape))
             self.fz("decompress", "-f", "-o", "b.npy", name + ".fzm")
             self.assertIn(f"'shape': {text}".encode(), self.get("b.npy")[:128])
 

@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 import cli_support
-from cli_support import BOUND, CORRUPT, IO, MEMORY, USAGE, CliCase, max_error, npy, wave
+from cli_support import BOUND, CORRUPT, IO, MEMORY, USAGE, CliCase, max_error, npy, wave, one
 
 __all__ = ["ConvertArrayTest", "ConvertArchiveTest", "Hdf5Test", "WithoutHdf5Test"]
 
@@ -38,7 +38,7 @@ class ConvertArrayTest(CliCase):
         self.fz("convert", "-f", "a.f32", "b.f32")
         self.fails(USAGE, "convert", "-f", "a.f32", "a.f32", says="input itself")
         self.fails(USAGE, "convert", "a.f32", "a.fzm", says="fz compress -o a.fzm a.f32")
-        self.fails(USAGE, "convert", "-p", "cusz", "a.f32", "a.npy", says="end in .fzm")
+        self.fails(USAGE, "convert", "-p", "cusz", "-b", "range:1e-4", "a.f32", "a.npy", says="end in .fzm")
         self.fails(USAGE, "convert", "-d", "7x7", "a.f32", "a.npy", says="-d 7 x 7")
         self.fails(IO, "convert", "absent.f32", "a.npy", says="absent.f32")
         self.fails(USAGE, "convert", "a.f32", says="fz convert --help")
@@ -58,7 +58,7 @@ class ConvertArchiveTest(CliCase):
         field, back, said = self.converted("abs:0.01", "abs:0.02")
         self.assertLessEqual(max_error(field, back), 0.01 + 0.02)
         self.assertIn("against the original: |x - x''| <= 0.01 + 0.02 = 0.03", said)
-        self.assertEqual(json.loads(self.fz("info", "--json", "b.fzm").stdout)["bound"]["requested"], 0.02)
+        self.assertEqual(one(self.fz("info", "--json", "b.fzm").stdout)["bound"]["requested"], 0.02)
 
     def test_relative_bounds_add_up(self):
         field, back, said = self.converted("rel:0.01", "rel:0.02")
@@ -74,7 +74,7 @@ class ConvertArchiveTest(CliCase):
         _, name = self.archive()
         self.fails(USAGE, "convert", name, "b.fzm", says=["-p, -c or --stages", "copy the file"])
         self.put("bad.fzm", self.get(name)[:-1])
-        self.fails(CORRUPT, "convert", "-p", "speed", "bad.fzm", "b.fzm", says="damaged")
+        self.fails(CORRUPT, "convert", "-p", "speed", "-b", "range:1e-3", "bad.fzm", "b.fzm", says="damaged")
         self.fails(CORRUPT, "convert", "bad.fzm", "b.npy", says="damaged")
         field = wave(100)
         field[5] = 2.0**100
@@ -161,7 +161,7 @@ class Hdf5Test(CliCase):
         self.fz("compress", "-q", "-o", "a.fzm", "d.h5:/f32le")
         self.fails(USAGE, "verify", "a.fzm", "d.h5:f32le", says="write 'd.h5:/f32le'")
         self.put("e.h5:x", wave(10))
-        self.fz("compress", "-q", "e.h5:x")
+        self.fz("compress", "-q", "-t", "f32", "e.h5:x")
         self.assertEqual(self.names(), ["a.fzm", "d.h5", "e.h5:x", "e.h5:x.fzm"])
 
     def test_groups_are_told_from_datasets(self):

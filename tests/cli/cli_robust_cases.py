@@ -9,7 +9,7 @@ import time
 import unittest
 
 import cli_support
-from cli_support import IO, MEMORY, OK, USAGE, CliCase, wave
+from cli_support import IO, MEMORY, OK, USAGE, CliCase, wave, one
 
 __all__ = ["MemoryTest", "ProgressTest", "KillTest", "LinkTest"]
 
@@ -57,7 +57,7 @@ class MemoryTest(CliCase):
 
     def test_verify_counts(self):
         self.put("a.f32", wave(250000))
-        words = ("compress", "-f", "-b", "abs:1e-3", "--chunk=none", "--max-memory", "1500k", "a.f32")
+        words = ("compress", "-f", "-p", "pfpl", "-b", "abs:1e-3", "--chunk=none", "--max-memory", "1500k", "a.f32")
         self.fz(*words)
         self.fails(MEMORY, *words, "--verify", says="--verify")
 
@@ -88,7 +88,7 @@ class MemoryTest(CliCase):
     def test_chunks_keep_the_limit_for_pipes_and_files(self):
         n_bytes = 192 * MIB
         self.sparse("big.f32", n_bytes)
-        words = ("compress", "-q", "-T1", "-b", "abs:1e-3", "--max-memory", "16M")
+        words = ("compress", "-q", "-T1", "-t", "f32", "-b", "abs:1e-3", "--max-memory", "16M")
         try:
             self.fz("--version", preexec_fn=data_limit(64 * MIB))
         except AssertionError:
@@ -118,7 +118,7 @@ class ProgressTest(CliCase):
         self.assertIn(b"testing 100 %", self.fz("test", "--progress=always", "a.f32.fzm").stderr)
         self.assertIn(b"checking 100 %", self.fz("verify", "--progress=always", "a.f32.fzm", "a.f32").stderr)
         self.assertIn(b"measuring 100 %", self.fz("bench", "-n2", "--progress=always", "a.f32").stderr)
-        piped = self.fz("compress", "--progress=always", "-o", "b.fzm", "-", stdin=self.get("a.f32"))
+        piped = self.fz("compress", "-t", "f32", "--progress=always", "-o", "b.fzm", "-", stdin=self.get("a.f32"))
         self.assertIn(b"standard input: reading 12.0 kB", piped.stderr)
 
     def test_not_without_a_terminal_and_never_when_told(self):
@@ -155,7 +155,7 @@ class ProgressTest(CliCase):
         return text.decode(), time.monotonic() - start
 
     def test_long_work_on_a_terminal_has_a_line_that_goes_away(self):
-        text, seconds = self.on_terminal("compress", "-", feed=[(bytes(40000), 0.5), (bytes(40000), 0.7)])
+        text, seconds = self.on_terminal("compress", "-t", "f32", "-", feed=[(bytes(40000), 0.5), (bytes(40000), 0.7)])
         updates = text.count("\rstandard input: reading")
         self.assertGreaterEqual(updates, 2)
         self.assertLessEqual(updates, 10 * seconds + 1)

@@ -2,7 +2,7 @@
 
 import json
 
-from cli_support import OK, USAGE, CliCase, max_error, wave
+from cli_support import OK, USAGE, CliCase, max_error, wave, one
 
 __all__ = ["StagesTest", "SettingsTest"]
 
@@ -11,9 +11,10 @@ class StagesTest(CliCase):
     def built(self, chain, *options, name="a.f32", typecode="f", code=OK):
         """Compresses with a chain; gives its stages as the archive records them."""
         self.put(name, wave(3000, typecode))
-        self.fz("compress", "-f", "--no-fallback", "--stages", chain, *options, name, code=code)
+        bound = () if "-b" in options or "error_bound" in chain else ("-b", "range:1e-3")
+        self.fz("compress", "-f", "--no-fallback", *bound, "--stages", chain, *options, name, code=code)
         self.fz("test", "-q", name + ".fzm")
-        return {stage["name"]: stage for stage in json.loads(self.fz("info", "--json", name + ".fzm").stdout)["stages"]}
+        return {stage["name"]: stage for stage in one(self.fz("info", "--json", name + ".fzm").stdout)["stages"]}
 
     def refused(self, chain, place, *says):
         self.put("a.f32", wave(30))
@@ -32,17 +33,18 @@ class StagesTest(CliCase):
         self.fz("decompress", "-o", "back.f32", "a.f32.fzm")
         self.assertLessEqual(max_error(field, self.values("back.f32")), 1e-3)
 
-    def test_without_a_bound_it_is_a_thousandth_of_the_range(self):
-        self.built("quant->bshuf->rze")
-        bound = json.loads(self.fz("info", "--json", "a.f32.fzm").stdout)["bound"]
-        self.assertEqual((bound["mode"], bound["requested"]), ("range", 1e-3))
+    def test_without_a_bound_a_chain_with_loss_is_refused(self):
+        self.put("a.f32", wave(3000))
+        self.fails(USAGE, "compress", "--stages", "quant->bshuf->rze", "a.f32", says=["quant needs to know how much may be lost", "error_bound=E in its brackets"])
+        self.fz("compress", "-q", "--stages", "quant(error_bound=0.01)->bshuf->rze", "a.f32")
+        self.fz("compress", "-fq", "--stages", "bshuf->rze", "a.f32")
 
     def test_words_are_switches_choices_and_types(self):
-        stages = self.built("LorenzoQuant(quant_radius=512, zigzag, abs)->Huffman(fine)")
+        stages = self.built("LorenzoQuant(quant_radius=512, zigzag, abs, error_bound=0.01)->Huffman(fine)")
         self.assertEqual(stages["LorenzoQuant"]["params"]["error_bound_mode"], "ABS")
         self.assertTrue(stages["LorenzoQuant"]["params"]["zigzag_codes"])
         # The archive does not need encode_mode, so only the tool can tell.
-        text = self.fz("compress", "-fv", "--stages", "lq(zigzag)->huffman(fine)", "a.f32").stderr.decode()
+        text = self.fz("compress", "-fv", "-b", "range:1e-3", "--stages", "lq(zigzag)->huffman(fine)", "a.f32").stderr.decode()
         self.assertIn('huffman = Huffman uint16: encode_mode = "Fine"', text)
         stages = self.built("quantizer(code_type=uint16)->rle(uint16)")
         self.assertEqual(stages["RLE"]["types"], ["uint16"])
@@ -60,15 +62,15 @@ class StagesTest(CliCase):
 
     def test_verbose_says_what_was_built(self):
         self.put("a.f32", wave(300))
-        text = self.fz("compress", "-v", "--stages", "quantizer->bitshuffle->rze", "a.f32").stderr.decode()
-        self.assertIn("  quantizer = Quantizer float32/uint32: error_bound_mode = \"NOA\" (chosen)", text)
+        text = self.fz("compress", "-v", "--stages", "quantizer(error_bound=0.01)->bitshuffle->rze", "a.f32").stderr.decode()
+        self.assertIn("error_bound_mode = \"NOA\" (chosen)", text)
         self.assertIn("  bitshuffle = Bitshuffle: element_width = 4 (chosen)\n", text)
         text = self.fz("compress", "-fv", "-b", "abs:1", "--stages", "quant->rze", "a.f32").stderr.decode()
         self.assertIn("  quant = Quantizer float32/uint32\n", text)
 
     def test_linear_quantisers_tighten_their_step(self):
         self.put("a.f32", wave(3000))
-        text = self.fz("compress", "-v", "--stages", "quant(linear)->rze", "a.f32").stderr.decode()
+        text = self.fz("compress", "-v", "-b", "range:1e-3", "--stages", "quant(linear)->rze", "a.f32").stderr.decode()
         self.assertIn('linear_policy = "Guarantee" (chosen)', text)
         text = self.fz("compress", "-fv", "--stages", "quant(linear,throw,error_bound=1)->rze", "a.f32").stderr.decode()
         self.assertIn('linear_policy = "Throw",', text)
@@ -109,7 +111,7 @@ class StagesTest(CliCase):
 class SettingsTest(CliCase):
     def test_unknown_settings_are_answered_with_the_known_ones(self):
         self.put("a.f32", wave(30))
-        base = ("compress", "-p", "cusz", "a.f32", "--set")
+        base = ("compress", "-p", "cusz", "-b", "range:1e-4", "a.f32", "--set")
         listed = ["predict (LorenzoQuant): ", "; coder (Huffman): bklen, "]
         self.fails(USAGE, *base, "huffmn.bklen=3", says=["did you mean 'Huffman.bklen'?", *listed])
         self.fails(USAGE, *base, "coder.bklne=3", says=["did you mean 'coder.bklen'?", *listed])
@@ -121,26 +123,26 @@ class SettingsTest(CliCase):
 
         def archive_of(*settings):
             words = [word for setting in settings for word in ("--set", setting)]
-            self.fz("compress", "-fqp", "pfpl", *words, "a.f32")
+            self.fz("compress", "-fqp", "pfpl", "-b", "rel:1e-3", *words, "a.f32")
             return self.get("a.f32.fzm")
 
         named = archive_of("coder.levels=2")
         self.assertNotEqual(named, archive_of())
         for setting in ("RZE.levels=2", "rze.levels=2", "Rze.levels=2", "levels=2"):
             self.assertEqual(named, archive_of(setting), setting)
-        self.fails(USAGE, "compress", "-fp", "pfpl", "--set", "rze.levels=9", "a.f32", says="levels must be an integer from 1 to 4")
+        self.fails(USAGE, "compress", "-fp", "pfpl", "-b", "rel:1e-3", "--set", "rze.levels=9", "a.f32", says="levels must be an integer from 1 to 4")
 
     def test_a_setting_of_several_stages_needs_one_of_their_names(self):
         self.put("a.f32", wave(3000))
         base = ("compress", "-fq", "a.f32")
         choices = "2 stages have this setting; write difference.chunk_size or coder.chunk_size"
-        self.fails(USAGE, *base, "-p", "pfpl", "--set", "chunk_size=8192", says=choices)
+        self.fails(USAGE, *base, "-b", "rel:1e-3", "-p", "pfpl", "--set", "chunk_size=8192", says=choices)
         chain = "quantizer(code_type=uint16)->difference->difference->rle"
         choices = "write difference.chunk_size or difference_2.chunk_size"
-        self.fails(USAGE, *base, "--stages", chain, "--set", "Difference.chunk_size=8192", says=choices)
-        self.fz(*base, "--stages", chain, "--set", "difference.chunk_size=8192")
+        self.fails(USAGE, *base, "-b", "range:1e-3", "--stages", chain, "--set", "Difference.chunk_size=8192", says=choices)
+        self.fz(*base, "-b", "range:1e-3", "--stages", chain, "--set", "difference.chunk_size=8192")
 
     def test_the_example_of_a_setting_works_as_it_stands(self):
         self.put("a.f32", wave(30))
         message = self.fails(USAGE, "compress", "--set", "radius", "a.f32", says="as in ")
-        self.fz("compress", "-q", "--set", message.split("as in ")[1].split()[0], "a.f32")
+        self.fz("compress", "-q", "-b", "rel:1e-3", "--set", message.split("as in ")[1].split()[0], "a.f32")

@@ -2,6 +2,7 @@
 
 import array
 import fractions
+import json
 import math
 import os
 import pathlib
@@ -29,6 +30,12 @@ def npy(values, shape, descr=None, order="False", version=1):
     text = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}".encode()
     length = struct.pack("<H" if version == 1 else "<I", len(text) + 1)
     return b"\x93NUMPY" + bytes([version, 0]) + length + text + b"\n" + values.tobytes()
+
+
+def one(text):
+    """The object of --json for a single file."""
+    (row,) = json.loads(text)
+    return row
 
 
 def max_error(original, decoded):
@@ -110,5 +117,7 @@ class CliCase(unittest.TestCase):
         """Compresses a wave; gives the field and the name of the archive."""
         field = wave(count, typecode)
         self.put(name, field)
+        if "-b" not in options:
+            options = ("-b", "range:1e-4", *options)
         self.fz("compress", "-q", "-p", "cusz", *options, name)
         return field, name + ".fzm"

@@ -2,7 +2,7 @@
 
 import json
 
-from cli_support import BOUND, USAGE, CliCase, wave
+from cli_support import BOUND, USAGE, CliCase, wave, one
 
 __all__ = ["TargetTest"]
 
@@ -13,14 +13,14 @@ class TargetTest(CliCase):
         return self.fz("compress", "-p", "cusz", *options, "a.f32").stderr.decode()
 
     def info(self):
-        return json.loads(self.fz("info", "--json", "a.f32.fzm").stdout)
+        return one(self.fz("info", "--json", "a.f32.fzm").stdout)
 
     def test_a_result_is_reached_and_its_bound_stated(self):
         message = self.compressed("-b", "psnr:60", "--verify")
         self.assertRegex(message, r"psnr:60 by abs:[0-9.e-]+: psnr:60\.\d+ \(\d trials\)")
         info = self.info()
         self.assertEqual(info["bound"]["mode"], "abs")
-        report = json.loads(self.fz("verify", "--json", "a.f32.fzm", "a.f32").stdout)
+        report = one(self.fz("verify", "--json", "a.f32.fzm", "a.f32").stdout)
         self.assertGreaterEqual((report[0] if isinstance(report, list) else report)["psnr"], 60)
         message = self.compressed("-f", "-b", "ratio:4", count=20000)
         info = self.info()

@@ -106,11 +106,17 @@ class ListTest(CliCase):
     def test_presets(self):
         text = self.fz("presets").stdout.decode()
         for name in ("pfpl", "cusz", "fzgpu"):
-            self.assertRegex(text, rf"(?m)^{name} ")
+            self.assertRegex(text, rf"(?m)^  {name} ")
         names = [preset["name"] for preset in json.loads(self.fz("presets", "--json").stdout)]
-        self.assertEqual(names, [line.split()[0] for line in text.splitlines()])
-        self.assertRegex(text, r"(?m)^pfpl +abs range rel +PFPL")
-        self.assertRegex(text, r"(?m)^cusz +abs range +cuSZ:")
+        self.assertEqual(names, [line.split()[0] for line in text.splitlines() if line.startswith("  ")])
+        self.assertEqual(names[:5], ["fast", "balanced", "best", "auto", "lossless"])
+        self.assertRegex(text, r"(?m)^  pfpl +abs range rel +PFPL")
+        self.assertRegex(text, r"(?m)^  cusz +abs range +cuSZ:")
+        self.assertRegex(text, r"(?m)^  best .*\(ratio 15\.1; 0\.5 GB/s in, 1\.4 out\)")
+        for name in ("speed", "quantizer_lorenzo_bitpack"):
+            self.assertRegex(text, rf"(?m)^  {name} .*Never pays")
+        self.assertLess(text.index("  lossless "), text.index("families, for comparison"))
+        self.assertLess(text.index("families, for comparison"), text.index("  cusz "))
         bounds = {preset["name"]: preset["bounds"] for preset in json.loads(self.fz("presets", "--json").stdout)}
         self.put("a.f32", wave(30))
         for name, kinds in bounds.items():
@@ -136,7 +142,7 @@ class ListTest(CliCase):
     def test_work_goes_on_when_nobody_can_be_told(self):
         self.put("a.f32", wave(3000))
         with open("/dev/full", "wb") as full:
-            self.fz("compress", "-p", "cusz", "-o", "full.fzm", "a.f32", stderr=full)
+            self.fz("compress", "-p", "cusz", "-b", "range:1e-4", "-o", "full.fzm", "a.f32", stderr=full)
             self.fz("compress", "absent.f32", code=IO, stderr=full)
             self.fz("frobnicate", code=USAGE, stderr=full)
             self.fz(code=USAGE, stderr=full)
@@ -150,7 +156,7 @@ class ListTest(CliCase):
         field, archive = self.archive()
         whole = self.get(archive)
         for closed in (">&-", "2>&-", "0<&-", ">&- 2>&-", "0<&- >&- 2>&-"):
-            script = f'"$0" compress -v -p cusz -o b.fzm a.f32 {closed} && "$0" decompress -v -o b.f32 b.fzm {closed}'
+            script = f'"$0" compress -v -p cusz -b range:1e-4 -o b.fzm a.f32 {closed} && "$0" decompress -v -o b.f32 b.fzm {closed}'
             words = ["sh", "-c", script, os.path.abspath(cli_support.BINARY)]
             done = subprocess.run(words, cwd=self.folder, check=False, timeout=120, capture_output=True)
             self.assertEqual(done.returncode, OK, (closed, done.stderr))
@@ -197,7 +203,7 @@ class MistakeTest(CliCase):
         self.fails(USAGE, "verify", says="fz verify --help")
 
     def test_messages_are_one_line(self):
-        message = self.fz("compress", "absent.f32", "-p", "cusz", code=IO).stderr.decode()
+        message = self.fz("compress", "absent.f32", "-p", "cusz", "-b", "range:1e-4", code=IO).stderr.decode()
         self.assertEqual(len(re.findall(r"\n", message)), 1)
 
 
@@ -256,5 +262,5 @@ class GenerateTest(CliCase):
             self.assertIn(b"SYNOPSIS", re.sub(rb"\x1b\[[0-9]*m|.\x08", b"", done.stdout))
 
     def test_other_words_are_refused(self):
-        self.fails(USAGE, "generate", "fish", says="bash, zsh, man")
+        self.fails(USAGE, "generate", "tcsh", says="bash, zsh, fish, man")
         self.fails(USAGE, "generate", "zhs", says="did you mean 'zsh'")

@@ -17,6 +17,7 @@ Frame smallFrame(const Preset& preset) {
   const Field field = smoothField(DataType::FLOAT32, {16, 12, 1});
   CompressOptions options;
   options.preset = preset.name;
+  options.config_toml = preset.toml;
   options.dims = field.dims;
   options.lossless_fallback = false;  // the preset's own frame, however small the field
   return compress(field.type, field.bytes, options);

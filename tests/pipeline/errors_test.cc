@@ -145,6 +145,7 @@ TEST(PipelineErrors, DimsThatDoNotHoldTheInputAreRefusedByEveryPreset) {
     SCOPED_TRACE(std::string(preset.name));
     CompressOptions options;
     options.preset = preset.name;
+    options.config_toml = preset.toml;
     for (const std::array<std::size_t, 3>& dims :
          std::vector<std::array<std::size_t, 3>>{{10, 10, 1}, {huge, huge, 1}, {0, 7, 1}, {600}}) {
       options.dims = {dims[0], std::max<std::size_t>(1, dims[1]),

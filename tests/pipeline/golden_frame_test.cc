@@ -41,6 +41,7 @@ TEST(GoldenFrames, PresetsWriteAndReadTheCommittedBytes) {
       const Field field = goldenField(type);
       CompressOptions options;
       options.preset = preset.name;
+      options.config_toml = preset.toml;
       options.dims = field.dims;
       options.lossless_fallback = false;
       const Frame frame = compress(field.type, field.bytes, options);

@@ -64,6 +64,7 @@ TEST(Presets, SmoothFieldsOfBothTypesAndAllDimensionsStayWithinBound) {
         const Field field = smoothField(type, shape);
         CompressOptions options;
         options.preset = preset.name;
+        options.config_toml = preset.toml;
         options.dims = field.dims;
         expectWithinBound(field, options);
         options.mode = ErrorBoundMode::ABS;
@@ -81,11 +82,52 @@ TEST(Presets, SmoothFieldsOfBothTypesAndAllDimensionsStayWithinBound) {
   }
 }
 
+TEST(Presets, WithoutABoundAreRefusedWithWhatToWrite) {
+  const Field field = smoothField(DataType::FLOAT32, {100, 20, 1});
+  for (const Preset& preset : allPresets()) {
+    CompressOptions options;
+    options.preset = preset.name;
+    options.dims = field.dims;
+    try {
+      compress(field.type, field.bytes, options);
+      ADD_FAILURE() << preset.name << " guessed a bound";
+    } catch (const InvalidArgument& e) {
+      EXPECT_NE(std::string(e.what()).find("set error_bound and mode, or the preset 'lossless'"),
+                std::string::npos)
+          << e.what();
+    }
+    options.params = {{"error_bound", "0.01"}};  // another way to say it
+    EXPECT_NO_THROW(compress(field.type, field.bytes, options)) << preset.name;
+  }
+}
+
+TEST(Presets, LosslessKeepsEveryBitAndTakesNoBound) {
+  for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
+    Field field = smoothField(type, {317, 211, 1});
+    field.bytes[3] = field.bytes[7] = 0xff;  // a NaN with a payload
+    CompressOptions options;
+    options.preset = "lossless";
+    options.dims = field.dims;
+    const Frame frame = compress(field.type, field.bytes, options);
+    const FrameInfo info = inspect(frame);
+    EXPECT_TRUE(info.lossless);
+    EXPECT_EQ(info.type, type);
+    EXPECT_EQ(info.dims, field.dims);
+    EXPECT_GT(info.ratio(), 1.05);
+    const Array array = decompress(frame);
+    EXPECT_TRUE(std::equal(field.bytes.begin(), field.bytes.end(), array.bytes().begin(),
+                           array.bytes().end()));
+    options.error_bound = 1e-3;
+    EXPECT_THROW(compress(field.type, field.bytes, options), InvalidArgument);
+  }
+}
+
 TEST(Presets, EmptyInputRoundTrips) {
   for (const Preset& preset : allPresets()) {
     SCOPED_TRACE(std::string(preset.name));
     CompressOptions options;
     options.preset = preset.name;
+    options.config_toml = preset.toml;
     const Frame frame = compress(std::span<const float>(), options);
     EXPECT_EQ(decompress(frame).bytes().size(), 0u);
   }
@@ -97,6 +139,7 @@ TEST(Presets, ThreadsDoNotChangeTheFrame) {
     SCOPED_TRACE(std::string(preset.name));
     CompressOptions options;
     options.preset = preset.name;
+    options.config_toml = preset.toml;
     options.dims = field.dims;
     options.threads = 1;
     const Frame one = compress(field.type, field.bytes, options);
@@ -120,6 +163,7 @@ TEST(Presets, EveryRealFieldStaysWithinBoundOrIsRefusedForItsNansOrFillValues) {
         SCOPED_TRACE(field.name + " " + std::string(preset.name) + " " + std::to_string(bound));
         CompressOptions options;
         options.preset = preset.name;
+        options.config_toml = preset.toml;
         options.dims = field.dims;
         options.error_bound = bound;
         options.mode = ErrorBoundMode::NOA;

@@ -97,6 +97,7 @@ void tryTrueBomb(const Preset& preset, Report& report) {
   constexpr std::uint64_t kLimit = kMiB;
   CompressOptions options;
   options.preset = preset.name;
+  options.config_toml = preset.toml;
   options.backend = Backend::CPU;
   options.threads = 1;
   const Frame frame = compress(DataType::FLOAT32, Bytes(kBytes), options);

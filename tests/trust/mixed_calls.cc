@@ -17,6 +17,7 @@ namespace {
 CompressOptions optionsFor(const Expected& e, Backend backend, std::size_t n_threads) {
   CompressOptions options;
   options.preset = e.preset;
+  options.config_toml = findPreset(e.preset)->toml;
   options.dims = e.field.dims;
   options.backend = backend;
   options.threads = n_threads;

@@ -60,6 +60,7 @@ std::shared_ptr<Pipeline> loaded(const Preset& preset,
 CompressOptions optionsFor(const Preset& preset, const test::Field& field) {
   CompressOptions options;
   options.preset = preset.name;
+  options.config_toml = preset.toml;
   options.dims = field.dims;
   options.backend = Backend::CPU;
   options.threads = 1;
@@ -208,6 +209,7 @@ void addBuildScenarios(std::vector<Scenario>& all) {
   all.push_back({"inspect", [] {
                    const auto values = test::wave(300);
                    CompressOptions options;
+                   options.error_bound = 1e-3;
                    options.threads = 1;
                    options.backend = Backend::CPU;
                    const Frame frame = compress(std::span<const float>(values), options);
@@ -224,6 +226,7 @@ void addFileScenarios(std::vector<Scenario>& all) {
                    const auto folder = std::make_shared<test::TempFolder>();
                    const auto values = test::wave(300);
                    CompressOptions options;
+                   options.error_bound = 1e-3;
                    options.threads = 1;
                    options.backend = Backend::CPU;
                    const Frame frame = compress(std::span<const float>(values), options);
@@ -238,6 +241,7 @@ void addFileScenarios(std::vector<Scenario>& all) {
          const auto folder = std::make_shared<test::TempFolder>();
          const auto values = test::wave(300);
          CompressOptions options;
+         options.error_bound = 1e-3;
          options.threads = 1;
          options.backend = Backend::CPU;
          compress(std::span<const float>(values), options).writeToFile(folder->file("a.fzm"));
