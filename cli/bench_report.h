@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "bench_run.h"
-#include "json_rows.h"
 #include "failure.h"
+#include "json_rows.h"
 
 namespace fz::cli {
 

@@ -197,11 +197,13 @@ Command addBench(CLI::App& root) {
   CLI::App* app =
       root.add_subcommand("bench", "Measure pipelines on data: speed, ratio, the copy beside it");
   addFiles(*app, arguments->common, "as for compress; none: a made field");
-  app->add_option("-p,--preset", arguments->presets, "presets; several with commas or repeated; all for every one")
+  app->add_option("-p,--preset", arguments->presets,
+                  "presets; several with commas or repeated; all for every one")
       ->type_name("NAMES")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app->add_option("-b,--bound", arguments->bounds, "bounds as for compress; several as for -p; else range:1e-3")
+  app->add_option("-b,--bound", arguments->bounds,
+                  "bounds as for compress; several as for -p; else range:1e-3")
       ->type_name("KINDS:E")
       ->delimiter(',')
       ->allow_extra_args(false);

@@ -242,8 +242,7 @@ Command addCompress(CLI::App& root) {
   addOutput(*app, arguments->common, "result; a folder for several files, - for stdout");
   addFileHabits(*app, arguments->common);
   addPipeline(*app, arguments->pipeline);
-  app->add_option("-t,--type", arguments->type,
-                  "f32 or f64; else by the name (.f32, .f64, .npy)")
+  app->add_option("-t,--type", arguments->type, "f32 or f64; else by the name (.f32, .f64, .npy)")
       ->type_name("TYPE");
   app->add_option("-d,--dims", arguments->dims, "extents, the fastest (x) first: 3600x1800")
       ->type_name("XxYxZ");
@@ -251,8 +250,9 @@ Command addCompress(CLI::App& root) {
   addChunk(*app, arguments->chunk);
   app->add_flag("--verify", arguments->verify,
                 "decode and check every value before the file gets its name");
-  app->add_flag("--strict", arguments->strict,
-                "warnings that values may be lost are errors, and nothing is written (exit code 4)");
+  app->add_flag(
+      "--strict", arguments->strict,
+      "warnings that values may be lost are errors, and nothing is written (exit code 4)");
   addReport(*app, arguments->report);
   addSweep(*app, arguments->report);
   addJson(*app, arguments->common);
@@ -267,11 +267,10 @@ Command addCompress(CLI::App& root) {
             const CompressJob job = makeJob(*arguments);
             sayLossless(job);
             JsonRows rows("compress", job.common.json);
-            return forEachFile(job.common.files, Task::kEncode, rows,
-                               [&](const std::string& file) {
-                                 compressFile(job, file, rows);
-                                 removeInput(job.common, file);
-                               });
+            return forEachFile(job.common.files, Task::kEncode, rows, [&](const std::string& file) {
+              compressFile(job, file, rows);
+              removeInput(job.common, file);
+            });
           },
           Task::kEncode};
 }

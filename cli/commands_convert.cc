@@ -167,9 +167,9 @@ std::string sumText(const FrameInfo& old_info, const FrameInfo& new_info) {
 }
 
 FrameInfo encodeAgain(const ConvertArguments& arguments,
-                 const Field& field,
-                 const FrameInfo& old_info,
-                 Progress& progress) {
+                      const Field& field,
+                      const FrameInfo& old_info,
+                      Progress& progress) {
   const PipelineChoice choice = choosePipeline(arguments.pipeline);
   if (!isFloat(field.type)) {
     throw Failure(ExitCode::kUsage, fmt::format("{}: holds {}, and pipelines take f32 and f64",
@@ -285,9 +285,8 @@ std::string runConvert(const ConvertArguments& arguments) {
 
 ExitCode convertWithRow(const ConvertArguments& arguments) {
   JsonRows rows("convert", arguments.common.json);
-  return forEachFile({arguments.input}, Task::kEncode, rows, [&](const std::string& file) {
-    rows.add(file, runConvert(arguments));
-  });
+  return forEachFile({arguments.input}, Task::kEncode, rows,
+                     [&](const std::string& file) { rows.add(file, runConvert(arguments)); });
 }
 
 }  // namespace

@@ -88,10 +88,10 @@ void sayResult(const CommonOptions& options,
 
 /// An archive of chunks, or a box of any. `bytes` are those of a pipe.
 ArrayFacts decompressByParts(const DecompressArguments& arguments,
-                       const std::string& input,
-                       const std::string& output,
-                       Progress& progress,
-                       const InputBytes* bytes = nullptr) {
+                             const std::string& input,
+                             const std::string& output,
+                             Progress& progress,
+                             const InputBytes* bytes = nullptr) {
   const CommonOptions& options = arguments.common;
   const ArchiveReader reader = bytes == nullptr ? openArchive(input, options.limits, &progress)
                                                 : ArchiveReader(sourceOf(*bytes), options.limits);
@@ -270,7 +270,8 @@ Command addTest(CLI::App& root) {
   CLI::App* app =
       root.add_subcommand("test", "Check archives: checksums and a full decode, no output");
   addFiles(*app, *options, "archives; - or none: stdin");
-  app->add_flag("-r,--recursive", options->recursive, "the archives in folders, and in folders there");
+  app->add_flag("-r,--recursive", options->recursive,
+                "the archives in folders, and in folders there");
   addJson(*app, *options);
   addQuietAndVerbose(*app, *options);
   addRunning(*app, *options);

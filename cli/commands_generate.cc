@@ -24,9 +24,10 @@ ExitCode runGenerate(const CLI::App& root, const std::string& what) {
   } else if (what == "fzgmod-man") {
     fmt::print("{}", compat::manualPage());
   } else {
-    throw Failure(ExitCode::kUsage,
-                  fmt::format("cannot print '{}'; choose bash, zsh, fish, man or fzgmod-man{}", what,
-                              didYouMean(what, {"bash", "zsh", "fish", "man", "fzgmod-man"})));
+    throw Failure(
+        ExitCode::kUsage,
+        fmt::format("cannot print '{}'; choose bash, zsh, fish, man or fzgmod-man{}", what,
+                    didYouMean(what, {"bash", "zsh", "fish", "man", "fzgmod-man"})));
   }
   return ExitCode::kOk;
 }
@@ -37,7 +38,9 @@ Command addGenerate(CLI::App& root) {
   auto what = std::make_shared<std::string>();
   CLI::App* app = root.add_subcommand(
       "generate", "Print shell completions or the manual page, made from the options");
-  app->add_option("what", *what, "bash, zsh, fish, man or fzgmod-man")->type_name("WHAT")->required();
+  app->add_option("what", *what, "bash, zsh, fish, man or fzgmod-man")
+      ->type_name("WHAT")
+      ->required();
   app->footer(
       "An installation has them in place already.\n"
       "\n"

@@ -49,13 +49,14 @@ std::vector<unsigned> wordsOf(const WordsArguments& arguments) {
   const bool is_rel = choice.bound && choice.bound->mode == ErrorBoundMode::REL;
   if (is_rel && choice.name != kDefaultRelPreset && choice.name != "speed" &&
       choice.name != "quantizer_lorenzo_bitpack") {
-    throw Failure(ExitCode::kUsage,
-                  fmt::format("'{}' takes no bound relative to each value; use -p pfpl, -b abs:E or "
-                              "-b range:E",
-                              choice.name));
+    throw Failure(
+        ExitCode::kUsage,
+        fmt::format("'{}' takes no bound relative to each value; use -p pfpl, -b abs:E or "
+                    "-b range:E",
+                    choice.name));
   }
-  return hdf5::toValues(hdf5::settingsFromText(choice.name, bound,
-                                               arguments.strict ? unsigned{FZ_HDF5_STRICT} : 0U));
+  return hdf5::toValues(
+      hdf5::settingsFromText(choice.name, bound, arguments.strict ? unsigned{FZ_HDF5_STRICT} : 0U));
 }
 
 /// A line that the tool takes as it stands.
@@ -87,7 +88,8 @@ ExitCode runWords(const WordsArguments& arguments) {
   fmt::print("filter:    {}\nwords:     {}\n", FZ_HDF5_FILTER_ID, fmt::join(words, " "));
   fmt::print("h5repack:  h5repack -f {} in.h5 out.h5\n", lineFor("h5repack", words));
   fmt::print("nccopy:    nccopy -F '*,{}' in.nc out.nc\n", lineFor("nccopy", words));
-  fmt::print("nco:       ncks -4 --cmp='{}' in.nc out.nc\n", lineFor("nco", words));
+  fmt::print("nco:       --cmp='{}' (as netCDF writes filters; not tried with NCO)\n",
+             lineFor("nco", words));
   return ExitCode::kOk;
 }
 
@@ -117,8 +119,7 @@ Command addHdf5(CLI::App& root) {
               return printHdf5Info();
             }
             if (*what != "words") {
-              throw Failure(ExitCode::kUsage,
-                            fmt::format("'{}' is neither words nor info", *what));
+              throw Failure(ExitCode::kUsage, fmt::format("'{}' is neither words nor info", *what));
             }
             return runWords(*arguments);
           },

@@ -72,9 +72,8 @@ Command addRecover(CLI::App& root) {
             }
             checkOutputCount(*options);
             JsonRows rows("recover", options->json);
-            return forEachFile(
-                options->files, Task::kDecode, rows,
-                [&](const std::string& file) { recoverFile(*options, file, rows); });
+            return forEachFile(options->files, Task::kDecode, rows,
+                               [&](const std::string& file) { recoverFile(*options, file, rows); });
           },
           Task::kDecode};
 }

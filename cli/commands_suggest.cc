@@ -63,7 +63,8 @@ struct Suggestion {
   double decompress_seconds = 0.0;
 
   double ratio() const {
-    return static_cast<double>(n_original) / static_cast<double>(std::max<std::uint64_t>(1, n_archive));
+    return static_cast<double>(n_original) /
+           static_cast<double>(std::max<std::uint64_t>(1, n_archive));
   }
   double compressSpeed() const { return static_cast<double>(n_original) / compress_seconds * 1e-9; }
   double decompressSpeed() const {
@@ -118,8 +119,7 @@ void measure(DataType type,
     const Frame frame = compress(type, crop.bytes, options);
     const double in = secondsSince(start);
     const auto middle = Clock::now();
-    const Array array =
-        decompress(frame, {.backend = options.backend, .threads = options.threads});
+    const Array array = decompress(frame, {.backend = options.backend, .threads = options.threads});
     const double out = secondsSince(middle);
     best_in = run == 0 ? in : std::min(best_in, in);
     best_out = run == 0 ? out : std::min(best_out, out);
@@ -181,9 +181,8 @@ std::vector<Suggestion> rank(const SuggestArguments& arguments,
     }
     all.push_back(found);
   }
-  std::stable_sort(all.begin(), all.end(), [](const Suggestion& a, const Suggestion& b) {
-    return a.ratio() > b.ratio();
-  });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Suggestion& a, const Suggestion& b) { return a.ratio() > b.ratio(); });
   return all;
 }
 
@@ -198,9 +197,9 @@ void printTable(const std::vector<Suggestion>& all, const std::string& bound) {
     const Suggestion& one = all[i];
     fmt::print("{:>4}  {:<27}{:>9.2f}{:>16.2f}{:>17.2f}{}\n", i + 1, one.preset, one.ratio(),
                one.compressSpeed(), one.decompressSpeed(),
-               i == 0                  ? "  smallest"
-               : &one == &*fastest     ? "  fastest"
-                                       : "");
+               i == 0              ? "  smallest"
+               : &one == &*fastest ? "  fastest"
+                                   : "");
   }
   fmt::print("fz compress -p {} -b {} ...\n", all.front().preset, bound);
 }

@@ -48,7 +48,8 @@ std::string valuesOf(const CLI::App& app, const std::string& option) {
       add("all");
     }
   } else if (option == "--bound" || option == "-b") {
-    return app.get_name() == "verify" ? "abs: rel: range:" : "abs: rel: range: psnr: ratio: lossless";
+    return app.get_name() == "verify" ? "abs: rel: range:"
+                                      : "abs: rel: range: psnr: ratio: lossless";
   } else if (option.empty() && app.get_name() == "presets") {
     for (const std::string& name : presetNames()) {
       add(name);
@@ -202,7 +203,8 @@ std::string fishCompletion(const CLI::App& root) {
     const std::string& name = command->get_name();
     lines += fmt::format("complete -c fz -n __fish_use_subcommand -f -a {} -d {}\n", name,
                          fishText(command->get_description()));
-    const std::string here = fmt::format("complete -c fz -n '__fish_seen_subcommand_from {}'", name);
+    const std::string here =
+        fmt::format("complete -c fz -n '__fish_seen_subcommand_from {}'", name);
     for (const CLI::Option* option : command->get_options()) {
       std::string spellings;
       for (const std::string& letter : option->get_snames()) {

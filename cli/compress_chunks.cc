@@ -259,10 +259,10 @@ Written writeAll(ArchiveWriter& writer, ChunkedInput& input, Progress& progress)
 }  // namespace
 
 double compressInChunks(const CompressJob& job,
-                      const std::string& input_path,
-                      const std::string& output,
-                      ChunkedInput& input,
-                      Progress& progress) {
+                        const std::string& input_path,
+                        const std::string& output,
+                        ChunkedInput& input,
+                        Progress& progress) {
   const Field& field = input.field;
   ArchiveOptions options;
   options.compress = optionsFor(job, field);

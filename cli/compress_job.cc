@@ -41,8 +41,9 @@ std::vector<std::string> inputsOf(const CompressArguments& arguments) {
 void checkRemovable(const CompressJob& job) {
   for (const std::string& input : job.common.files) {
     if (job.common.remove && hdf5Name(input)) {
-      throw Failure(ExitCode::kUsage,
-                    fmt::format("--rm would remove more than the dataset '{}'; leave it out", input));
+      throw Failure(
+          ExitCode::kUsage,
+          fmt::format("--rm would remove more than the dataset '{}'; leave it out", input));
     }
   }
 }

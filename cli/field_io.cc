@@ -121,9 +121,10 @@ std::string typesThatFit(std::uint64_t n_bytes, const std::optional<AxisValues>&
   }
   return extents ? fmt::format("its {} bytes fit -d {} with no type; check -d", n_bytes,
                                dimsText(*extents))
-                 : fmt::format("its {} bytes are no whole number of values of 4 or 8 bytes; is it "
-                               "complete?",
-                               n_bytes);
+                 : fmt::format(
+                       "its {} bytes are no whole number of values of 4 or 8 bytes; is it "
+                       "complete?",
+                       n_bytes);
 }
 
 /// A guess would be wrong for every second file, and its bound would mean nothing.
@@ -201,7 +202,8 @@ InputBytes readBytes(const std::string& path, Progress* progress) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
   if (fs::is_directory(status)) {
-    throw Failure(ExitCode::kIo, fmt::format("'{}' is a folder; name a file in it, or take all with -r", path));
+    throw Failure(ExitCode::kIo,
+                  fmt::format("'{}' is a folder; name a file in it, or take all with -r", path));
   }
   if (!fs::exists(status) || fs::is_regular_file(status)) {
     return reading([&] { return InputBytes::map(path); });
@@ -247,9 +249,10 @@ Field fieldOfStream(std::vector<std::uint8_t>& bytes, const FieldRequest& reques
   if (hasNpyMagic(bytes)) {
     const NpyHeader header = parseNpyHeader(bytes);
     if (!header.isPlain()) {
-      throw Failure(ExitCode::kUsage,
-                    "a .npy array that is big-endian or in Fortran order is put in order as a whole, "
-                    "which a pipe of this length does not allow; give it as a file");
+      throw Failure(
+          ExitCode::kUsage,
+          "a .npy array that is big-endian or in Fortran order is put in order as a whole, "
+          "which a pipe of this length does not allow; give it as a file");
     }
     takeShape(field, request, header.type, header.shape, ".npy file");
     field.how = ".npy";

@@ -9,7 +9,8 @@
 #include "fz/stage_descriptor.h"
 #include "pipeline/bound_check.h"
 
-/// The objects of --json (JsonRows puts them together). Keys are part of the interface: they are added to, never renamed.
+/// The objects of --json (JsonRows puts them together). Keys are part of the interface: they are
+/// added to, never renamed.
 namespace fz::cli {
 
 /// What `info` shows: a frame, or an archive of chunks with the frame of one of them.

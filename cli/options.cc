@@ -91,9 +91,10 @@ void addFileHabits(CLI::App& app, CommonOptions& options) {
   app.add_flag("-k,--keep", options.keep, "keep the input, which happens anyway");
   app.add_flag("--rm", options.remove, "remove each input once its result is on the disk");
   app.add_flag("-r,--recursive", options.recursive, "the files in folders, and in folders there");
-  app.add_flag("--no-sync", options.no_sync,
-               "do not wait for the disk: faster with many small files, which a power cut may lose; "
-               "--rm waits in any case");
+  app.add_flag(
+      "--no-sync", options.no_sync,
+      "do not wait for the disk: faster with many small files, which a power cut may lose; "
+      "--rm waits in any case");
 }
 
 void addJson(CLI::App& app, CommonOptions& options) {
@@ -145,8 +146,9 @@ void checkCommon(const CommonOptions& options) {
   if (options.keep && options.remove) {
     failUsage("-k and --rm contradict each other; leave one out");
   }
-  const bool has_no_file = options.output == "-" || (options.output.empty() && options.files.size() == 1 &&
-                                                     options.files.front() == "-");
+  const bool has_no_file =
+      options.output == "-" ||
+      (options.output.empty() && options.files.size() == 1 && options.files.front() == "-");
   if (options.remove && has_no_file) {
     failUsage("--rm removes files once their results are on the disk; name a file with -o");
   }

@@ -205,8 +205,8 @@ std::vector<std::string> filesOf(const CommonOptions& options,
       }
     }
     if (error) {
-      throw Failure(ExitCode::kIo, fmt::format("cannot read the folder '{}': {}", input,
-                                               error.message()));
+      throw Failure(ExitCode::kIo,
+                    fmt::format("cannot read the folder '{}': {}", input, error.message()));
     }
     if (n_skipped > 0 && !options.quiet) {
       say("fz: {}: skipped {} {} {}\n", input, n_skipped, n_skipped == 1 ? "file" : "files",

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <functional>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>

@@ -48,11 +48,11 @@ void takeStages(PipelineChoice& choice, const std::string& text) {
 
 void requireOne(const PipelineArguments& arguments) {
   std::string first;
-  for (const auto& [option, is_given] : {std::pair("-c", !arguments.config.empty()),
-                                         std::pair("--preset", !arguments.preset.empty()),
-                                         std::pair("--stages", !arguments.stages.empty()),
-                                         std::pair("--fast", arguments.fast),
-                                         std::pair("--best", arguments.best)}) {
+  for (const auto& [option, is_given] :
+       {std::pair("-c", !arguments.config.empty()),
+        std::pair("--preset", !arguments.preset.empty()),
+        std::pair("--stages", !arguments.stages.empty()), std::pair("--fast", arguments.fast),
+        std::pair("--best", arguments.best)}) {
     if (!is_given) {
       continue;
     }
@@ -125,11 +125,12 @@ void takePreset(const PipelineArguments& arguments, PipelineChoice& choice) {
                               choice.name));
   }
   if (!has_bound) {
-    throw Failure(ExitCode::kUsage,
-                  fmt::format("'{}' needs to know how much may be lost: -b abs:E in the unit of the "
-                              "data, -b range:1e-3 of their range, -b rel:1e-3 of each value; or "
-                              "-p lossless, which keeps every bit",
-                              choice.name));
+    throw Failure(
+        ExitCode::kUsage,
+        fmt::format("'{}' needs to know how much may be lost: -b abs:E in the unit of the "
+                    "data, -b range:1e-3 of their range, -b rel:1e-3 of each value; or "
+                    "-p lossless, which keeps every bit",
+                    choice.name));
   }
 }
 

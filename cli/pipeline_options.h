@@ -25,8 +25,8 @@ struct PipelineArguments {
   bool best = false;
 };
 
-/// Without -p: the one that this tool chooses for a field that it knows nothing of; docs/choosing.md
-/// has the reasons. Bounds relative to each value need another.
+/// Without -p: the one that this tool chooses for a field that it knows nothing of;
+/// docs/choosing.md has the reasons. Bounds relative to each value need another.
 inline constexpr std::string_view kDefaultPreset = "balanced";
 inline constexpr std::string_view kDefaultRelPreset = "pfpl";
 /// The word for no loss at all, of -b and of -p.
@@ -45,9 +45,9 @@ struct PipelineChoice {
   std::string name;                    ///< of the preset, of the file, or "--stages"
   bool is_lossless = false;            ///< asked for, or nothing else was
   bool is_lossless_by_default = false;
-  std::string config_toml;             ///< of the file; empty for presets and --stages
-  bool has_config = false;             ///< a file, which may have a shape
-  std::string stages;                  ///< the text of --stages
+  std::string config_toml;  ///< of the file; empty for presets and --stages
+  bool has_config = false;  ///< a file, which may have a shape
+  std::string stages;       ///< the text of --stages
   std::vector<std::pair<std::string, std::string>> settings;
   bool has_fallback = true;  ///< lossless where that makes a smaller archive
 };

@@ -132,12 +132,12 @@ std::optional<std::string> aboutSize(const FrameInfo& info, std::string_view pip
     return fmt::format("{}: its header alone takes {} bytes", larger, info.header_bytes);
   }
   const bool is_pointwise = info.bound && info.bound->mode == ErrorBoundMode::REL;
-  return fmt::format("{}; {}", larger,
-                     (pipeline == "pfpl" || isByPurpose(pipeline)) && !is_pointwise ? "use a larger -b"
-                     : is_pointwise
-                         ? "rel stores zeros and denormals as they are, so use -b abs or "
-                           "-b range for fields that are full of them"
-                         : "use a larger -b or another preset (-p pfpl)");
+  return fmt::format(
+      "{}; {}", larger,
+      (pipeline == "pfpl" || isByPurpose(pipeline)) && !is_pointwise ? "use a larger -b"
+      : is_pointwise ? "rel stores zeros and denormals as they are, so use -b abs or "
+                       "-b range for fields that are full of them"
+                     : "use a larger -b or another preset (-p pfpl)");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace fz::cli {
 
 /// What a user should look at although the archive keeps its promises: one sentence each.
 struct FieldWarnings {
-  std::vector<std::string> of_loss;   ///< values may be lost, or were read in a way that was guessed
+  std::vector<std::string> of_loss;  ///< values may be lost, or were read in a way that was guessed
   std::vector<std::string> of_doubt;  ///< the same, but -q leaves them out
   std::vector<std::string> others;
 };

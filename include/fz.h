@@ -207,8 +207,7 @@ FZ_API fz_status fz_stage_param_choice(size_t stage,
 typedef struct fz_pipeline fz_pipeline;
 
 /* Each stores a new pipeline, or NULL after an error. `options` may be NULL: the defaults.
- * A preset other than "lossless" needs a bound (bound_mode, error_bound) to compress: without one
- * fz_compress and its like are FZ_ERROR_INVALID_ARGUMENT, as any default would be a guess. */
+ * To compress, a preset other than "lossless" needs a bound, else FZ_ERROR_INVALID_ARGUMENT. */
 FZ_API fz_status fz_pipeline_from_preset(const char* name,
                                          const fz_options* options,
                                          fz_pipeline** pipeline);

@@ -4,6 +4,7 @@
 
 #include "fz/bound_kind.h"
 #include "report/figures.h"
+#include "report/judgement.h"
 #include "report/text.h"
 
 namespace fz::report {
@@ -23,6 +24,16 @@ Json momentsJson(const Moments& m) {
 
 Json histogramJson(const Histogram& histogram) {
   return {{"low", histogram.low}, {"high", histogram.high}, {"counts", histogram.counts}};
+}
+
+Json judgementsJson(const std::vector<Judgement>& judgements) {
+  Json list = Json::array();
+  for (const Judgement& one : judgements) {
+    list.push_back({{"severity", std::string(severityName(one.severity))},
+                    {"about", one.about},
+                    {"text", one.text}});
+  }
+  return list;
 }
 
 Json fieldJson(const Input& input, const Figures& figures) {
@@ -112,6 +123,7 @@ std::string figuresJson(const Input& input, const Figures& figures) {
                        {"bytes", input.frame.size()},
                        {"sha256", figures.archive_sha256},
                        {"ratio", input.info.ratio()}}},
+                     {"judgements", judgementsJson(judge(input, figures))},
                      {"field", fieldJson(input, figures)},
                      {"error", errorJson(input)},
                      {"value_histogram",

@@ -6,6 +6,7 @@
 
 #include "fz/bound_kind.h"
 #include "report/figures.h"
+#include "report/judgement.h"
 #include "report/page_style.h"
 #include "report/text.h"
 
@@ -31,12 +32,33 @@ std::string boundHtml(const FrameInfo& info) {
   return text;
 }
 
-std::string verdict(const Input& input) {
+/// What else the reader should know before trusting the bound alone, in its own colour.
+std::string judgementsHtml(const std::vector<Judgement>& judgements) {
+  std::string html;
+  for (const Judgement& one : judgements) {
+    const bool is_note = one.severity == Severity::kNote;
+    const bool is_loss = one.severity == Severity::kLoss;
+    html += fmt::format("<p class=\"verdict {}\"><span aria-hidden=\"true\">{}</span> {}</p>",
+                        is_loss   ? "no"
+                        : is_note ? "note"
+                                  : "doubt",
+                        is_loss   ? "&#10007;"
+                        : is_note ? "i"
+                                  : "!",
+                        escapeHtml(one.text));
+  }
+  return html;
+}
+
+/// The tick is for a kept bound with nothing else to say against the archive.
+std::string verdict(const Input& input, const std::vector<Judgement>& judgements) {
   const CheckReport& check = input.check;
+  const Severity worst = judgements.empty() ? Severity::kNote : judgements.front().severity;
   if (check.passed()) {
     return fmt::format(
-        "<p class=\"verdict ok\"><span aria-hidden=\"true\">&#10003;</span> {} <span "
+        "<p class=\"verdict {}\"><span aria-hidden=\"true\">{}</span> {} <span "
         "class=\"rule\">{}</span></p>",
+        worst == Severity::kNote ? "ok" : "plain", worst == Severity::kNote ? "&#10003;" : "",
         check.n_values == 0 ? "There are no values that could break"
         : check.n_values == 1
             ? "The one value meets"
@@ -131,7 +153,9 @@ std::string makePage(const Input& input) {
                       : input.original.count() == 1      ? " value"
                                                          : " values",
                       boundHtml(input.info));
-  page += verdict(input) + tiles(input, figures) + "</header>\n";
+  const std::vector<Judgement> judgements = judge(input, figures);
+  page += verdict(input, judgements) + judgementsHtml(judgements) + tiles(input, figures) +
+          "</header>\n";
   page += "<section><h2>Before and after</h2>" + drawField(input, figures) + "</section>\n";
   const std::string distributions = drawHistograms(input, figures) + drawSpectrum(figures);
   if (!distributions.empty()) {

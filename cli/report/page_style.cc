@@ -7,11 +7,11 @@ namespace fz::report {
 std::string_view pageStyle() {  // NOLINT(readability-function-size): one text
   return R"css(
 :root{color-scheme:light dark;--bg:#fff;--fg:#16191d;--muted:#545d68;--rule:#d5dae0;--soft:#f3f5f8;
---c1:#1d5fae;--c2:#b8430a;--c3:#6b4aa8;--c4:#2c7a6b;--ok:#13692c;--ok-bg:#e3f4e7;--no:#a11b12;--no-bg:#fde8e6}
+--c1:#1d5fae;--c2:#b8430a;--c3:#6b4aa8;--c4:#2c7a6b;--ok:#13692c;--ok-bg:#e3f4e7;--no:#a11b12;--no-bg:#fde8e6;--doubt:#7a4b00;--doubt-bg:#fff1d6}
 @media (prefers-color-scheme:dark){:root{--bg:#101418;--fg:#e4e8ed;--muted:#a2adb9;--rule:#343d47;--soft:#1a2027;
---c1:#74b0f4;--c2:#ff9f66;--c3:#c0a5f5;--c4:#63c9b4;--ok:#7fdc98;--ok-bg:#12301c;--no:#ff9c92;--no-bg:#3b1614}}
+--c1:#74b0f4;--c2:#ff9f66;--c3:#c0a5f5;--c4:#63c9b4;--ok:#7fdc98;--ok-bg:#12301c;--no:#ff9c92;--no-bg:#3b1614;--doubt:#ffc670;--doubt-bg:#362508}}
 @media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--muted:#444;--rule:#bbb;--soft:#f3f3f3;--c1:#1d5fae;--c2:#b8430a;
---c3:#6b4aa8;--c4:#2c7a6b;--ok:#13692c;--ok-bg:#fff;--no:#a11b12;--no-bg:#fff}}
+--c3:#6b4aa8;--c4:#2c7a6b;--ok:#13692c;--ok-bg:#fff;--no:#a11b12;--no-bg:#fff;--doubt:#7a4b00;--doubt-bg:#fff}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
@@ -27,6 +27,8 @@ ul.small{padding-left:1.2rem}
 .verdict{margin:1rem 0;padding:.6rem .9rem;border-radius:6px;border-left:5px solid;font-weight:600;overflow-wrap:anywhere}
 .ok{background:var(--ok-bg);color:var(--ok);border-color:var(--ok)}
 .no{background:var(--no-bg);color:var(--no);border-color:var(--no)}
+.doubt{background:var(--doubt-bg);color:var(--doubt);border-color:var(--doubt)}
+.note,.plain{background:var(--soft);color:var(--fg);border-color:var(--muted)}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,9.6rem),1fr));gap:.7rem;margin:1rem 0 0}
 .tile{background:var(--soft);border-radius:8px;padding:.7rem .9rem;min-width:0}
 .tile dt{color:var(--muted);font-size:.85rem}

@@ -15,8 +15,10 @@ namespace fz::report {
 
 namespace {
 
-/// Smaller fields run twice, and the second run counts: the first one pays for fresh memory.
-constexpr std::size_t kRunTwiceBytes = std::size_t{64} << 20;
+/// Odd, so that the median is a run; the first one, which pays for fresh memory, is rarely it.
+constexpr std::size_t kRuns = 3;
+constexpr std::size_t kRunsOfSmall = 5;
+constexpr std::size_t kSmallBytes = std::size_t{16} << 20;
 
 std::string typesText(const std::vector<DataType>& types) {
   std::string text;
@@ -144,14 +146,19 @@ void nameByType(Pipeline& pipeline, PipelinePerfResult& perf) {
   }
 }
 
-/// Runs a pipeline to be measured, twice where that is cheap.
+/// Runs a pipeline a few times; the figures of the run with the median time.
 template <class F>
-void runMeasured(Pipeline& pipeline, const Input& input, const F& run) {
+PipelinePerfResult runMeasured(Pipeline& pipeline, const Input& input, const F& run) {
   pipeline.enableProfiling(true);
-  const int n_runs = input.original.bytes.size() <= kRunTwiceBytes ? 2 : 1;
-  for (int i = 0; i < n_runs; ++i) {
+  const std::size_t n_runs = input.original.bytes.size() <= kSmallBytes ? kRunsOfSmall : kRuns;
+  std::vector<PipelinePerfResult> results;
+  for (std::size_t i = 0; i < n_runs; ++i) {
     run();
+    results.push_back(pipeline.getLastPerfResult());
   }
+  std::sort(results.begin(), results.end(),
+            [](const auto& a, const auto& b) { return a.host_elapsed_ms < b.host_elapsed_ms; });
+  return results[n_runs / 2];
 }
 
 PipelinePerfResult runForwards(const Input& input, bool staged, StageFigures& figures) {
@@ -159,7 +166,7 @@ PipelinePerfResult runForwards(const Input& input, bool staged, StageFigures& fi
                               staged ? Fusion::Off : Fusion::Auto);
   compression.keepPipeline();
   Pipeline& pipeline = compression.pipeline();
-  runMeasured(pipeline, input, [&] { compression.run(); });
+  PipelinePerfResult perf = runMeasured(pipeline, input, [&] { compression.run(); });
   if (!staged) {
     for (const FusedGroup& group : pipeline.getFusedGroups()) {
       std::vector<std::size_t> stages;
@@ -172,7 +179,6 @@ PipelinePerfResult runForwards(const Input& input, bool staged, StageFigures& fi
       figures.groups.push_back(std::move(stages));
     }
   }
-  PipelinePerfResult perf = pipeline.getLastPerfResult();
   nameByType(pipeline, perf);
   return perf;
 }
@@ -182,12 +188,13 @@ PipelinePerfResult runBackwards(const Input& input, bool staged, StageFigures& f
   if (staged) {
     pipeline.setFusion(Fusion::Off);
   }
-  runMeasured(pipeline, input, [&] { HostDecompression(input.frame).on(pipeline, input.decode); });
+  PipelinePerfResult perf = runMeasured(
+      pipeline, input, [&] { HostDecompression(input.frame).on(pipeline, input.decode); });
   figures.backend = backendName(pipeline.getBackend());
   const std::size_t n_threads = pipeline.getThreads();
   figures.threads = fmt::format(
       "{}", n_threads == 0 ? std::max(1u, std::thread::hardware_concurrency()) : n_threads);
-  return pipeline.getLastPerfResult();
+  return perf;
 }
 
 CallFigures callOf(const PipelinePerfResult& perf) {

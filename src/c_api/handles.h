@@ -59,8 +59,8 @@ namespace fz::c_api {
 /// Error(kInvalidArgument, kUnsupported).
 fz_options checkedOptions(const fz_options* given);
 
-/// Throws Error(kInvalidState) for a pipeline that only decodes, Error(kInvalidArgument) for that of
-/// a preset without a bound.
+/// Throws Error(kInvalidState) for a pipeline that only decodes, Error(kInvalidArgument) for that
+/// of a preset without a bound.
 void requireEncoder(const fz_pipeline& handle, const char* who);
 /// Memory for a result, from the handle's allocator; never null. Throws Error(kOutOfMemory).
 void* allocateResult(const fz_pipeline& handle, std::size_t n_bytes);

@@ -306,8 +306,7 @@ void AtomicFile::commit(Existing existing) {
   }
   unmap();
   const mode_t mode = attributes_ ? attributes_->mode : old.st_mode & 07777;
-  if (((is_there || attributes_) && ::fchmod(fd_, mode) != 0) ||
-      (syncs_ && ::fsync(fd_) != 0)) {
+  if (((is_there || attributes_) && ::fchmod(fd_, mode) != 0) || (syncs_ && ::fsync(fd_) != 0)) {
     fail("cannot write");
   }
   if (attributes_) {

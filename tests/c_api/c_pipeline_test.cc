@@ -223,7 +223,7 @@ TEST(CPipeline, OptionsOutsideTheirRangeAreErrors) {
 TEST(CPipeline, WrongPresetsTextsAndArchivesAreErrors) {
   fz_pipeline* made = nullptr;
   expectError(fz_pipeline_from_preset("nosuch", nullptr, &made), FZ_ERROR_INVALID_ARGUMENT,
-              "no preset 'nosuch'; the presets are auto");
+              "no preset 'nosuch'; the presets are fast, balanced, best, auto");
   expectError(fz_pipeline_from_toml("stage = [", nullptr, &made), FZ_ERROR_CONFIG, "toml:1");
   expectError(fz_pipeline_from_toml("[[stage]]\nname = \"a\"\ntype = \"Nosuch\"\n", nullptr, &made),
               FZ_ERROR_CONFIG, "Nosuch");

@@ -112,7 +112,7 @@ class ListTest(CliCase):
         self.assertEqual(names[:5], ["fast", "balanced", "best", "auto", "lossless"])
         self.assertRegex(text, r"(?m)^  pfpl +abs range rel +PFPL")
         self.assertRegex(text, r"(?m)^  cusz +abs range +cuSZ:")
-        self.assertRegex(text, r"(?m)^  best .*\(ratio 15\.1; 0\.5 GB/s in, 1\.4 out\)")
+        self.assertRegex(text, r"(?m)^  best .*\(ratio 15\.1; 0\.5 GB/s in, far less below 4 MiB, 1\.4 out\)")
         for name in ("speed", "quantizer_lorenzo_bitpack"):
             self.assertRegex(text, rf"(?m)^  {name} .*Never pays")
         self.assertLess(text.index("  lossless "), text.index("families, for comparison"))

@@ -7,10 +7,12 @@ Usage: report_test.py PATH_TO_FZ [unittest arguments]
 import array
 import cmath
 import hashlib
+import html
 import json
 import math
 import os
 import pathlib
+import random
 import re
 import shutil
 import sys
@@ -84,7 +86,7 @@ class NumbersTest(ReportCase):
         lengths = set()
         for n in range(1, 40, 3):
             support.write_field(self.folder, "n.f32", [math.sin(3.7 * i) for i in range(n)])
-            self.fz("compress", "-q", "-f", "-b", "abs:1e-3", "--report", "n.html", "n.f32")
+            self.fz("compress", "-q", "-f", "-p", "pfpl", "-b", "abs:1e-3", "--report", "n.html", "n.f32")
             self.fz("verify", "-q", "-f", "--report", "v.html", "n.f32.fzm", "n.f32")
             archive = (self.folder / "n.f32.fzm").read_bytes()
             lengths.add(len(archive) % 64 >= 56)
@@ -174,7 +176,7 @@ class NumbersTest(ReportCase):
             self.fz("verify", "-q", "-f", "--fill", "-9999", "--fill", "280.5", "--report", "page.html", "d.f32.fzm", "d.f32")
             self.assertEqual(support.Page(self.folder / "page.html").figures["field"], field)
         done = support.run(BINARY, self.folder, "info", "--json", "d.f32.fzm")
-        self.assertTrue(json.loads(done.stdout)["fallback"])
+        self.assertTrue(json.loads(done.stdout)[0]["fallback"])
 
     def test_stage_bytes_lead_from_the_field_to_the_archive(self):
         data, _, page = self.page("cube.f32")
@@ -232,6 +234,59 @@ class NumbersTest(ReportCase):
             self.assertIsNone(page.figures["error"]["psnr"])
             self.assertIsNone(page.figures["field"]["psnr_without_fill"])
             self.assertIn("n/a", page.text)
+
+
+class JudgementTest(ReportCase):
+    """A kept bound is no praise; what else there is to say stands at the top."""
+
+    def judged(self, values, *words, dims=None):
+        support.write_field(self.folder, "a.f32", values)
+        shape = ("-d", dims) if dims else ()
+        self.fz("compress", "-q", "-f", *shape, *words, "--report", "page.html", "a.f32")
+        page = support.Page(self.folder / "page.html")
+        for one in page.figures["judgements"]:
+            self.assertIn(one["text"], html.unescape((self.folder / "page.html").read_text()))
+        return page, {one["about"]: one["severity"] for one in page.figures["judgements"]}
+
+    def source(self):
+        return (self.folder / "page.html").read_text()
+
+    GRID = [280 + 20 * math.sin(x / 9) * math.cos(y / 7) for y in range(48) for x in range(64)]
+
+    def test_a_good_archive_has_a_tick_and_nothing_else(self):
+        _, said = self.judged(self.GRID, "-b", "range:1e-4", "-p", "pfpl", dims="64x48")
+        self.assertEqual(said, {})
+        self.assertIn('class="verdict ok"', self.source())
+
+    def test_one_value_for_all_is_a_loss(self):
+        _, said = self.judged(self.GRID, "-b", "abs:100", "-p", "pfpl", dims="64x48")
+        self.assertEqual(said["constant"], "loss")
+        self.assertIn('class="verdict no"', self.source())
+        self.assertNotIn('class="verdict ok"', self.source())
+
+    def test_lost_structure_is_said_by_gradients(self):
+        fine = [v + 0.2 * math.sin(2.5 * i) for i, v in enumerate(self.GRID)]
+        _, said = self.judged(fine, "-b", "abs:1", "-p", "pfpl", dims="64x48")
+        self.assertIn(said["gradients"], ("doubt", "loss"))
+        _, said = self.judged(fine, "-b", "abs:0.001", "-p", "pfpl", dims="64x48")
+        self.assertNotIn("gradients", said)
+
+    def test_a_ratio_near_one_is_a_doubt(self):
+        noise = random.Random(2)
+        _, said = self.judged([noise.random() for _ in range(5000)], "-b", "abs:1e-9", "-p", "pfpl")
+        self.assertEqual(said["ratio"], "doubt")
+        self.assertIn('class="verdict doubt"', self.source())
+        self.assertNotIn('class="verdict ok"', self.source())
+
+    def test_missing_values_are_noted_and_undeclared_fill_values_doubted(self):
+        gaps = [float("nan") if i % 10 == 0 else v for i, v in enumerate(self.GRID)]
+        _, said = self.judged(gaps, "-b", "abs:0.01", "-p", "pfpl", dims="64x48")
+        self.assertEqual(said, {"missing": "note"})
+        filled = [1e20 if i % 10 == 0 else v for i, v in enumerate(self.GRID)]
+        _, said = self.judged(filled, "-b", "abs:0.01", "-p", "pfpl", dims="64x48")
+        self.assertEqual(said["fill"], "doubt")
+        _, said = self.judged(filled, "-b", "abs:0.01", "--fill", "1e20", "-p", "pfpl", dims="64x48")
+        self.assertEqual(said, {"missing": "note"})
 
 
 class PictureTest(ReportCase):
