@@ -10,6 +10,7 @@
 
 #include "archive/box_copy.h"
 #include "archive/chunk_grid.h"
+#include "archive/chunk_slots.h"
 #include "failure.h"
 #include "field_io.h"
 #include "format/file_io.h"
@@ -92,7 +93,7 @@ void writeInOrder(const ArchiveReader& reader,
   }
   const bool is_single = box.extents.empty();
   const std::uint64_t end = is_single ? 1 : box.origin.back() + box.extents.back();
-  std::vector<std::uint8_t> values;
+  KeptBytes memory;  // which nobody clears first: its pages are made by the threads that decode
   for (std::uint64_t at = is_single ? 0 : box.origin.back(); at < end;) {
     Box slab = box;
     std::uint64_t next = end;
@@ -105,7 +106,7 @@ void writeInOrder(const ArchiveReader& reader,
     checkMemory({n_bytes, "holding the chunks that are written together"},
                 common.limits.max_memory_bytes);
     const DecompressOptions options = optionsBeside(common, n_bytes);
-    values.resize(n_bytes);
+    const MutableByteView values = memory.take(n_bytes);
     reader.read(slab, values, options);
     write(values);
     progress.add(values.size());

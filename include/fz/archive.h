@@ -232,6 +232,25 @@ class ArchiveReader {
   std::unique_ptr<State> state_;
 };
 
+/// The next bytes of a stream, up to the length of `out`; 0: it has ended.
+using NextBytes = std::function<std::size_t(MutableByteView out)>;
+/// A chunk of an archive that comes as a stream.
+struct StreamedChunk {
+  DataType type;
+  Box box;           ///< its place in the array
+  AxisValues whole;  ///< extents of the array; of one that grew, the last is as far as was known
+  ByteView values;   ///< in the order of memory, valid during the call
+};
+using TakeChunk = std::function<void(const StreamedChunk& chunk)>;
+
+/// Decodes an archive of chunks from front to back, as it comes from a pipe: one chunk in memory,
+/// in the order of the stream. The index at the end confirms what came before: until this returns,
+/// chunks were checked by themselves alone. Throws as ArchiveReader does; Error(kUnsupported) for
+/// what is no archive of chunks.
+ArchiveInfo readArchiveStream(const NextBytes& next,
+                              const TakeChunk& take,
+                              const DecompressOptions& options = {});
+
 /// What recoverArchive() found.
 struct Recovery {
   AxisValues extents;           ///< of the array that could be put together
@@ -250,5 +269,7 @@ Recovery recoverArchive(const ByteSource& source, const std::string& path, bool 
 
 /// True when the file or memory begins as an archive of chunks does. It may still be damaged.
 bool isChunkedArchive(const ByteSource& source);
+/// The same for the first bytes of a stream, 80 or more.
+bool beginsChunked(ByteView front);
 
 }  // namespace fz
