@@ -12,6 +12,7 @@
 #include "json_rows.h"
 #include "options.h"
 #include "pipeline_options.h"
+#include "preset_bounds.h"
 
 namespace fz::cli {
 
@@ -46,14 +47,11 @@ std::vector<unsigned> wordsOf(const WordsArguments& arguments) {
   const std::string bound =
       choice.bound ? fmt::format("{}:{}", boundKindName(choice.bound->mode), choice.bound->value)
                    : "";
-  const bool is_rel = choice.bound && choice.bound->mode == ErrorBoundMode::REL;
-  if (is_rel && choice.name != kDefaultRelPreset && choice.name != "speed" &&
-      choice.name != "quantizer_lorenzo_bitpack") {
-    throw Failure(
-        ExitCode::kUsage,
-        fmt::format("'{}' takes no bound relative to each value; use -p pfpl, -b abs:E or "
-                    "-b range:E",
-                    choice.name));
+  if (choice.bound && !takesBound(*findPreset(choice.name), choice.bound->mode)) {
+    throw Failure(ExitCode::kUsage,
+                  fmt::format("'{}' takes no {}:E; it takes {}", choice.name,
+                              boundKindName(choice.bound->mode),
+                              fmt::join(boundsOf(*findPreset(choice.name)), ", ")));
   }
   return hdf5::toValues(
       hdf5::settingsFromText(choice.name, bound, arguments.strict ? unsigned{FZ_HDF5_STRICT} : 0U));

@@ -262,7 +262,7 @@ std::string presetList() {
   return fmt::format(
       "{}\n{}\nratio: mean of 13 fields at range:1e-3; speeds: one thread, a made field of 64 MiB\n"
       "(docs/choosing.md); 'fz suggest FILE -b ...' measures yours. Without -p: {}, for rel: {}.\n",
-      by_purpose, families, kDefaultPreset, kDefaultRelPreset);
+      by_purpose, families, defaultPreset({}).name, defaultPreset(ErrorBoundMode::REL).name);
 }
 
 ExitCode runPresets(const InspectArguments& arguments) {

@@ -137,11 +137,6 @@ void measure(DataType type,
   found.decompress_seconds += best_out;
 }
 
-bool takes(const Preset& preset, const BoundRequest& bound) {
-  const std::vector<std::string> kinds = boundsOf(preset);
-  return std::find(kinds.begin(), kinds.end(), boundKindName(bound.mode)) != kinds.end();
-}
-
 /// A bound relative to the range of the whole would mean less in a crop.
 BoundRequest boundInCrops(const BoundRequest& bound, const BoundRule& rule) {
   if (bound.mode != ErrorBoundMode::NOA) {
@@ -167,7 +162,7 @@ std::vector<Suggestion> rank(const SuggestArguments& arguments,
   const auto start = Clock::now();
   std::vector<Suggestion> all;
   for (const std::string& name : presetNames()) {
-    if (name == kLossless || !takes(*findPreset(name), bound)) {
+    if (!takesBound(*findPreset(name), bound.mode)) {
       continue;
     }
     if (secondsSince(start) > arguments.seconds) {

@@ -78,8 +78,8 @@ std::string chosenPreset(const PipelineArguments& arguments, const PipelineChoic
   if (choice.is_lossless || (!choice.bound && !choice.target && choice.settings.empty())) {
     return std::string(kLossless);
   }
-  const bool is_rel = choice.bound && choice.bound->mode == ErrorBoundMode::REL;
-  return std::string(is_rel ? kDefaultRelPreset : kDefaultPreset);
+  return std::string(
+      defaultPreset(choice.bound ? std::optional(choice.bound->mode) : std::nullopt).name);
 }
 
 bool setsBound(const PipelineChoice& choice) {
@@ -144,7 +144,7 @@ void addPipeline(CLI::App& app, PipelineArguments& arguments) {
   app.add_option("-p,--preset", arguments.preset,
                  fmt::format("fast, balanced, best, auto or lossless, or a family ('fz presets'); "
                              "else {}, for rel:E {}",
-                             kDefaultPreset, kDefaultRelPreset))
+                             defaultPreset({}).name, defaultPreset(ErrorBoundMode::REL).name))
       ->type_name("NAME");
   addPurpose(app, arguments);
   addOwnPipeline(app, arguments);

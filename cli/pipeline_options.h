@@ -25,10 +25,6 @@ struct PipelineArguments {
   bool best = false;
 };
 
-/// Without -p: the one that this tool chooses for a field that it knows nothing of;
-/// docs/choosing.md has the reasons. Bounds relative to each value need another.
-inline constexpr std::string_view kDefaultPreset = "balanced";
-inline constexpr std::string_view kDefaultRelPreset = "pfpl";
 /// The word for no loss at all, of -b and of -p.
 inline constexpr std::string_view kLossless = "lossless";
 

@@ -9,9 +9,10 @@
 
 namespace fz::cli {
 
-namespace {
-
-bool keeps(const Preset& preset, ErrorBoundMode mode) {
+bool takesBound(const Preset& preset, ErrorBoundMode mode) {
+  if (&preset == &losslessPreset()) {
+    return false;
+  }
   constexpr std::array<float, 4> kValues = {1, 2, 3, 4};
   CompressOptions options;
   options.preset = preset.name;
@@ -30,16 +31,11 @@ bool keeps(const Preset& preset, ErrorBoundMode mode) {
   }
 }
 
-}  // namespace
-
 std::vector<std::string> boundsOf(const Preset& preset) {
   std::vector<std::string> kinds;
-  if (&preset == &losslessPreset()) {
-    return kinds;
-  }
   for (const ErrorBoundMode mode :
        {ErrorBoundMode::ABS, ErrorBoundMode::NOA, ErrorBoundMode::REL}) {
-    if (keeps(preset, mode)) {
+    if (takesBound(preset, mode)) {
       kinds.emplace_back(boundKindName(mode));
     }
   }

@@ -7,8 +7,10 @@
 
 namespace fz::cli {
 
-/// The kinds of bound, as -b names them, that a preset keeps as -b promises them. Found by asking
-/// the preset to compress a few values.
+/// Whether a preset keeps bounds of this kind as -b promises them. Found by asking it to compress a
+/// few values.
+bool takesBound(const Preset& preset, ErrorBoundMode mode);
+/// The kinds that it takes, as -b names them.
 std::vector<std::string> boundsOf(const Preset& preset);
 
 }  // namespace fz::cli

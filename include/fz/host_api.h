@@ -31,8 +31,9 @@ inline constexpr std::size_t kMaxAxes = 8;
 using AxisValues = std::vector<std::uint64_t>;
 
 struct CompressOptions {
-  /// Name of a shipped preset, or with config_toml a name for messages. "lossless" keeps every bit.
-  std::string preset = "pfpl";
+  /// Name of a shipped preset, or with config_toml a name for messages. "lossless" keeps every bit;
+  /// empty: what defaultPreset() says of the mode.
+  std::string preset = {};
   /// TOML text of a pipeline; used instead of the preset when not empty.
   std::string config_toml = {};
   /// The bound. A preset other than "lossless" needs it, as any default would be a guess; without

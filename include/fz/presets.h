@@ -1,7 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
+
+#include "fz/bound.h"
 
 namespace fz {
 
@@ -17,6 +20,9 @@ struct Preset {
 std::span<const Preset> allPresets();
 /// "lossless": keeps every bit and takes no bound.
 const Preset& losslessPreset();
+/// What is taken where nobody names a preset: "balanced", or "pfpl" for bounds relative to each
+/// value, which balanced does not keep.
+const Preset& defaultPreset(std::optional<ErrorBoundMode> mode);
 /// Of both kinds. Null when there is none of that name.
 const Preset* findPreset(std::string_view name);
 

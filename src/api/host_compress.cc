@@ -57,7 +57,8 @@ void loadPipeline(Pipeline& pipeline, DataType type, const CompressOptions& opti
     pipeline.loadConfigText(options.config_toml, options.preset, overrides, false);
     return;
   }
-  const Preset* preset = findPreset(options.preset);
+  const Preset* preset =
+      options.preset.empty() ? &defaultPreset(options.mode) : findPreset(options.preset);
   if (preset == nullptr) {
     std::string names;
     for (const Preset& known : allPresets()) {
@@ -71,7 +72,7 @@ void loadPipeline(Pipeline& pipeline, DataType type, const CompressOptions& opti
     overrides.params.insert(overrides.params.begin(),
                             {"element_width", fmt::format("{}", getDataTypeSize(type))});
   }
-  pipeline.loadConfigText(std::string(preset->toml), options.preset, overrides, false);
+  pipeline.loadConfigText(std::string(preset->toml), std::string(preset->name), overrides, false);
 }
 
 void loadWithSettings(Pipeline& pipeline, DataType type, const CompressOptions& options) {

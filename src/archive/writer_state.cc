@@ -9,6 +9,7 @@
 #include "archive/box_copy.h"
 #include "archive/chunk_frame.h"
 #include "core/require.h"
+#include "fz/presets.h"
 #include "pipeline/bound_check.h"
 #include "pipeline/compressor.h"
 
@@ -66,6 +67,9 @@ std::uint64_t makeArrayId(DataType type,
 ArchiveWriter::State::State(DataType data_type, const ArchiveOptions& how)
     : type(data_type), options(how) {
   FZ_REQUIRE_ARG(isKnown(type), "archive: the type of the values must be known");
+  if (options.compress.preset.empty() && options.compress.config_toml.empty()) {
+    options.compress.preset = defaultPreset(options.compress.mode).name;
+  }
   grows = !options.extents.empty() && options.extents.back() == 0 &&
           std::find(options.extents.begin(), options.extents.end() - 1, 0u) ==
               options.extents.end() - 1;

@@ -295,7 +295,7 @@ class WordsTest(CliCase):
         self.fails(USAGE, "hdf5", "words", "-p", "best", says="needs to know how much may be lost")
         self.fails(USAGE, "hdf5", "words", "-b", "abs:1", "-p", "bets", says="did you mean 'best'")
         self.fails(USAGE, "hdf5", "words", "-b", "psnr:60", says="names a result")
-        self.fails(USAGE, "hdf5", "words", "-b", "rel:1e-3", "-p", "best", says="no bound relative to each value")
+        self.fails(USAGE, "hdf5", "words", "-b", "rel:1e-3", "-p", "best", says="takes no rel:E; it takes abs, range")
         self.fails(USAGE, "hdf5", "numbers", says="neither words nor info")
 
     @unittest.skipUnless(shutil.which("h5repack"), "no h5repack here")

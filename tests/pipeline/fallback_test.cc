@@ -30,6 +30,7 @@ std::vector<float> noise(std::size_t n) {
 
 CompressOptions pfpl(double bound) {
   CompressOptions options;
+  options.preset = "pfpl";
   options.backend = Backend::CPU;
   options.error_bound = bound;
   options.mode = ErrorBoundMode::ABS;

@@ -152,6 +152,27 @@ TEST(Presets, ThreadsDoNotChangeTheFrame) {
   }
 }
 
+TEST(Presets, WithoutANameBalancedIsTakenAndPfplForRelativeBounds) {
+  const Field field = smoothField(DataType::FLOAT32, {64, 48, 1});
+  for (const auto& [mode, name] :
+       {std::pair(ErrorBoundMode::ABS, "balanced"), std::pair(ErrorBoundMode::NOA, "balanced"),
+        std::pair(ErrorBoundMode::REL, "pfpl")}) {
+    CompressOptions options;
+    options.dims = field.dims;
+    options.error_bound = 1e-3;
+    options.mode = mode;
+    const Frame unnamed = compress(field.type, field.bytes, options);
+    options.preset = name;
+    const Frame named = compress(field.type, field.bytes, options);
+    EXPECT_TRUE(std::equal(unnamed.bytes().begin(), unnamed.bytes().end(), named.bytes().begin(),
+                           named.bytes().end()))
+        << name;
+    options.preset.clear();
+    options.error_bound.reset();
+    EXPECT_THROW(compress(field.type, field.bytes, options), InvalidArgument);
+  }
+}
+
 TEST(Presets, EveryRealFieldStaysWithinBoundOrIsRefusedForItsNansOrFillValues) {
   const std::vector<Field> fields = realFields();
   if (fields.empty()) {
