@@ -93,7 +93,8 @@ struct ArchiveReader::State {
                   const DecompressOptions& options,
                   ArchiveProgress* progress,
                   const Work& work) const;
-  void runTeam(const std::vector<std::uint64_t>& chunks,
+  /// When it throws, it leaves the chunks that are not done.
+  void runTeam(std::vector<std::uint64_t>& chunks,
                const Box& box,
                const ChunkTeam& team,
                ArchiveProgress* progress,
@@ -242,15 +243,11 @@ std::vector<std::uint64_t> ArchiveReader::State::touchedBy(const Box& box) const
   }
 }
 
-void ArchiveReader::State::runTeam(const std::vector<std::uint64_t>& chunks,
+void ArchiveReader::State::runTeam(std::vector<std::uint64_t>& chunks,
                                    const Box& box,
                                    const ChunkTeam& team,
                                    ArchiveProgress* progress,
                                    const Work& work) const {
-  if (progress != nullptr) {
-    progress->n_bytes = bytesOf(box);
-    progress->n_bytes_done = 0;
-  }
   std::vector<ChunkSlot> slots(team.n_at_once);
   std::vector<std::exception_ptr> failures(team.n_at_once);
   const std::unique_ptr<CpuExecutor> executor =
@@ -258,7 +255,8 @@ void ArchiveReader::State::runTeam(const std::vector<std::uint64_t>& chunks,
   for (std::size_t at = 0; at < chunks.size(); at += team.n_at_once) {
     FZ_REQUIRE(progress == nullptr || !progress->is_cancelled, ErrorCode::kCancelled,
                "ArchiveReader: stopped as asked");
-    std::size_t n = std::min(team.n_at_once, chunks.size() - at);
+    const std::size_t n_taken = std::min(team.n_at_once, chunks.size() - at);
+    std::size_t n = n_taken;
     for (std::size_t i = 0; i < n; ++i) {
       try {
         slots[i].chunk = chunks[at + i];
@@ -280,10 +278,18 @@ void ArchiveReader::State::runTeam(const std::vector<std::uint64_t>& chunks,
         failures[i] = std::current_exception();
       }
     });
-    for (const std::exception_ptr& failure : failures) {
-      if (failure != nullptr) {
-        std::rethrow_exception(failure);  // of the first chunk, whatever the threads did
+    std::exception_ptr first;  // of the first chunk, whatever the threads did
+    std::vector<std::uint64_t> left;
+    for (std::size_t i = 0; i < n_taken; ++i) {
+      first = first == nullptr ? failures[i] : first;
+      if (failures[i] != nullptr || i >= n) {
+        left.push_back(chunks[at + i]);
       }
+    }
+    if (first != nullptr) {
+      chunks.erase(chunks.begin(), chunks.begin() + static_cast<std::ptrdiff_t>(at + n_taken));
+      chunks.insert(chunks.begin(), left.begin(), left.end());
+      std::rethrow_exception(first);
     }
   }
 }
@@ -303,20 +309,26 @@ void ArchiveReader::State::forTouched(const Box& box,
                    "ArchiveReader::read: the box {} is not inside the array of {}", boxText(box),
                    boxText({AxisValues(n_axes, 0), grid.extents()}));
   }
-  const std::vector<std::uint64_t> chunks = touchedBy(box);
-  const ChunkTeam team = teamFor(grid, chunks.size(), options);
-  if (team.n_at_once == 1) {
-    runTeam(chunks, box, team, progress, work);
-    return;
+  if (progress != nullptr) {
+    progress->n_bytes = bytesOf(box);
+    progress->n_bytes_done = 0;
   }
-  try {
-    runTeam(chunks, box, team, progress, work);
-  } catch (const Error& error) {
-    // A share of the memory may be too little where all of it is enough.
-    if (error.code() != ErrorCode::kLimit) {
-      throw;
+  std::vector<std::uint64_t> chunks = touchedBy(box);
+  // A share of the memory may be too little where all of it is enough for one chunk, and several
+  // threads take more of it than one does.
+  ChunkTeam team = teamFor(grid, chunks.size(), options);
+  while (true) {
+    try {
+      runTeam(chunks, box, team, progress, work);
+      return;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kLimit || (team.n_at_once == 1 && team.each.threads == 1)) {
+        throw;
+      }
+      const bool was_alone = team.n_at_once == 1;
+      team = {1, options};
+      team.each.threads = was_alone ? 1 : options.threads;
     }
-    runTeam(chunks, box, {1, options}, progress, work);
   }
 }
 

@@ -38,8 +38,10 @@ class WatchedSource : public ByteSource {
   std::thread::id owner_ = std::this_thread::get_id();
 };
 
-std::vector<std::uint8_t> archive() {
-  return archiveOf(waves(kExtents), optionsWith(kExtents, kChunk));
+std::vector<std::uint8_t> archive(const char* preset = "") {
+  ArchiveOptions options = optionsWith(kExtents, kChunk);
+  options.compress.preset = preset;
+  return archiveOf(waves(kExtents), options);
 }
 
 TEST(ArchiveTeam, GivesTheSameValuesForAnyThreads) {
@@ -168,15 +170,22 @@ TEST(ArchiveTeam, TakesOneChunkAtATimeWhereTheLimitHasNoRoomForMore) {
   }
 }
 
-TEST(ArchiveTeam, DecodesWithAnyLimitThatIsEnoughForOneChunk) {
-  const std::vector<std::uint8_t> bytes = archive();
+class ArchiveLimits : public testing::TestWithParam<const char*> {};
+
+TEST_P(ArchiveLimits, ThatAreEnoughForOneChunkAreEnoughForAnyThreads) {
+  const std::vector<std::uint8_t> bytes = archive(GetParam());
   const ArchiveReader reader(sourceOf(bytes));
   const auto isEnough = [&](std::size_t n_threads, std::uint64_t limit) {
     DecompressOptions options = withThreads(n_threads);
     options.limits.max_memory_bytes = limit;
+    std::atomic<std::uint64_t> n_bytes = 0;
+    ArchiveProgress progress;
     try {
       reader.readParts(
-          wholeOf(kExtents), [](const Box&, ByteView) {}, options);
+          wholeOf(kExtents), [&](const Box&, ByteView values) { n_bytes += values.size(); },
+          options, &progress);
+      EXPECT_EQ(n_bytes, valueCount(kExtents) * 4) << "a part came twice or not at all";
+      EXPECT_EQ(progress.n_bytes_done, progress.n_bytes);
       return true;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kLimit) << error.what();
@@ -191,6 +200,7 @@ TEST(ArchiveTeam, DecodesWithAnyLimitThatIsEnoughForOneChunk) {
   }
   EXPECT_GT(n_enough, 0u);
 }
+INSTANTIATE_TEST_SUITE_P(Presets, ArchiveLimits, testing::Values("pfpl", "balanced", "cuszp2"));
 
 }  // namespace
 }  // namespace fz::test
