@@ -1,5 +1,6 @@
 #include "hdf5_calls.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -104,6 +105,8 @@ void Calls::pushError(const char* function, const char* message) const {
   if (push_error != nullptr && error_class != nullptr && error_major != nullptr &&
       error_minor != nullptr) {
     push_error(0, "fz", function, 0, *error_class, *error_major, *error_minor, "fz: %s", message);
+  } else {
+    std::fprintf(stderr, "fz: %s\n", message);
   }
 }
 

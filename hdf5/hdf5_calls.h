@@ -64,7 +64,7 @@ struct Calls {
   /// From HDF5's allocator, so that HDF5 can free it; null when there is no memory.
   void* takeMemory(std::size_t n_bytes) const;
   void giveMemory(void* memory) const;
-  /// Onto HDF5's error stack, where there is one.
+  /// Onto HDF5's error stack, or to standard error where that cannot be reached.
   void pushError(const char* function, const char* message) const;
 };
 

@@ -274,6 +274,33 @@ class Tools(Hdf5Case):
         self.assertGreater(back.stat().st_size, field().nbytes)
 
     @needs("h5repack")
+    def test_h5repack_with_words_that_mean_nothing_fails(self):
+        plain = self.folder / "plain.h5"
+        with h5py.File(plain, "w") as file:
+            file["d"] = np.zeros((32, 40, 50), "f4")
+        for words in ("1,0,99,0,0,1062232653", "1,0,7,9,0,1062232653", "7,0,7,0,0,1062232653", "1,0,7,0,0,0", "1,0,7"):
+            for flag in (0, 1):  # mandatory, and optional, which HDF5 may leave out in silence
+                option = f"UD={fz_hdf5.FILTER_ID},{flag},{words.count(',') + 1},{words}"
+                packed = self.folder / f"packed_{flag}_{words}.h5"
+                done = subprocess.run(
+                    ["h5repack", "-l", "CHUNK=32x40x50", "-f", option, plain, packed], env=self.env, capture_output=True
+                )
+                self.assertNotEqual(done.returncode, 0, option)
+
+    @needs("h5repack")
+    def test_h5repack_copies_what_a_preset_does_not_take(self):
+        plain, packed = self.folder / "plain.h5", self.folder / "packed.h5"
+        with h5py.File(plain, "w") as file:
+            file["d"] = np.zeros((32, 40, 50), "f4")
+            file["count"] = np.arange(64000, dtype="i4").reshape(32, 40, 50)
+        words = ",".join(str(word) for word in fz_hdf5.cd_values("abs:1e-3"))
+        run("h5repack", "-l", "CHUNK=32x40x50", "-f", f"UD={fz_hdf5.FILTER_ID},0,6,{words}", plain, packed, env=self.env)
+        with h5py.File(packed) as file:
+            self.assertEqual(file["d"].id.get_create_plist().get_nfilters(), 1)
+            self.assertEqual(file["count"].id.get_create_plist().get_nfilters(), 0)
+            np.testing.assert_array_equal(file["count"], np.arange(64000).reshape(32, 40, 50))
+
+    @needs("h5repack")
     def test_h5repack_with_other_chunks_describes_the_new_ones(self):
         path = self.write(**fz_hdf5.filter("abs:1e-3"))
         run("h5repack", "-l", "d:CHUNK=8x40x50", path, self.folder / "b.h5", env=self.env)
