@@ -136,6 +136,7 @@ void asyncLife(const Setting& s, LifeSteps& steps) {
 void hostLife(const Setting& s, LifeSteps& steps) {
   CompressOptions options;
   options.preset = s.preset;
+  options.error_bound = std::stod(s.bound);
   options.dims = s.field.dims;
   options.backend = Backend::CUDA;
   options.threads = 1;

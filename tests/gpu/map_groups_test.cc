@@ -62,6 +62,9 @@ class DeviceMapGroups : public OnDevice<> {};
 
 TEST_F(DeviceMapGroups, HaveTheBytesOfTheCpuAndRestoreEveryValue) {
   for (const MapStage& map : mapStages()) {
+    if (makeStage(map)->boundInfo().has_value()) {
+      continue;  // does not restore every value; the fused presets have it
+    }
     for (const std::size_t n_values : {1u, 4095u, 70'001u}) {
       SCOPED_TRACE(configOf(map) + std::to_string(n_values) + " values");
       std::vector<std::uint8_t> field(n_values * getDataTypeSize(map.field_type));

@@ -60,7 +60,10 @@ void CudaExecutor::planSizes() {
         all(node->input_buffer_ids, [&](int id) { return buffers.at(id).size_exact; });
     const SimpleStage* native = nativeStage(*node);
     std::vector<std::size_t>& estimates = run.capacities;
-    if (all(node->output_buffer_ids, [&](int id) { return buffers.at(id).has_planned_size; })) {
+    const bool is_planned =
+        all(node->output_buffer_ids, [&](int id) { return buffers.at(id).has_planned_size; });
+    run.is_open = node->stage->isInverse() && !exact && !is_planned;
+    if (is_planned || run.is_open) {
       estimates.assign(node->output_buffer_ids.size(), 0);
     } else {
       node->stage->estimateOutputSizesInto(run.sizes, estimates);
@@ -80,6 +83,22 @@ void CudaExecutor::planSizes() {
       buffer.size = estimates[port];
       record.n_bytes[port] = buffer.size_exact ? buffer.size : 0;
     }
+  }
+}
+
+/// The sizes of a decoder behind one that found its own on the way, which has run by now. A stage
+/// may hold what it is asked for against its config, so it must not be asked with an upper limit.
+void CudaExecutor::planOpenSizes(const DAGNode& node) {
+  NodeRun& run = engine_.runOf(node);
+  if (!run.is_open) {
+    return;
+  }
+  node.stage->estimateOutputSizesInto(run.sizes, run.capacities);
+  for (const int id : node.output_buffer_ids) {
+    Buffer& buffer = engine_.buffers.at(id);
+    const auto port = static_cast<std::size_t>(buffer.producer_output_index);
+    run.capacities[port] = std::max(run.capacities[port], buffer.grown_size);
+    buffer.size = run.capacities[port];
   }
 }
 
@@ -242,6 +261,7 @@ void CudaExecutor::enqueueSingle(const DAGNode& node,
   if (stage == nullptr) {
     return runForeign(node, request, stream);
   }
+  planOpenSizes(node);
   FZ_REQUIRE(StageAccess::hasKernels(*stage) || request.mode != Request::Mode::kCapture,
              ErrorCode::kUnsupported, "{}: has no kernels, so it cannot be part of a graph",
              node.name);

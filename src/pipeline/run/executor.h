@@ -44,6 +44,7 @@ struct NodeRun {
   std::vector<void*> outputs;
   std::vector<std::size_t> sizes;
   std::vector<std::size_t> capacities;
+  bool is_open = false;  ///< on a device: sizes are known when the node runs, not before
   float elapsed_ms = 0.0f;
 };
 
