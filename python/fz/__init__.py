@@ -26,6 +26,7 @@ from ._api import (
 from ._archive import Archive, open
 from ._bounds import Bound, FrameBound
 from ._device import DeviceArray, DeviceFrame
+from ._files import load, save
 from ._fz import __version__
 from ._pipeline import Pipeline, Stage
 from ._writer import ArchiveWriter, Recovery, create, recover, value_range
@@ -60,5 +61,6 @@ __all__ = [
     "LimitError", "Missing", "NoDeviceError", "OutOfMemoryError", "Pipeline", "Recovery",
     "Stage", "TargetError", "TypeMismatchError", "UnsupportedError", "VerifyReport",
     "__version__", "compress", "create", "decompress", "find_bound", "free_device_memory",
-    "has_backend", "inspect", "open", "presets", "recover", "stages", "value_range", "verify",
+    "has_backend", "inspect", "load", "open", "presets", "recover", "save", "stages", "value_range",
+    "verify",
 ]  # fmt: skip

@@ -12,9 +12,9 @@ import numpy as np
 
 from . import _archive, _fz
 from ._arrays import check_count, device_view, host_array, is_device_array
-from ._bounds import Bound, FrameBound, target_of
+from ._bounds import LOSSLESS, Bound, FrameBound, target_of
 from ._device import DeviceArray, DeviceFrame
-from ._pipeline import Pipeline
+from ._pipeline import Pipeline, default_preset
 from .errors import BadSizeError, CorruptError, InvalidArgumentError, TypeMismatchError
 
 
@@ -47,7 +47,7 @@ def compress(
     Parameters
     ----------
     array
-        float32 or float64 for the presets; pipelines without a quantiser take integers too.
+        float32 or float64 within a bound; ``bound="lossless"`` takes integers too.
         Up to eight axes; the frame keeps them, and predictors see the last three. Contiguous arrays
         in native byte order are read in place, others are copied first. GPU arrays (cupy, torch,
         anything with ``__cuda_array_interface__`` or ``__dlpack__``) must be contiguous.
@@ -56,10 +56,11 @@ def compress(
         field has none, and E is an absolute bound then; where what looks like a fill value sets
         the range of an array in host memory, `FillValueError`). NaN, infinities and `fill` have no
         part in it and come back bit for bit. Required with a preset, whose own would be a
-        guess; with `pipeline` or `toml` it replaces theirs. Or a result, for arrays in host
-        memory: ``"psnr:80"`` and ``"ratio:20"``, for which `find_bound` looks for a bound.
+        guess; with `pipeline` or `toml` it replaces theirs. ``"lossless"`` keeps every bit. Or a
+        result, for arrays in host memory: ``"psnr:80"`` and ``"ratio:20"``, for which `find_bound`
+        looks for a bound.
     preset
-        Default ``"pfpl"``; `presets` lists them.
+        Default ``"balanced"``, with ``rel`` bounds ``"pfpl"``; `presets` lists them.
     pipeline, toml
         Instead of a preset: a `Pipeline`, or the text of a configuration file.
     params
@@ -92,12 +93,12 @@ def compress(
             raise TypeError("compress: a pipeline brings its own bound and settings")
         return pipeline.compress(array, out=out, stream=stream)
     if toml is None:
-        preset = preset or "pfpl"
-        if bound is None:
+        if bound is None and preset != LOSSLESS:
             raise InvalidArgumentError(
                 "compress: give a bound, such as 'abs:1e-3' (of every value) or 'range:1e-4' "
-                "(of max - min)"
+                "(of max - min), or 'lossless'"
             )
+        preset = preset or default_preset(bound)
     target = target_of(bound)
     if target is not None:
         bound = find_bound(
@@ -156,7 +157,7 @@ def find_bound(
     if wanted is None:
         raise InvalidArgumentError(f"target '{target}': give psnr:DB or ratio:R, such as psnr:80")
     made = Pipeline(
-        preset=preset if toml is not None else preset or "pfpl",
+        preset=preset if toml is not None else preset or default_preset(None),
         toml=toml,
         params=params,
         backend=backend,
@@ -455,8 +456,8 @@ def presets() -> list[dict[str, str]]:
     """Every shipped pipeline: name, summary, TOML text.
 
     >>> import fz
-    >>> sorted(row["name"] for row in fz.presets())[:3]
-    ['auto', 'balanced', 'best']
+    >>> [row["name"] for row in fz.presets()][:5]
+    ['fast', 'balanced', 'best', 'auto', 'lossless']
     """
     return list(_fz.presets())
 

@@ -221,7 +221,7 @@ def open(
     ...     new.append(field)
     >>> archive = fz.open("field.fz")
     >>> archive
-    <fz.Archive float32 (20, 50, 60), 4 of (5, 50, 60), abs:0.001, ratio 68.7>
+    <fz.Archive float32 (20, 50, 60), 4 of (5, 50, 60), abs:0.001, ratio 75.6>
     >>> part = archive[3:7, 10, -5:]
     >>> part.shape, bool(np.abs(part - field[3:7, 10, -5:]).max() <= 1e-3)
     ((4, 5), True)

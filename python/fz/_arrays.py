@@ -58,13 +58,14 @@ def check_type(dtype: np.dtype[Any]) -> str:
     name = dtype.name
     if name not in TYPES:
         advice = {
-            "float16": "; .astype('float32') keeps every value",
-            "bool": "; .view('uint8') keeps every value",
+            "float16": "; .astype('float32') keeps every value, .view('uint16') with "
+            "bound='lossless' every bit",
+            "bool": "; .view('uint8') with bound='lossless' keeps every value",
             "complex64": "; .view('float32') adds an axis of two",
             "complex128": "; .view('float64') adds an axis of two",
         }.get(name, "")
         if dtype.kind in "mM":
-            advice = "; .view('int64') keeps every value"
+            advice = "; .view('int64') with bound='lossless' keeps every value"
         raise TypeError(f"fz does not compress arrays of {dtype}{advice}")
     return name
 

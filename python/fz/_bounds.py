@@ -9,6 +9,8 @@ from .errors import InvalidArgumentError
 
 _MODES = {"abs": "ABS", "rel": "REL", "range": "NOA"}
 _TARGETS = ("psnr", "ratio")
+#: In place of a bound: every value comes back bit for bit.
+LOSSLESS = "lossless"
 
 
 def target_of(text: object) -> tuple[str, float] | None:
@@ -56,6 +58,10 @@ class Bound:
         except ValueError:
             value = math.nan
         if not colon or kind not in _MODES or not math.isfinite(value) or value < 0:
+            if text == LOSSLESS:
+                raise InvalidArgumentError(
+                    "'lossless' is no bound of a pipeline with loss; leave out preset, stages and toml"
+                )
             if kind in _TARGETS:
                 raise InvalidArgumentError(
                     f"bound '{text}' names a result, and only fz.compress looks for the bound of "
@@ -65,6 +71,11 @@ class Bound:
                 f"bound '{text}': give abs:E, rel:E or range:E with a number E such as 1e-3"
             )
         return cls(kind, value)
+
+    @classmethod
+    def of(cls, bound: str | Bound) -> Bound | None:
+        """As `parse`; None for ``"lossless"``."""
+        return None if bound == LOSSLESS else cls.parse(bound)
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.value!r}"

@@ -9,32 +9,22 @@ which of the codec's `exact` values it stands for. NaN are always kept bit for b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ._api import decompress
-from ._arrays import folded
-from ._bounds import Bound
-from ._pipeline import Pipeline, _preset_toml
+from ._arrays import TYPES, folded
+from ._bounds import LOSSLESS, Bound
+from ._pipeline import Pipeline, _preset_toml, default_preset
 from .errors import BoundViolationError, FillValueError
 
 _MARKERS = {"float32": ("uint32", 0x7FC0F500), "float64": ("uint64", 0x7FF800000000F500)}
 FLOATS = frozenset(_MARKERS)
 _MOST_EXACT = 256  # what fits into the last byte of a marker
 _MOST_FILL = 8  # what the library takes
-_LOSSLESS = """
-[[stage]]
-name = "planes"
-type = "Bitshuffle"
-element_width = {0}
-[[stage]]
-name = "coder"
-type = "RZE"
-inputs = [{{ from = "planes" }}]
-"""
 SETTINGS = ("bound", "preset", "toml", "fallback", "exact", "threads", "zero_padded")
 
 
@@ -54,12 +44,16 @@ def _pipeline(
 
 def check_options(bound: str | None, preset: str | None, toml: str | None) -> None:
     """Raises for what could not work on any chunk, when the codec is made."""
+    if LOSSLESS in (bound, preset):
+        if toml is not None or (bound or LOSSLESS) != (preset or LOSSLESS):
+            raise ValueError("fz: 'lossless' is a pipeline of its own, without another one or a bound")
+        return
     if bound is not None:
         Bound.parse(bound)
     if toml is None:
-        _preset_toml(preset or "pfpl")
+        _preset_toml(preset or default_preset(bound))
         if bound is None:
-            raise ValueError("fz: give a bound, such as bound='abs:1e-3'")
+            raise ValueError("fz: give a bound, such as bound='abs:1e-3', or bound='lossless'")
     elif preset is not None:
         raise TypeError("fz: preset and toml both name a pipeline; leave one out")
 
@@ -72,12 +66,20 @@ def exact_values(values: Iterable[float]) -> tuple[float, ...]:
     return chosen
 
 
-def check_chunk_type(dtype: np.dtype[Any], toml: str | None) -> None:
+def is_lossless(options: Mapping[str, Any]) -> bool:
+    """Whether a codec keeps every bit, and so takes every type."""
+    return LOSSLESS in (options["bound"], options["preset"])
+
+
+def check_chunk_type(dtype: np.dtype[Any], options: Mapping[str, Any]) -> None:
     """Presets quantise; other pipelines may take whatever their stages take."""
-    if toml is None and dtype.name not in _MARKERS:
+    if is_lossless(options):
+        if dtype.kind not in "biuf" or dtype.itemsize > 8:
+            raise TypeError(f"fz compresses arrays of numbers of up to 8 bytes, not {dtype}")
+    elif options["toml"] is None and dtype.name not in _MARKERS:
         raise TypeError(
             f"fz compresses arrays of float32 and float64 within a bound, not {dtype}; "
-            "leave this array to a lossless codec"
+            "bound='lossless' keeps every bit of any type"
         )
 
 
@@ -134,14 +136,25 @@ def _compress(
 
 
 def _lossless(array: Any, options: dict[str, Any], backend: str) -> Any:
-    toml = _LOSSLESS.format(array.dtype.itemsize)
-    return _pipeline(None, toml, None, backend, options["threads"]).compress(folded(array))
+    if array.dtype.name not in TYPES:
+        array = array.view(f"u{array.dtype.itemsize}")  # as which it is stored, see `as_type`
+    return _pipeline(LOSSLESS, None, None, backend, options["threads"]).compress(folded(array))
+
+
+def as_type(values: Any, dtype: np.dtype[Any]) -> Any:
+    """A decoded chunk of a type that frames do not have (booleans, float16)."""
+    native = dtype.newbyteorder("=")
+    if dtype.name in TYPES or values.dtype != np.dtype(f"u{dtype.itemsize}"):
+        return values
+    return values.view(native)
 
 
 def _compress_lossy(
     array: Any, options: dict[str, Any], backend: str, fill: tuple[float, ...]
 ) -> Any:
-    name = options["preset"] or ("pfpl" if options["toml"] is None else None)
+    name = options["preset"]
+    if name is None and options["toml"] is None:
+        name = default_preset(options["bound"])
     rest = (options["bound"], backend, options["threads"], fill)
     try:
         return _pipeline(name, options["toml"], *rest).compress(folded(array))
@@ -153,6 +166,8 @@ def _compress_lossy(
 
 def encode(array: Any, options: dict[str, Any], backend: str) -> Any:
     """The frame of a chunk, a contiguous array of numpy or cupy in native byte order."""
+    if is_lossless(options):
+        return _lossless(array, options, backend)
     exact = options["exact"] if array.dtype.name in _MARKERS else ()
     if not exact:
         return _compress(array, options, backend)

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _fz
 from ._arrays import check_count, check_shape, check_type, device_view, host_array, is_device_array
-from ._bounds import Bound
+from ._bounds import LOSSLESS, Bound
 from ._device import DeviceFrame
 from .errors import InvalidArgumentError, TypeMismatchError, UnsupportedError
 
@@ -91,7 +91,8 @@ class Pipeline:
     Parameters
     ----------
     bound
-        As in `compress`; replaces the bound of the stages.
+        As in `compress`; replaces the bound of the stages. ``"lossless"`` is the preset of that
+        name.
     params
         Other settings to replace: ``{"stage.key": value}`` or ``{"key": value}``.
     backend
@@ -115,8 +116,14 @@ class Pipeline:
         fallback: bool = True,
         fill: float | Sequence[float] | str | None = None,
     ) -> None:
+        if bound == LOSSLESS:
+            preset, bound = _lossless_preset(preset, stages is not None or toml is not None), None
         if sum(source is not None for source in (stages, preset, toml)) != 1:
             raise TypeError("Pipeline: give exactly one of stages, preset and toml")
+        if preset == LOSSLESS and bound is not None:
+            raise InvalidArgumentError(
+                "preset 'lossless' keeps every bit and takes no bound; leave one of them out"
+            )
         if backend not in ("auto", "cpu", "cuda"):
             raise InvalidArgumentError(f"backend '{backend}' must be auto, cpu or cuda")
         self._rows = None if stages is None else _rows(stages)
@@ -241,18 +248,21 @@ class Pipeline:
         return (name, shape, backend)
 
     def _toml_for(self, name: str) -> str:
-        if self._preset is not None and name not in ("float32", "float64"):
+        if self._preset not in (None, LOSSLESS) and name not in ("float32", "float64"):
             raise TypeMismatchError(
-                f"preset '{self._preset}' takes float32 and float64, not {name}; for integers give "
-                'pipeline=fz.Pipeline(["Difference", "Bitshuffle", "RZE"]), which is lossless'
+                f"preset '{self._preset}' takes float32 and float64, not {name}; "
+                "bound='lossless' keeps every bit of any type"
             )
         if self._toml is not None:
             return self._toml
         return str(_fz.stages_to_toml(self._rows, name))
 
     def _settings(self, name: str, shape: tuple[int, ...] | None, backend: str) -> Any:
+        params = self._params
+        if self._preset == LOSSLESS:
+            params = [("element_width", str(np.dtype(name).itemsize)), *params]
         return _fz.PipelineSettings(
-            name, shape, self._params, backend, self.threads, self.fallback, self._fill
+            name, shape, params, backend, self.threads, self.fallback, self._fill
         )
 
     def _native(self, key: tuple[Any, ...]) -> Any:
@@ -290,6 +300,23 @@ def _fill_values(fill: Any) -> list[float] | None:
         return None
     values = [fill] if np.ndim(fill) == 0 else list(fill)
     return [float(value) for value in values]
+
+
+def default_preset(bound: str | Bound | None) -> str:
+    """The preset where none is named: the library's, which depends on the kind of bound."""
+    if bound == LOSSLESS:
+        return LOSSLESS
+    kind = bound.kind if isinstance(bound, Bound) else str(bound).partition(":")[0]
+    return str(_fz.default_preset(kind == "rel"))
+
+
+def _lossless_preset(preset: str | None, has_stages: bool) -> str:
+    if has_stages or preset not in (None, LOSSLESS):
+        raise InvalidArgumentError(
+            "bound 'lossless' is a pipeline of its own; leave out "
+            + ("stages and toml" if has_stages else f"preset '{preset}'")
+        )
+    return LOSSLESS
 
 
 def _preset_toml(name: str) -> str:

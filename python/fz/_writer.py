@@ -16,9 +16,9 @@ import numpy as np
 from . import _fz
 from ._archive import native_source, slices_of
 from ._arrays import check_count, check_shape, check_type, host_array
-from ._bounds import Bound
+from ._bounds import LOSSLESS, Bound
 from ._boxes import box_of
-from ._pipeline import Pipeline, _fill_values
+from ._pipeline import Pipeline, _fill_values, default_preset
 from .errors import BadSizeError, InvalidArgumentError, InvalidStateError, TypeMismatchError
 
 #: Called with the bytes of the array that are done, and all of them (None while it grows).
@@ -253,12 +253,13 @@ def _pipeline(
         if any(given is not None for given in (preset, toml, bound, params, rest[1])):
             raise TypeError("create: a pipeline brings its own bound and settings")
         return pipeline
-    if toml is None and bound is None:
-        raise InvalidArgumentError(
-            "create: give a bound, such as 'abs:1e-3' (of every value) or 'range:1e-4' (of max - "
-            "min of the whole array)"
-        )
-    preset = preset if toml is not None else preset or "pfpl"
+    if toml is None:
+        if bound is None and preset != LOSSLESS:
+            raise InvalidArgumentError(
+                "create: give a bound, such as 'abs:1e-3' (of every value) or 'range:1e-4' (of max - "
+                "min of the whole array), or 'lossless'"
+            )
+        preset = preset or default_preset(bound)
     fallback, fill = rest
     return Pipeline(
         preset=preset, toml=toml, bound=bound, params=params, fallback=fallback, fill=fill

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numcodecs
+import numpy as np
 from numcodecs.abc import Codec
 from numcodecs.compat import ensure_contiguous_ndarray, ensure_ndarray, ndarray_copy
 
@@ -25,8 +26,8 @@ from ._arrays import host_array
 class FZ(Codec):
     """The settings of `fz.zarr.FZ`; in metadata ``{"id": "fz", "bound": ...}``.
 
-    Filters before it must give float32 or float64 unless `toml` takes something else. The codec
-    is not told the array's fill value: name it in `exact`.
+    Filters before it must give float32 or float64 unless `toml` takes something else or the bound
+    is ``"lossless"``. The codec is not told the array's fill value: name it in `exact`.
     """
 
     codec_id = "fz"
@@ -52,12 +53,14 @@ class FZ(Codec):
     def encode(self, buf: Any) -> bytes:
         """A chunk as a frame."""
         array = ensure_ndarray(buf)
-        _chunks.check_chunk_type(array.dtype, self.toml)
+        _chunks.check_chunk_type(array.dtype, self._options())
         if not array.dtype.isnative:
             raise TypeError("fz: Zarr format 2 arrays must have the byte order of the machine")
         if array.flags.f_contiguous:
             array = array.T  # format 2 wants the chunk back in the order of its memory
-        array = host_array(array)
+        if not _chunks.is_lossless(self._options()):
+            array = host_array(array)
+        array = np.ascontiguousarray(array)
         return bytes(_chunks.encode(array, self._options(), "cpu"))
 
     def decode(self, buf: Any, out: Any = None) -> Any:

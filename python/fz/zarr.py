@@ -25,13 +25,11 @@ from zarr.registry import register_codec
 
 from . import _chunks
 from ._api import decompress
-from ._arrays import host_array
+from ._arrays import TYPES, host_array
 
 #: The codec's name in the metadata of arrays.
 NAME = "fz.frame"
 _GPU_CLASS = "fz.zarr.FZCuda"
-# Of the encoding of a variable of xarray, which one that is given replaces as a whole.
-_KEPT = ("_FillValue", "missing_value", "dtype", "scale_factor", "add_offset", "chunks", "shards")
 
 
 @dataclass(frozen=True)
@@ -41,10 +39,11 @@ class FZ(ArrayBytesCodec):
     Parameters
     ----------
     bound
-        As for `fz.compress`. ``range`` takes max - min of each chunk, without the values of
-        `exact`; where another value looks like a fill value, `fz.FillValueError`.
+        As for `fz.compress`; ``"lossless"`` takes every type of up to 8 bytes. ``range`` takes
+        max - min of each chunk, without the values of `exact`; where another value looks like a
+        fill value, `fz.FillValueError`.
     preset, toml
-        The pipeline; default: preset ``"pfpl"``, which takes any values.
+        The pipeline; default: preset ``"balanced"``, with ``rel`` bounds ``"pfpl"``.
     fallback
         Preset for chunks that the pipeline refuses, such as those with NaN for a preset that takes
         only finite values; None: such a chunk raises `fz.BoundViolationError`.
@@ -85,7 +84,7 @@ class FZ(ArrayBytesCodec):
     def evolve_from_array_spec(self, array_spec: Any) -> FZ:
         """Refuses arrays that could not be written, and records the fill value."""
         dtype = array_spec.dtype.to_native_dtype()
-        _chunks.check_chunk_type(dtype, self.toml)
+        _chunks.check_chunk_type(dtype, self._options())
         if dtype.kind != "f" or array_spec.fill_value is None:
             return self
         fill = float(array_spec.fill_value)
@@ -99,7 +98,10 @@ class FZ(ArrayBytesCodec):
         return {name: getattr(self, name) for name in _chunks.SETTINGS}
 
     def _encode_sync(self, chunk_array: Any, chunk_spec: Any) -> Any:
-        chunk = host_array(chunk_array.as_numpy_array())
+        chunk = chunk_array.as_numpy_array()
+        if not _chunks.is_lossless(self._options()):
+            chunk = host_array(chunk)
+        chunk = np.require(chunk, chunk.dtype.newbyteorder("="), "C")
         frame = _chunks.encode(chunk, self._options(), "cpu")
         return chunk_spec.prototype.buffer.from_bytes(frame)
 
@@ -137,10 +139,12 @@ class FZCuda(FZ):
     def _decode_sync(self, chunk_bytes: Any, chunk_spec: Any) -> Any:
         import cupy
 
-        out = cupy.empty(chunk_spec.shape, chunk_spec.dtype.to_native_dtype().newbyteorder("="))
+        dtype = chunk_spec.dtype.to_native_dtype().newbyteorder("=")
+        stored = dtype if dtype.name in TYPES else np.dtype(f"u{dtype.itemsize}")
+        out = cupy.empty(chunk_spec.shape, stored)
         source = chunk_bytes.as_array_like()
         decompress(source, out=out, max_output_bytes=_chunk_bytes(chunk_spec), backend="cuda")
-        out = _chunks.restore(out, self.exact)
+        out = _chunks.as_type(_chunks.restore(out, self.exact), dtype)
         buffer = chunk_spec.prototype.nd_buffer
         if issubclass(buffer, zarr.core.buffer.gpu.NDBuffer):
             return buffer.from_ndarray_like(out)
@@ -155,6 +159,7 @@ def _chunk_bytes(spec: Any) -> int:
 
 def _as_spec(values: np.ndarray, spec: Any) -> np.ndarray:
     dtype = spec.dtype.to_native_dtype()
+    values = _chunks.as_type(values, dtype)
     if values.dtype != dtype.newbyteorder("="):
         raise ValueError(f"fz: the chunk holds {values.dtype}, the array {dtype}")
     return values.astype(dtype, copy=False)  # another byte order is the array's wish
@@ -180,7 +185,7 @@ def encoding(
     zarr_format: int = 3,
     **options: Any,
 ) -> dict[str, dict[str, Any]]:
-    """The `encoding` with which an xarray dataset is written: fz for its float32 and float64 data.
+    """`fz.xarray.encoding` with one bound for all variables of float32 and float64, for Zarr.
 
     A codec is not told of ``_FillValue`` and ``missing_value``, which format 3 has in attributes
     only. Here they are read from the encoding and the attributes of each variable, and are exact
@@ -194,27 +199,9 @@ def encoding(
     >>> made["t"]["_FillValue"], made["t"]["serializer"].exact
     (-9999.0, (-9999.0,))
     """
-    named = tuple(options.pop("exact", ()))
-    made: dict[str, dict[str, Any]] = {}
-    for name, variable in data.data_vars.items():
-        if np.dtype(variable.encoding.get("dtype", variable.dtype)).name not in _chunks.FLOATS:
-            continue
-        declared = [
-            float(value)
-            for source in (variable.encoding, variable.attrs)
-            for key in ("_FillValue", "missing_value")
-            for value in np.ravel(source.get(key, ()))
-        ]
-        kept = {key: variable.encoding[key] for key in _KEPT if key in variable.encoding}
-        settings = {"exact": (*named, *declared), **options}
-        if zarr_format == 2:
-            from .numcodecs import FZ as FZ2
+    from .xarray import encoding as of_dataset
 
-            codec = {"compressors": (FZ2(bound=bound, preset=preset, **settings),)}
-        else:
-            codec = codecs(bound, preset, **settings)
-        made[name] = {**kept, **codec}
-    return made
+    return of_dataset(data, bound, preset, zarr_format=zarr_format, **options)
 
 
 def enable_gpu(on: bool = True) -> None:

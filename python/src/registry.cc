@@ -87,14 +87,25 @@ void bindRegistry(nb::module_& module) {
   });
   module.def("presets", [] {
     nb::list rows;
-    for (const Preset& preset : allPresets()) {
+    const auto add = [&rows](const Preset& preset) {
       nb::dict row;
       row["name"] = toPython(preset.name);
       row["summary"] = toPython(preset.summary);
       row["toml"] = toPython(preset.toml);
       rows.append(row);
+    };
+    constexpr std::size_t kByPurpose = 4;  // lossless is the fifth; families follow
+    for (std::size_t i = 0; i < allPresets().size(); ++i) {
+      if (i == kByPurpose) {
+        add(losslessPreset());
+      }
+      add(allPresets()[i]);
     }
     return rows;
+  });
+  module.def("default_preset", [](bool is_relative) {
+    return toPython(
+        defaultPreset(is_relative ? ErrorBoundMode::REL : ErrorBoundMode::ABS).name);
   });
 }
 

@@ -265,7 +265,7 @@ def test_archives_are_those_of_the_tool(tmp_path, tool):
     field.tofile(tmp_path / "field.f32")
     for bound, options in (("abs:1e-3", {}), ("range:1e-3", {"range": fz.value_range(field)})):
         subprocess.run(
-            [tool, "compress", "-q", "-f", "-p", "pfpl", "-b", bound, "-t", "f32", "-d", "30x20x6",
+            [tool, "compress", "-q", "-f", "-b", bound, "-t", "f32", "-d", "30x20x6",
              "--chunk", "30x20x2", "-o", tmp_path / "tool.fz", tmp_path / "field.f32"], check=True,
         )  # fmt: skip
         with fz.create(

@@ -37,7 +37,7 @@ def test_asking_for_a_gpu_that_is_not_there_is_a_clear_error():
 
 
 @needs_gpu
-@pytest.mark.parametrize("preset", [row["name"] for row in fz.presets()])
+@pytest.mark.parametrize("preset", [row["name"] for row in fz.presets() if row["name"] != "lossless"])
 def test_host_arrays_on_the_gpu_give_the_bytes_of_the_cpu(preset):
     field = wave((40, 50, 60))
     frame = fz.compress(field, "abs:1e-3", preset, backend="cpu")

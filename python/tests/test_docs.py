@@ -14,7 +14,7 @@ from conftest import wave
 
 MODULES = [
     "fz", "fz._api", "fz._archive", "fz._bounds", "fz._pipeline", "fz._writer", "fz.errors",
-    "fz.numcodecs", "fz.zarr",
+    "fz._files", "fz.numcodecs", "fz.xarray", "fz.zarr",
 ]  # fmt: skip
 
 
@@ -29,6 +29,16 @@ def test_docstrings_show_what_happens(name, tmp_path, monkeypatch):
 def test_documents_show_what_happens(name, repository):
     script = repository / "tools" / "run_document.py"
     subprocess.run([sys.executable, script, repository / "docs" / name], check=True)
+
+
+@pytest.mark.parametrize("name", ["python.md", "tutorial.md"])
+def test_the_python_of_a_document_runs_as_one_script(name, repository, tmp_path):
+    text = (repository / "docs" / name).read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    make_field = repository / "examples" / "python" / "make_field.py"
+    subprocess.run([sys.executable, make_field, tmp_path / "sst.nc"], check=True)
+    (tmp_path / "walk.py").write_text("import matplotlib\nmatplotlib.use('Agg')\n" + "\n".join(blocks))
+    subprocess.run([sys.executable, "walk.py"], check=True, cwd=tmp_path)
 
 
 def test_the_readme_runs_as_it_stands(repository, tmp_path, monkeypatch):

@@ -110,7 +110,7 @@ def test_verify_finds_what_is_wrong():
 
 
 def test_verify_is_exact_to_the_last_bit():
-    frame = fz.compress(np.array([1.0]), "abs:0.5")
+    frame = fz.compress(np.array([1.0]), "abs:0.5", "pfpl")
     assert fz.decompress(frame)[0] == 1.0
     below = float(np.nextafter(0.25, 0))
     assert fz.verify(frame, np.array([1.25]), "abs:0.25")

@@ -99,7 +99,7 @@ def test_wrong_requests_say_what_is_there():
         fz.Pipeline([]).to_toml()
     with pytest.raises(fz.InvalidArgumentError, match="auto, cpu or cuda"):
         fz.Pipeline(preset="pfpl", backend="tpu")
-    with pytest.raises(fz.TypeMismatchError, match="preset 'pfpl' takes float32 and float64, not int32"):
+    with pytest.raises(fz.TypeMismatchError, match="'balanced' takes float32 and float64, not int32"):
         fz.compress(np.arange(10, dtype="i4"), "abs:1e-3")
 
 
@@ -133,7 +133,7 @@ def test_pipelines_can_be_pickled():
 def test_one_object_serves_many_threads():
     pipeline = fz.Pipeline(preset="pfpl", bound="abs:1e-3", threads=1)
     fields = [wave((i + 1, 200), dtype) for i in range(12) for dtype in ("f4", "f8")]
-    expected = [fz.compress(field, "abs:1e-3") for field in fields]
+    expected = [fz.compress(field, "abs:1e-3", "pfpl") for field in fields]
     with ThreadPoolExecutor(6) as pool:
         for _ in range(3):
             assert list(pool.map(pipeline.compress, fields)) == expected

@@ -8,7 +8,7 @@ from conftest import rough, same_bits, wave
 
 import fz
 
-PRESETS = [row["name"] for row in fz.presets()]
+PRESETS = [row["name"] for row in fz.presets() if row["name"] != "lossless"]
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -143,7 +143,7 @@ def test_frames_can_be_written_into_a_buffer():
     pipeline = fz.Pipeline(preset="pfpl", bound="abs:1e-3")
     room = bytearray(pipeline.max_compressed_bytes(field))
     n_bytes = pipeline.compress(field, out=room)
-    assert bytes(room[:n_bytes]) == fz.compress(field, "abs:1e-3")
+    assert bytes(room[:n_bytes]) == fz.compress(field, "abs:1e-3", "pfpl")
     with pytest.raises(fz.BufferTooSmallError):
         pipeline.compress(field, out=bytearray(10))
 
@@ -180,7 +180,7 @@ def test_the_command_line_tool_reads_and_writes_the_same_frames(tool, tmp_path):
     field = rough((30, 40), "f8")
     np.save(tmp_path / "field.npy", field)
     frame = fz.compress(field, "abs:1e-3")
-    command = [tool, "compress", "-p", "pfpl", "-b", "abs:1e-3", "field.npy", "-o", "tool.fzm"]
+    command = [tool, "compress", "-b", "abs:1e-3", "field.npy", "-o", "tool.fzm"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "tool.fzm").read_bytes() == frame
     (tmp_path / "python.fzm").write_bytes(frame)
@@ -256,7 +256,7 @@ def test_a_fill_value_that_sets_the_range_is_refused(dtype, fill, preset):
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("preset", [row["name"] for row in fz.presets()])
+@pytest.mark.parametrize("preset", PRESETS)
 def test_missing_values_come_back_and_have_no_part_in_the_bound(dtype, preset):
     field = sea(dtype, 290)
     payload = np.array([0x7FC00123], "u4").view("f4")[0]
