@@ -13,6 +13,8 @@ BENCH ?= fz_bench
 ARGS ?=
 # Where `make demo` leaves its files; empty means a folder that the demo chooses.
 DEMO_OUT ?=
+# Whether what is installed and packaged has the CUDA backend.
+CUDA ?= $(if $(filter cuda,$(PRESET)),ON,OFF)
 # Folder with the fields of `make exam`; empty means made ones.
 FIELDS ?=
 # Goals of tools/trust that `make test-long` runs; empty means all.
@@ -32,7 +34,7 @@ run_tests = $(CTEST) --test-dir $(1) $(2) || { tools/test_summary $(1); exit 1; 
 SOURCES = $(wildcard $(shell git ls-files '*.h' '*.c' '*.cc' '*.cpp' '*.cu' '*.cuh'))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test asan test-long sanitizers bench exam site install package format \
+.PHONY: help setup configure build demo test asan test-long sanitizers bench exam site install wheel package format \
         lint tidy release-check clean
 
 help:  ## this list
@@ -95,11 +97,18 @@ site:  ## the documents as a searchable site, into build/site/html
 	@tools/setup
 	tools/site build/site
 
-install: build  ## into PREFIX (and DESTDIR, where set)
-	DESTDIR="$(DESTDIR)" cmake --install $(BUILD) --prefix "$(PREFIX)"
+# What users run and link, optimised, in a build folder of its own: no tests, no examples.
+RELEASE = $(CONFIGURE) release -DFZ_CUDA=$(CUDA)
+install: setup  ## into PREFIX (and DESTDIR, where set); CUDA=OFF leaves the GPU out
+	$(RELEASE)
+	cmake --build build/release --parallel $(JOBS)
+	DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"
 
-package: setup  ## what a release ships, into build/packages
-	tools/package
+wheel: setup  ## a Python wheel with all it needs inside, into build/wheel; FZ_CUDA=ON with the GPU
+	tools/wheel build/wheel
+
+package: setup  ## what a release ships, into build/packages; CUDA=OFF leaves the GPU out
+	tools/package -DFZ_CUDA=$(CUDA)
 
 format:  ## all C++ and CUDA sources, with clang-format 14
 	clang-format -i $(SOURCES)

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -18,6 +18,58 @@ from ._pipeline import Pipeline, default_preset
 from .errors import BadSizeError, CorruptError, InvalidArgumentError, TypeMismatchError
 
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+
+@overload
+def compress(
+    array: np.ndarray,
+    bound: str | Bound | None = None,
+    preset: str | None = None,
+    *,
+    pipeline: Pipeline | None = None,
+    toml: str | None = None,
+    params: Mapping[str, bool | int | float | str] | None = None,
+    backend: str = "auto",
+    threads: int = 0,
+    fallback: bool = True,
+    fill: float | Sequence[float] | str | None = None,
+    out: None = None,
+    stream: Any = None,
+) -> bytes: ...
+@overload
+def compress(
+    array: np.ndarray,
+    bound: str | Bound | None = None,
+    preset: str | None = None,
+    *,
+    pipeline: Pipeline | None = None,
+    toml: str | None = None,
+    params: Mapping[str, bool | int | float | str] | None = None,
+    backend: str = "auto",
+    threads: int = 0,
+    fallback: bool = True,
+    fill: float | Sequence[float] | str | None = None,
+    out: Buffer,
+    stream: Any = None,
+) -> int: ...
+@overload
+def compress(
+    array: Any,  # of another library: on a GPU, or what numpy takes for an array
+    bound: str | Bound | None = None,
+    preset: str | None = None,
+    *,
+    pipeline: Pipeline | None = None,
+    toml: str | None = None,
+    params: Mapping[str, bool | int | float | str] | None = None,
+    backend: str = "auto",
+    threads: int = 0,
+    fallback: bool = True,
+    fill: float | Sequence[float] | str | None = None,
+    out: Any = None,
+    stream: Any = None,
+) -> Any: ...
 def compress(
     array: Any,
     bound: str | Bound | None = None,
@@ -168,6 +220,42 @@ def find_bound(
     return Bound("abs", made._find_bound(array, *wanted)[0])
 
 
+@overload
+def decompress(
+    frame: bytes | bytearray | memoryview | str | os.PathLike[str],
+    out: None = None,
+    *,
+    shape: Sequence[int] | None = None,
+    max_output_bytes: int = 0,
+    max_memory_bytes: int = 0,
+    backend: str = "auto",
+    threads: int = 0,
+    stream: Any = None,
+) -> np.ndarray: ...
+@overload
+def decompress(
+    frame: DeviceFrame,
+    out: None = None,
+    *,
+    shape: Sequence[int] | None = None,
+    max_output_bytes: int = 0,
+    max_memory_bytes: int = 0,
+    backend: str = "auto",
+    threads: int = 0,
+    stream: Any = None,
+) -> DeviceArray: ...
+@overload
+def decompress(
+    frame: Any,
+    out: Any = None,
+    *,
+    shape: Sequence[int] | None = None,
+    max_output_bytes: int = 0,
+    max_memory_bytes: int = 0,
+    backend: str = "auto",
+    threads: int = 0,
+    stream: Any = None,
+) -> Any: ...
 def decompress(
     frame: Any,
     out: Any = None,
@@ -412,7 +500,7 @@ class VerifyReport:
 def verify(
     frame: Any, original: Any, bound: str | Bound | None = None, **options: Any
 ) -> VerifyReport:
-    """Decodes a frame and compares every value with the original, exactly.
+    """Decodes a frame (or the file of one) and compares every value with the original, exactly.
 
     The rule is the frame's own bound, or the one given. NaN and infinities must be equal bit for
     bit. `options` are those of `decompress`.
@@ -427,6 +515,9 @@ def verify(
     """
     source = _host_frame(frame)
     _inspected(source)
+    if isinstance(source, (str, os.PathLike)):
+        with open(source, "rb") as file:
+            source = file.read()
     expected = host_array(_host_values(original))
     decoded = decompress(source, **{"backend": "cpu", **options})
     if decoded.dtype != expected.dtype or decoded.size != expected.size:

@@ -111,7 +111,7 @@ class Archive:
             raise TypeError("len() of an archive of a single value")
         return self.shape[0]
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> np.ndarray:
         box = box_of(key, self.shape)
         values = np.empty(box.shape, self.dtype)
         self._read_into(box.origin, values, self._settings["threads"], self._settings["backend"])

@@ -70,7 +70,7 @@ def check_type(dtype: np.dtype[Any]) -> str:
     return name
 
 
-def check_shape(shape: Sequence[int]) -> tuple[int, ...]:
+def check_shape(shape: Sequence[Any]) -> tuple[Any, ...]:
     """The shape, where a frame can keep it."""
     if len(shape) > MAX_AXES:
         raise InvalidArgumentError(

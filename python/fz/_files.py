@@ -7,6 +7,8 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ._api import compress, decompress, find_bound
 from ._arrays import host_array, is_device_array
 from ._bounds import Bound, target_of
@@ -143,7 +145,7 @@ def _write_whole(path: Any, frame: bytes, replace: bool) -> None:
         raise IoError(f"cannot write '{os.fsdecode(path)}': {error.strerror}") from error
 
 
-def load(source: Any, out: Any = None, **options: Any) -> Any:
+def load(source: Any, out: np.ndarray | None = None, **options: Any) -> np.ndarray:
     """The whole array of a file that `save`, `create` or the tool `fz` wrote.
 
     >>> import numpy as np, fz
@@ -160,4 +162,5 @@ def load(source: Any, out: Any = None, **options: Any) -> Any:
     """
     if hasattr(source, "read"):
         source = source.read()
-    return decompress(source, out, **options)
+    values: np.ndarray = decompress(source, out, **options)
+    return values

@@ -26,6 +26,7 @@ def test_a_small_file_is_the_frame_of_compress(tmp_path):
     field = wave((40, 50))
     fz.save(tmp_path / "a.fz", field, "range:1e-3", verify=True)
     assert (tmp_path / "a.fz").read_bytes() == fz.compress(field, "range:1e-3")
+    assert fz.verify(tmp_path / "a.fz", field).n_violations == 0
 
 
 @pytest.mark.parametrize("bound", ["abs:1e-3", "range:1e-3", "lossless", "psnr:60"])
