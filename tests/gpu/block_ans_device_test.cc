@@ -361,6 +361,34 @@ TEST_F(BlockAnsDevice, ZerosDecodeToFarMoreThanTheReserve) {
   expectSameBothWays(stage, std::vector<std::int32_t>(5'000'017));
 }
 
+/// What a decoder behind such a stage is told beforehand is only the reserve.
+TEST_F(BlockAnsDevice, ConstantFieldsDecodeThroughStagesBehindAReserve) {
+  const std::vector<float> values(1'000'000, 1.0f);
+  const auto buildAns = [](Pipeline& pipeline) {
+    auto* quantizer = addQuantizer(pipeline);
+    pipeline.connect(pipeline.addStage<BlockAnsStage<std::uint16_t>>(), quantizer, "codes");
+    pipeline.finalize();
+  };
+  const auto expectDecodes = [&](const auto& build) {
+    Pipeline on_cpu;
+    on_cpu.setBackend(Backend::CPU);
+    build(on_cpu);
+    const FrameBytes frame = frameOf(on_cpu, values);
+    const DeviceBytesBuffer in{ByteView(frame)};
+    const DeviceBytesBuffer out(byteCount(values));
+    Pipeline on_device;
+    on_device.setBackend(Backend::CUDA);
+    std::size_t n_bytes = 0;
+    on_device.decompress(in.data(), frame.size(), out.data(), out.size(), &n_bytes, nullptr);
+    EXPECT_EQ(n_bytes, out.size());
+    Pipeline again;
+    again.setBackend(Backend::CPU);
+    EXPECT_TRUE(out.get(n_bytes) == decoded<std::uint8_t>(again, frame));
+  };
+  expectDecodes(buildAns);
+  expectDecodes(&buildRleChain);
+}
+
 /// More than 2^32 bytes and 2^30 values: takes half a minute and 15 GB of the host.
 TEST_F(BlockAnsDevice, MoreThanFourGigabytes) {
   if (std::getenv("FZ_GPU_LARGE") == nullptr) {

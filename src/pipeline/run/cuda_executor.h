@@ -36,6 +36,7 @@ class CudaExecutor {
   };
 
   void planSizes();
+  void planLate(const DAGNode& node);
   void dissolveUnsettled();
   void sendStartValues(const Request& request, cudaStream_t stream);
   void enqueueStep(Step& step, const Request& request, cuda::RunContext& run);

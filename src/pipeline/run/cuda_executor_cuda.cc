@@ -60,7 +60,16 @@ void CudaExecutor::planSizes() {
         all(node->input_buffer_ids, [&](int id) { return buffers.at(id).size_exact; });
     const SimpleStage* native = nativeStage(*node);
     std::vector<std::size_t>& estimates = run.capacities;
-    if (all(node->output_buffer_ids, [&](int id) { return buffers.at(id).has_planned_size; })) {
+    const bool is_planned =
+        all(node->output_buffer_ids, [&](int id) { return buffers.at(id).has_planned_size; });
+    // Where the decoder before can only tell a reserve, this one would take that for damage. It is
+    // asked when its turn comes.
+    run.follows_reserve = node->stage->isInverse() && !exact && !is_planned &&
+                          !all(node->input_buffer_ids, [&](int id) {
+                            const Buffer& input = buffers.at(id);
+                            return input.producer_stage_id < 0 || input.size_exact;
+                          });
+    if (is_planned || run.follows_reserve) {
       estimates.assign(node->output_buffer_ids.size(), 0);
     } else {
       node->stage->estimateOutputSizesInto(run.sizes, estimates);
@@ -231,6 +240,18 @@ void CudaExecutor::runForeign(const DAGNode& node, const Request& request, cudaS
   FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
 }
 
+/// Sizes of a decoder that could not be asked for them before the one in front of it had run.
+void CudaExecutor::planLate(const DAGNode& node) {
+  NodeRun& run = engine_.runOf(node);
+  node.stage->estimateOutputSizesInto(run.sizes, run.capacities);
+  for (const int id : node.output_buffer_ids) {
+    Buffer& buffer = engine_.buffers.at(id);
+    std::size_t& capacity = run.capacities[static_cast<std::size_t>(buffer.producer_output_index)];
+    capacity = std::max(capacity, buffer.grown_size);
+    buffer.size = capacity;
+  }
+}
+
 void CudaExecutor::enqueueSingle(const DAGNode& node,
                                  const Request& request,
                                  cuda::RunContext& run) {
@@ -241,6 +262,9 @@ void CudaExecutor::enqueueSingle(const DAGNode& node,
   SimpleStage* stage = simpleStage(node);
   if (stage == nullptr) {
     return runForeign(node, request, stream);
+  }
+  if (engine_.runOf(node).follows_reserve) {
+    planLate(node);
   }
   FZ_REQUIRE(StageAccess::hasKernels(*stage) || request.mode != Request::Mode::kCapture,
              ErrorCode::kUnsupported, "{}: has no kernels, so it cannot be part of a graph",

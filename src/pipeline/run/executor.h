@@ -44,6 +44,7 @@ struct NodeRun {
   std::vector<void*> outputs;
   std::vector<std::size_t> sizes;
   std::vector<std::size_t> capacities;
+  bool follows_reserve = false;  ///< a decoder on a device whose input's size is not known yet
   float elapsed_ms = 0.0f;
 };
 

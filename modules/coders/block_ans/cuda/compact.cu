@@ -26,17 +26,12 @@ __device__ __forceinline__ void copyWords(const std::uint16_t* from,
   std::uint32_t n_pairs = n_words / 2;
   if (reinterpret_cast<std::uintptr_t>(from) % 4 == 0) {
     const auto* pairs = reinterpret_cast<const std::uint32_t*>(from);
-#pragma unroll 8
-    for (std::uint32_t i = threadIdx.x; i < n_pairs; i += kThreads) {
-      out[i] = pairs[i];
-    }
+    storeWords(threadIdx.x, kThreads, n_pairs, out, [&](std::uint64_t i) { return pairs[i]; });
   } else {
     const auto* pairs = reinterpret_cast<const std::uint32_t*>(from - 1);
     n_pairs = n_words == 0 ? 0 : (n_words - 1) / 2;  // the word behind the last may not be there
-#pragma unroll 8
-    for (std::uint32_t i = threadIdx.x; i < n_pairs; i += kThreads) {
-      out[i] = __funnelshift_r(pairs[i], pairs[i + 1], 16);
-    }
+    storeWords(threadIdx.x, kThreads, n_pairs, out,
+               [&](std::uint64_t i) { return __funnelshift_r(pairs[i], pairs[i + 1], 16); });
   }
   const std::uint32_t rest = 2 * n_pairs + threadIdx.x;
   if (rest < n_words) {

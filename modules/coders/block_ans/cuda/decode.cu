@@ -259,7 +259,7 @@ __device__ __forceinline__ bool decodeChunk(const DecodeArgs& args,
   const std::uint64_t first = begin.group * kGroupValues;
   const std::uint64_t last = min(end.group * kGroupValues, n_values);
   const std::uint64_t n_bytes = end.byte - begin.byte;
-  if (n_bytes == (last - first) * sizeof(T)) {
+  if (uniform(n_bytes == (last - first) * sizeof(T) ? 1 : 0) != 0) {
     copyBytes(laneId(), kWarp, args.in.data + begin.byte, n_bytes,
               reinterpret_cast<std::uint8_t*>(out + first));
     return true;
@@ -280,12 +280,13 @@ __device__ __forceinline__ bool decodeChunk(const DecodeArgs& args,
     const std::uint32_t even = takeClass(x, bounds + kFirstContext * kClassBounds, words);
     const std::uint32_t odd = takeClass(x, bounds + even * kClassBounds, words);
     const std::uint64_t at = first + std::uint64_t{g} * kGroupValues;
-    const bool is_whole = at + kGroupValues <= n_values;
+    const bool is_whole = uniform(at + kGroupValues <= n_values ? 1 : 0) != 0;
     T* const tail = reinterpret_cast<T*>(args.tail);  // for the last group, which may be less
     takeGroup<T, kMap>(x, even | odd << 8, tables.slots, words, is_whole ? out + at : tail);
     if (!is_whole) {
       __syncwarp();
-      for (std::uint32_t i = laneId(); i < kGroupValues; i += kWarp) {
+      for (std::uint32_t k = 0; k < kGroupValues; k += kWarp) {
+        const std::uint32_t i = k + laneId();
         const T value = static_cast<volatile const T*>(tail)[i];
         if (at + i < n_values) {
           out[at + i] = value;
@@ -317,14 +318,16 @@ __global__ void __launch_bounds__(kThreads, kDecodeBlocks)
     decodeKernel(const __grid_constant__ DecodeArgs args) {
   extern __shared__ uint4 shared[];
   const DecodePlan& plan = *args.plan;
-  if (plan.is_good == 0 || plan.form == static_cast<std::uint32_t>(Form::kPacked)) {
+  const std::uint32_t form = uniform(plan.form);
+  if (uniform(plan.is_good) == 0 || form == static_cast<std::uint32_t>(Form::kPacked)) {
     return;
   }
-  const bool is_stored = plan.form == static_cast<std::uint32_t>(Form::kStored);
+  const bool is_stored = form == static_cast<std::uint32_t>(Form::kStored);
   const std::uint64_t n_pieces = (groupsOf(plan.n_values) + kCopiedGroups - 1) / kCopiedGroups;
   const auto n_chunks = uniform(static_cast<std::uint32_t>(is_stored ? n_pieces : plan.n_chunks));
-  // Neighbouring chunks, which take about as long, go to different multiprocessors.
-  const std::uint32_t n_blocks = min(gridDim.x, (n_chunks + kWarps - 1) / kWarps);
+  // Neighbouring chunks, which take about as long, go to different multiprocessors, and all of
+  // these get as many.
+  const std::uint32_t n_blocks = min(gridDim.x, n_chunks);
   if (blockIdx.x >= n_blocks) {
     return;
   }
@@ -361,7 +364,7 @@ __global__ void __launch_bounds__(kThreads, kDecodeBlocks)
 
 void launchDecode(const DecodeArgs& args, std::size_t value_bytes, const cuda::Call& call) {
   const unsigned n_resident = kDecodeBlocks * cuda::multiprocessorCount();
-  const unsigned n_blocks = std::min(cuda::gridFor(args.max_chunks, kWarps), n_resident);
+  const unsigned n_blocks = std::min(cuda::gridFor(args.max_chunks, 1), n_resident);
   withTypeAndMap(value_bytes, args.map, [&]<class T, Map kMap>() {
     const auto kernel = decodeKernel<T, kMap>;
     cuda::allowSharedBytes(reinterpret_cast<const void*>(kernel), kSharedBytes);

@@ -232,7 +232,7 @@ __device__ __forceinline__ bool putGroup(const EncodeArgs& args,
     }
     classes = next;
     __syncwarp();
-    if (words.at_ <= full) {
+    if (uniform(words.at_ <= full ? 1 : 0) != 0) {
       waitForGroups<0>();
       __syncwarp();
       return false;
@@ -439,8 +439,9 @@ __global__ void __launch_bounds__(kThreads, kEncodeBlocks)
     encodeKernel(const __grid_constant__ EncodeArgs args) {
   extern __shared__ uint4 shared_steps[];
   const auto n_chunks = uniform(static_cast<std::uint32_t>(args.plan->n_chunks));
-  // Neighbouring chunks, which take about as long, go to different multiprocessors.
-  const std::uint32_t n_blocks = min(gridDim.x, (n_chunks + kWarps - 1) / kWarps);
+  // Neighbouring chunks, which take about as long, go to different multiprocessors, and all of
+  // these get as many.
+  const std::uint32_t n_blocks = min(gridDim.x, n_chunks);
   if (blockIdx.x < n_blocks) {
     for (unsigned i = threadIdx.x; i < kSteps; i += kThreads) {
       shared_steps[i] = args.steps[i];
@@ -476,7 +477,7 @@ __global__ void __launch_bounds__(kThreads, kEncodeBlocks)
 
 void launchEncode(const EncodeArgs& args, std::size_t value_bytes, const cuda::Call& call) {
   const unsigned n_resident = kEncodeBlocks * cuda::multiprocessorCount();
-  const unsigned n_blocks = std::min(cuda::gridFor(args.max_chunks, kWarps), n_resident);
+  const unsigned n_blocks = std::min(cuda::gridFor(args.max_chunks, 1), n_resident);
   withTypeAndMap(value_bytes, args.map, [&]<class T, Map kMap>() {
     const auto kernel = encodeKernel<T, kMap>;
     constexpr std::size_t kSharedBytes = kSteps * sizeof(uint4) + kStagingBytes<T>;

@@ -15,27 +15,41 @@ constexpr unsigned kContextStride = 32;
 constexpr unsigned kLoads = 4;
 constexpr unsigned kLoadValues = 4 * kWarp;
 
-template <class T, Map kMap>
-__device__ __forceinline__ void loadNumbers(const T* values,
+template <class T>
+struct alignas(4 * sizeof(T)) Four {
+  T v[4];
+};
+
+/// Four values; zeros past the end.
+template <class T>
+__device__ __forceinline__ Four<T> loadFour(const T* values,
                                             std::uint64_t first,
-                                            std::uint64_t n_values,
-                                            std::uint32_t* u) {
-  struct alignas(4 * sizeof(T)) Four {
-    T v[4];
-  };
+                                            std::uint64_t n_values) {
   if (first + 4 <= n_values) {
-    const Four four = *reinterpret_cast<const Four*>(values + first);
-#pragma unroll
-    for (unsigned i = 0; i < 4; ++i) {
-      u[i] = numberOf<kMap>(four.v[i]);
-    }
-    return;
+    return *reinterpret_cast<const Four<T>*>(values + first);
   }
+  Four<T> four;
 #pragma unroll
   for (unsigned i = 0; i < 4; ++i) {
-    u[i] = first + i < n_values ? numberOf<kMap>(values[first + i]) : 0;
+    four.v[i] = first + i < n_values ? values[first + i] : T{0};
   }
+  return four;
 }
+
+/// What a lane has of eight blocks.
+template <class T>
+struct Piece {
+  Four<T> fours[kLoads];
+
+  __device__ __forceinline__ void load(const T* values,
+                                       std::uint64_t first,
+                                       std::uint64_t n_values) {
+#pragma unroll
+    for (unsigned j = 0; j < kLoads; ++j) {
+      fours[j] = loadFour(values, first + j * kLoadValues, n_values);
+    }
+  }
+};
 
 struct Shared {
   std::uint32_t symbols[kClasses * kSymbols];  // by class; none of class 0 is counted
@@ -60,19 +74,16 @@ __device__ __forceinline__ std::uint32_t classOfFour(const std::uint32_t* u) {
 
 /// Eight blocks of a group.
 template <class T, Map kMap, bool kCounts>
-__device__ __forceinline__ void measureBlocks(const T* values,
-                                              std::uint64_t first,
-                                              std::uint64_t n_values,
+__device__ __forceinline__ void measureBlocks(const Piece<T>& piece,
                                               std::uint32_t* counts,
                                               std::uint8_t* classes) {
-  std::uint32_t u[4 * kLoads];
 #pragma unroll
   for (unsigned j = 0; j < kLoads; ++j) {
-    loadNumbers<T, kMap>(values, first + j * kLoadValues, n_values, u + 4 * j);
-  }
+    std::uint32_t four[4];
 #pragma unroll
-  for (unsigned j = 0; j < kLoads; ++j) {
-    std::uint32_t* const four = u + 4 * j;
+    for (unsigned i = 0; i < 4; ++i) {
+      four[i] = numberOf<kMap>(piece.fours[j].v[i]);
+    }
     const std::uint32_t block_class = classOfFour(four);
     if (laneId() % (kWarp / 2) == 0) {
       classes[2 * j + laneId() / (kWarp / 2)] = static_cast<std::uint8_t>(block_class);
@@ -121,15 +132,26 @@ __global__ void __launch_bounds__(kThreads, kMeasureBlocks) measureKernel(Encode
   std::uint8_t* const classes = shared.classes[warpId()];
   std::uint64_t weight = 0;
   const std::uint64_t n_warps = std::uint64_t{gridDim.x} * kWarps;
-  for (std::uint64_t g = std::uint64_t{blockIdx.x} * kWarps + warpId(); g < n_groups;
-       g += n_warps) {
+  std::uint64_t g = std::uint64_t{blockIdx.x} * kWarps + warpId();
+  // So that whole groups are not asked for every four values.
+  const auto endOf = [&](std::uint64_t group) {
+    return (group + 1) * kGroupValues <= n_values ? ~std::uint64_t{0} : n_values;
+  };
+  Piece<T> piece;
+  piece.load(values, g * kGroupValues + 4 * laneId(), endOf(g));
+  for (; g < n_groups; g += n_warps) {
     const std::uint64_t first = g * kGroupValues + 4 * laneId();
-    // So that whole groups are not asked for every four values.
-    const std::uint64_t end = (g + 1) * kGroupValues <= n_values ? ~std::uint64_t{0} : n_values;
+    const std::uint64_t end = endOf(g);
 #pragma unroll 1
     for (unsigned b = 0; b < kGroupBlocks; b += 2 * kLoads) {
-      measureBlocks<T, kMap, kCounts>(values, first + b * kBlockValues, end, shared.symbols,
-                                      classes + b);
+      // The next piece is on its way while this one is measured.
+      const bool is_last = b + 2 * kLoads == kGroupBlocks;
+      Piece<T> next;
+      next.load(values,
+                is_last ? first + n_warps * kGroupValues : first + (b + 2 * kLoads) * kBlockValues,
+                is_last ? endOf(g + n_warps) : end);
+      measureBlocks<T, kMap, kCounts>(piece, shared.symbols, classes + b);
+      piece = next;
     }
     __syncwarp();
     const std::uint32_t both = reinterpret_cast<const std::uint16_t*>(classes)[laneId()];

@@ -6,7 +6,7 @@
 namespace fz::block_ans {
 
 inline constexpr unsigned kMeasureThreads = 256;
-inline constexpr unsigned kMeasureBlocks = 5;  ///< per multiprocessor
+inline constexpr unsigned kMeasureBlocks = 4;  ///< per multiprocessor
 inline constexpr unsigned kTableThreads = 1024;
 
 /// Warps that share a copy of the tables; each works on a chunk of its own.
@@ -16,7 +16,7 @@ inline constexpr unsigned kDecodeThreads = 512;
 inline constexpr unsigned kDecodeBlocks = 2;
 
 inline constexpr unsigned kCompactThreads = 128;
-inline constexpr unsigned kCompactBlocks = 16;  ///< per multiprocessor
+inline constexpr unsigned kCompactBlocks = 32;  ///< at most, per multiprocessor
 
 /// Groups of a stored stream that a warp copies at a time.
 inline constexpr std::uint32_t kCopiedGroups = 8;

@@ -16,7 +16,8 @@ using cuda::kWarp;
 using cuda::laneId;
 using cuda::warpId;
 
-/// A value that is the same in all lanes: the compiler sees that it is.
+/// A value that is the same in all lanes: the compiler sees that it is. Branches on others make it
+/// look for lanes that went another way before each vote behind them.
 __device__ __forceinline__ std::uint32_t uniform(std::uint32_t value) {
   return __reduce_max_sync(kAllLanes, value);
 }
@@ -84,27 +85,53 @@ __device__ __forceinline__ void recordReason(StageRecord* record,
             static_cast<unsigned long long>(reason));
 }
 
-/// Bytes from any address to a multiple of 4; reads nothing beside them but what is in the same
-/// aligned words as the first and the last of them, where `from` is not aligned only the first.
-__device__ __forceinline__ void copyBytes(unsigned index,
-                                          unsigned n_threads,
+/// f(i) of n words to `out` by a team of threads, several loads of a thread at once.
+template <class F>
+__device__ __forceinline__ void storeWords(
+    std::uint64_t index, std::uint64_t n_threads, std::uint64_t n, std::uint32_t* out, F f) {
+  constexpr unsigned kAtOnce = 8;
+  std::uint64_t i = index;
+  for (; i + (kAtOnce - 1) * n_threads < n; i += kAtOnce * n_threads) {
+    std::uint32_t word[kAtOnce];
+#pragma unroll
+    for (unsigned k = 0; k < kAtOnce; ++k) {
+      word[k] = f(i + k * n_threads);
+    }
+#pragma unroll
+    for (unsigned k = 0; k < kAtOnce; ++k) {
+      out[i + k * n_threads] = word[k];
+    }
+  }
+  std::uint32_t word[kAtOnce];
+#pragma unroll
+  for (unsigned k = 0; k < kAtOnce; ++k) {
+    word[k] = i + k * n_threads < n ? f(i + k * n_threads) : 0;
+  }
+#pragma unroll
+  for (unsigned k = 0; k < kAtOnce; ++k) {
+    if (i + k * n_threads < n) {
+      out[i + k * n_threads] = word[k];
+    }
+  }
+}
+
+/// Bytes from any address to a multiple of 4. Reads nothing behind them, and before them only what
+/// is in the same aligned word.
+__device__ __forceinline__ void copyBytes(std::uint64_t index,
+                                          std::uint64_t n_threads,
                                           const std::uint8_t* from,
                                           std::uint64_t n_bytes,
                                           std::uint8_t* to) {
   const auto skew = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(from) & 3u);
   const auto* words = reinterpret_cast<const std::uint32_t*>(from - skew);
   auto* out = reinterpret_cast<std::uint32_t*>(to);
-  const std::uint64_t n_words = n_bytes / 4;
+  std::uint64_t n_words = (n_bytes + skew) / 4;
   if (skew == 0) {
-#pragma unroll 8
-    for (std::uint64_t i = index; i < n_words; i += n_threads) {
-      out[i] = words[i];
-    }
+    storeWords(index, n_threads, n_words, out, [&](std::uint64_t i) { return words[i]; });
   } else {
-#pragma unroll 8
-    for (std::uint64_t i = index; i < n_words; i += n_threads) {
-      out[i] = __funnelshift_r(words[i], words[i + 1], 8 * skew);
-    }
+    n_words = n_words == 0 ? 0 : n_words - 1;
+    storeWords(index, n_threads, n_words, out,
+               [&](std::uint64_t i) { return __funnelshift_r(words[i], words[i + 1], 8 * skew); });
   }
   for (std::uint64_t i = 4 * n_words + index; i < n_bytes; i += n_threads) {
     to[i] = from[i];
