@@ -58,16 +58,36 @@ class ChunkSource {
   std::uint32_t shift_;
 };
 
+__device__ __forceinline__ std::uint32_t sharedAddress(const void* p) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+}
+
+// Addresses in shared memory have 32 bits; from pointers the compiler makes an instruction more for
+// each access.
+__device__ __forceinline__ std::uint32_t loadSlot(std::uint32_t table, std::uint32_t x) {
+  std::uint32_t entry;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(entry) : "r"(table + (x & (kScale - 1)) * 4));
+  return entry;
+}
+__device__ __forceinline__ std::uint32_t loadWord(std::uint32_t address) {
+  std::uint16_t word;
+  asm volatile("ld.shared.u16 %0, [%1];" : "=h"(word) : "r"(address) : "memory");
+  return word;
+}
+
 /// Words of 16 bits, upwards: 128 of them in shared memory, 64 more on the way to registers.
 class WordsUp {
  public:
   __device__ __forceinline__ WordsUp(const ChunkSource& source, std::uint32_t* window)
-      : source_(source), window_(window), lanes_before_((1u << laneId()) - 1) {}
+      : source_(source),
+        window_(window),
+        lanes_before_((1u << laneId()) - 1),
+        begin_(sharedAddress(window)) {}
 
   /// Begins at a word.
   __device__ __forceinline__ void open(std::uint32_t first) {
     const std::uint32_t base = first / kWindow * kWarp;
-    at_ = first % kWindow;
+    at_ = begin_ + first % kWindow * 2;
     __syncwarp();
     window_[laneId()] = source_.word(base + laneId());
     window_[kWarp + laneId()] = source_.word(base + kWarp + laneId());
@@ -77,7 +97,7 @@ class WordsUp {
   }
   /// Words that were taken, and those before the first.
   __device__ __forceinline__ std::uint32_t taken() const {
-    return (next_ - laneId() - 3 * kWarp) * 2 + at_;
+    return (next_ - laneId() - 3 * kWarp) * 2 + (at_ - begin_) / 2;
   }
 
   /// A word for each lane whose state is low. Twice at most between two calls of advance().
@@ -85,19 +105,18 @@ class WordsUp {
     const bool is_low = x < kLowState;
     const std::uint32_t lanes = __ballot_sync(kAllLanes, is_low);
     // Every lane reads: it is inside the window.
-    const std::uint32_t word =
-        reinterpret_cast<const std::uint16_t*>(window_)[at_ + __popc(lanes & lanes_before_)];
+    const std::uint32_t word = loadWord(at_ + 2 * __popc(lanes & lanes_before_));
     x = is_low ? x << 16 | word : x;
-    at_ += __popc(lanes);
+    at_ += 2 * __popc(lanes);
   }
   __device__ __forceinline__ void advance() {
-    if (at_ >= kWindow) {
+    if (at_ >= begin_ + 2 * kWindow) {
       __syncwarp();
       window_[laneId()] = window_[kWarp + laneId()];
       window_[kWarp + laneId()] = source_.joined(ahead_);
       ahead_ = source_.parts(next_);
       next_ += kWarp;
-      at_ -= kWindow;
+      at_ -= 2 * kWindow;
       __syncwarp();
     }
   }
@@ -106,16 +125,17 @@ class WordsUp {
   ChunkSource source_;
   std::uint32_t* window_;
   std::uint32_t lanes_before_;
-  std::uint32_t at_ = 0;
+  std::uint32_t begin_;   // of the window in shared memory
+  std::uint32_t at_ = 0;  // of the next word there
   std::uint32_t next_ = 0;
   uint2 ahead_ = {};
 };
 
 /// A value of the classes without raw bits.
 __device__ __forceinline__ std::uint32_t takeDirect(std::uint32_t& x,
-                                                    const std::uint32_t* slots,
+                                                    std::uint32_t table,
                                                     WordsUp& words) {
-  const std::uint32_t entry = slots[x & (kScale - 1)];
+  const std::uint32_t entry = loadSlot(table, x);
   x = (entry >> 21) * (x >> kScaleBits) + (entry & (kScale - 1));
   words.refill(x);
   return static_cast<std::uint32_t>(static_cast<std::int32_t>(entry << 11) >> 21);
@@ -124,9 +144,9 @@ __device__ __forceinline__ std::uint32_t takeDirect(std::uint32_t& x,
 /// A number whose raw bits go with the symbol; where kLong, all but five of them.
 template <bool kLong>
 __device__ __forceinline__ std::uint32_t takeNumber(std::uint32_t& x,
-                                                    const std::uint32_t* slots,
+                                                    std::uint32_t table,
                                                     WordsUp& words) {
-  const std::uint32_t entry = slots[x & (kScale - 1)];
+  const std::uint32_t entry = loadSlot(table, x);
   const std::uint32_t n_raw = entry >> 25;
   const std::uint32_t n_merged = kLong ? min(n_raw, kMergedBits) : n_raw;
   const std::uint32_t high = x >> kScaleBits;
@@ -182,7 +202,7 @@ __device__ __forceinline__ void storePair(T* to, std::uint32_t even, std::uint32
 /// Values of a group whose lane has the classes `both`.
 template <class T, Map kMap>
 __device__ __forceinline__ void takeGroup(
-    std::uint32_t& x, std::uint32_t both, const std::uint32_t* slots, WordsUp& words, T* out) {
+    std::uint32_t& x, std::uint32_t both, std::uint32_t tables, WordsUp& words, T* out) {
   constexpr std::uint32_t kMaxMergedClass = 3 + kMergedBits;
   const std::uint32_t shifted = both << (laneId() % kLanesOfRun * 16);
   out += 2 * laneId();
@@ -203,7 +223,7 @@ __device__ __forceinline__ void takeGroup(
       std::uint32_t even = 0;
       std::uint32_t odd = 0;
       if (block_class != 0) {
-        const std::uint32_t* const of_class = slots + symbolTable(block_class) * kScale;
+        const std::uint32_t of_class = tables + symbolTable(block_class) * (kScale * 4);
         if (block_class <= kMaxDirectClass) {
           even = takeDirect(x, of_class, words);
           odd = takeDirect(x, of_class, words);
@@ -241,7 +261,7 @@ __device__ __forceinline__ std::uint32_t takeStates(const ChunkSource& source,
 }
 
 struct Tables {
-  const std::uint32_t* slots;
+  std::uint32_t slots;  ///< in shared memory
   const std::uint16_t* class_bounds;
 };
 
@@ -343,7 +363,7 @@ __global__ void __launch_bounds__(kThreads, kDecodeBlocks)
     }
     __syncthreads();
   }
-  const Tables tables{slots, reinterpret_cast<const std::uint16_t*>(bounds)};
+  const Tables tables{sharedAddress(slots), reinterpret_cast<const std::uint16_t*>(bounds)};
   const std::uint8_t* const stream_end = args.in.data + cuda::load(args.in.size);
   std::uint32_t chunk = uniform(warpId()) * n_blocks + blockIdx.x;
   while (chunk < n_chunks) {

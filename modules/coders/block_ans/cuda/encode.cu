@@ -56,40 +56,48 @@ __device__ __forceinline__ void fetchLastRun(const T* values,
 /// Words of a chunk, downwards.
 class WordsDown {
  public:
-  __device__ __forceinline__ explicit WordsDown(std::uint16_t* end)
-      : at_(end), lanes_before_((1u << laneId()) - 1) {}
+  /// Into a slot with room for so many.
+  __device__ __forceinline__ WordsDown(std::uint16_t* slot, std::uint32_t room)
+      : slot_(slot), at_(room), lanes_before_((1u << laneId()) - 1) {}
 
   /// A word of each lane that puts one.
   __device__ __forceinline__ void put(std::uint32_t& x, bool puts) {
     const std::uint32_t lanes = __ballot_sync(kAllLanes, puts);
     at_ -= __popc(lanes);
-    const std::uint16_t* const to = at_ + __popc(lanes & lanes_before_);
-    // A predicated store; from an if the compiler makes a branch.
-    asm volatile("{\n .reg .pred q;\n setp.ne.u32 q, %0, 0;\n @q st.global.u16 [%1], %2;\n}" ::"r"(
-                     static_cast<std::uint32_t>(puts)),
-                 "l"(to), "h"(static_cast<std::uint16_t>(x))
-                 : "memory");
+    // By hand: one instruction for the address, and a predicated store; from an if the compiler
+    // makes a branch.
+    asm volatile(
+        "{\n .reg .pred q;\n .reg .u64 to;\n setp.ne.u32 q, %0, 0;\n mad.wide.u32 to, %1, 2, %2;\n"
+        " @q st.global.u16 [to], %3;\n}" ::"r"(static_cast<std::uint32_t>(puts)),
+        "r"(at_ + __popc(lanes & lanes_before_)), "l"(slot_), "h"(static_cast<std::uint16_t>(x))
+        : "memory");
     x = puts ? x >> 16 : x;
   }
-
-  std::uint16_t* at_;
+  /// Room for words that the warp then writes.
+  __device__ __forceinline__ std::uint16_t* take(std::uint32_t n_words) {
+    at_ -= n_words;
+    return slot_ + at_;
+  }
+  /// Words of the slot that are left.
+  __device__ __forceinline__ std::uint32_t left() const { return at_; }
 
  private:
+  std::uint16_t* slot_;
+  std::uint32_t at_;
   std::uint32_t lanes_before_;
 };
 
-/// A symbol, and where kRaw its lowest raw bits.
+/// A symbol, and where kRaw its lowest raw bits. Shifts take five bits of what they are given.
 template <bool kRaw>
 __device__ __forceinline__ void putSymbol(std::uint32_t& x,
-                                          const uint4& step,
+                                          const uint4 step,
                                           std::uint32_t u,
                                           WordsDown& words) {
   words.put(x, x >= step.y);
-  // The shift takes five bits of what it is given.
-  const std::uint32_t quotient = __funnelshift_r(__umulhi(x, step.x), 0, step.z >> 16);
-  std::uint32_t next = quotient * (step.z & 0xFFFFu) + (x + step.w);
+  const std::uint32_t quotient = __funnelshift_r(__umulhi(x, step.x), 0, step.z);
+  std::uint32_t next = quotient * (step.z >> 16) + (x + (step.w >> 16));
   if (kRaw) {
-    next += (u & ~(~0u << (step.z >> 24))) << kScaleBits;
+    next += (u & ~__funnelshift_l(0, ~0u, step.w)) << kScaleBits;
   }
   x = next;
 }
@@ -163,9 +171,9 @@ __device__ __forceinline__ std::uint32_t putStates(std::uint32_t x,
   const std::uint32_t n_total =
       kLanes * kStateLengthBits + __shfl_sync(kAllLanes, until, kWarp - 1);
   const std::uint32_t n_words = (n_total + 15) / 16;
-  words.at_ -= n_words;
+  std::uint16_t* const to = words.take(n_words);
   for (unsigned i = laneId(); i < n_words; i += kWarp) {
-    words.at_[i] = reinterpret_cast<const std::uint16_t*>(room)[i];
+    to[i] = reinterpret_cast<const std::uint16_t*>(room)[i];
   }
   __syncwarp();
   return n_words;
@@ -185,7 +193,6 @@ __device__ __forceinline__ bool putGroup(const EncodeArgs& args,
                                          std::uint32_t both,
                                          const uint4* steps,
                                          T* staging,
-                                         const std::uint16_t* full,
                                          std::uint32_t& x,
                                          WordsDown& words) {
   const T* const values = reinterpret_cast<const T*>(args.in.data);
@@ -232,7 +239,7 @@ __device__ __forceinline__ bool putGroup(const EncodeArgs& args,
     }
     classes = next;
     __syncwarp();
-    if (uniform(words.at_ <= full ? 1 : 0) != 0) {
+    if (uniform(words.left()) <= kSlackWords) {
       waitForGroups<0>();
       __syncwarp();
       return false;
@@ -253,10 +260,10 @@ __device__ __forceinline__ std::uint32_t encodeChunk(const EncodeArgs& args,
   constexpr std::uint32_t kValueWords = sizeof(T) / 2;
   const auto raw_words =
       static_cast<std::uint32_t>((end - std::uint64_t{groups.begin} * kGroupValues) * kValueWords);
+  const std::uint32_t room = raw_words + kSlackWords;
   std::uint16_t* const slot_end =
       args.words + end * kValueWords + (std::uint64_t{chunk} + 1) * kSlackWords;
-  const std::uint16_t* const full = slot_end - raw_words;
-  WordsDown words(slot_end);
+  WordsDown words(slot_end - room, room);
   std::uint32_t x = kLowState;
   const uint4* const class_steps = steps + kClassSteps;
   std::uint32_t both = args.classes[std::uint64_t{groups.end - 1} * kLanes + laneId()];
@@ -265,7 +272,7 @@ __device__ __forceinline__ std::uint32_t encodeChunk(const EncodeArgs& args,
     if (g > groups.begin) {
       next = args.classes[std::uint64_t{g - 1} * kLanes + laneId()];
     }
-    if (!putGroup<T, kMap>(args, n_values, g, both, steps, staging, full, x, words)) {
+    if (!putGroup<T, kMap>(args, n_values, g, both, steps, staging, x, words)) {
       return raw_words;
     }
     const std::uint32_t even = both & 255u;
@@ -274,7 +281,7 @@ __device__ __forceinline__ std::uint32_t encodeChunk(const EncodeArgs& args,
     both = next;
   }
   putStates(x, reinterpret_cast<std::uint32_t*>(staging), words);
-  const auto n_words = static_cast<std::uint32_t>(slot_end - words.at_);
+  const std::uint32_t n_words = room - words.left();
   return n_words < raw_words ? n_words : raw_words;
 }
 

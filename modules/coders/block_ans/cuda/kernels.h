@@ -39,8 +39,8 @@ struct BankTables {
   std::uint16_t freq[kMaxSymbols];
 };
 
-// Steps of an encoder as it keeps them in shared memory: reciprocal, threshold, factor | shift <<
-// 16 | merged raw bits << 24, bias. Those of symbols have kSymbols of a table each; in tables
+// Steps of an encoder as it keeps them in shared memory: reciprocal, threshold, factor << 16 |
+// shift, bias << 16 | merged raw bits. Those of symbols have kSymbols of a table each; in tables
 // without raw bits the low bits of a value say which.
 inline constexpr std::uint32_t kClassSteps =
     kSymbolTables * kSymbols;  // where those of classes are

@@ -173,8 +173,8 @@ __device__ __forceinline__ std::uint64_t costOf(const std::uint64_t (&count)[kPe
 }
 
 __device__ __forceinline__ uint4 packed(const EncodeStep& step, std::uint32_t n_raw) {
-  return make_uint4(step.reciprocal, step.threshold, step.factor | step.shift << 16 | n_raw << 24,
-                    step.bias);
+  return make_uint4(step.reciprocal, step.threshold, step.factor << 16 | step.shift,
+                    step.bias << 16 | n_raw);
 }
 
 /// What an encoder looks up.
