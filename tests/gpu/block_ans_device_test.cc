@@ -378,6 +378,7 @@ TEST_F(BlockAnsDevice, ConstantFieldsDecodeThroughStagesBehindAReserve) {
     const DeviceBytesBuffer out(byteCount(values));
     Pipeline on_device;
     on_device.setBackend(Backend::CUDA);
+    build(on_device);
     std::size_t n_bytes = 0;
     on_device.decompress(in.data(), frame.size(), out.data(), out.size(), &n_bytes, nullptr);
     EXPECT_EQ(n_bytes, out.size());

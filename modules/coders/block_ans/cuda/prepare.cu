@@ -452,24 +452,32 @@ __device__ void keepTail(const DecodeArgs& args, std::uint64_t n_bytes) {
   args.plan->tail[1] = 0;
 }
 
-/// One thread, when all is known: the size, or the damage.
-__device__ void finishPlan(const DecodeArgs& args, const Front& front, std::uint32_t value_bytes) {
-  DecodePlan& plan = *args.plan;
-  *args.n_blocks_done = 0;
-  bool is_good = front.is_good;
-  if (!is_good) {
-    recordReason(args.record, DeviceError::kCorrupt, Reason::kBadHeader, front.n_bytes);
-  }
-  for (std::uint32_t t = 0; t < kTables && is_good; ++t) {
-    if (__ldcg(&plan.is_part_good[t]) == 0) {
-      recordReason(args.record, DeviceError::kCorrupt, Reason::kBadTable, t);
-      is_good = false;
+/// A full warp: the first part that is damaged, kTables + 1 if there is none.
+__device__ std::uint32_t firstDamage(const DecodePlan& plan) {
+  std::uint32_t first = kTables + 1;
+  for (std::uint32_t part = laneId(); part <= kTables; part += kWarp) {
+    if (__ldcg(&plan.is_part_good[part]) == 0) {
+      first = min(first, part);
     }
   }
-  if (is_good && __ldcg(&plan.is_part_good[kTables]) == 0) {
+  return __reduce_min_sync(kAllLanes, first);
+}
+
+/// One thread, when all is known: the size, or the damage.
+__device__ void finishPlan(const DecodeArgs& args,
+                           const Front& front,
+                           std::uint32_t first_damage,
+                           std::uint32_t value_bytes) {
+  DecodePlan& plan = *args.plan;
+  *args.n_blocks_done = 0;
+  const bool is_good = front.is_good && first_damage > kTables;
+  if (!front.is_good) {
+    recordReason(args.record, DeviceError::kCorrupt, Reason::kBadHeader, front.n_bytes);
+  } else if (first_damage < kTables) {
+    recordReason(args.record, DeviceError::kCorrupt, Reason::kBadTable, first_damage);
+  } else if (first_damage == kTables) {
     recordReason(args.record, DeviceError::kCorrupt,
                  front.form == Form::kPacked ? Reason::kBadPacked : Reason::kBadDirectory, 0);
-    is_good = false;
   }
   const std::uint64_t out_bytes = front.n_values * value_bytes;
   if (is_good && !args.out.size_known) {
@@ -508,8 +516,11 @@ __global__ void __launch_bounds__(kThreads) prepareKernel(const __grid_constant_
   if (threadIdx.x == 0) {
     args.plan->is_part_good[blockIdx.x] = is_good ? 1 : 0;
   }
-  if (cuda::isLastBlock(args.n_blocks_done) && threadIdx.x == 0) {
-    finishPlan(args, front, sizeof(T));
+  if (cuda::isLastBlock(args.n_blocks_done) && warpId() == 0) {
+    const std::uint32_t first_damage = firstDamage(*args.plan);
+    if (laneId() == 0) {
+      finishPlan(args, front, first_damage, sizeof(T));
+    }
   }
 }
 
