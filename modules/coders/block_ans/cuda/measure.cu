@@ -103,18 +103,23 @@ __device__ __forceinline__ void measureBlocks(const Piece<T>& piece,
   }
 }
 
+/// One count more, of many blocks.
+__device__ __forceinline__ void addTo(std::uint64_t* sum, std::uint64_t value) {
+  auto* counter = reinterpret_cast<unsigned long long*>(sum);
+  atomicAdd(counter, static_cast<unsigned long long>(value));  // order-free: only a sum
+}
+
 /// What blocks of the grid have counted, all together.
 __device__ __forceinline__ void addCounts(const Shared& shared, std::uint64_t* counts) {
-  auto* all = reinterpret_cast<unsigned long long*>(counts);
   for (unsigned i = threadIdx.x; i < kSymbolTables * kSymbols; i += kThreads) {
     if (shared.symbols[kSymbols + i] != 0) {
-      atomicAdd(all + i, static_cast<unsigned long long>(shared.symbols[kSymbols + i]));
+      addTo(counts + i, shared.symbols[kSymbols + i]);
     }
   }
   for (unsigned i = threadIdx.x; i < kContexts * kContextStride; i += kThreads) {
     if (shared.contexts[i] != 0) {
-      atomicAdd(all + classTable(i / kContextStride) * kSymbols + i % kContextStride,
-                static_cast<unsigned long long>(shared.contexts[i]));
+      addTo(counts + classTable(i / kContextStride) * kSymbols + i % kContextStride,
+            shared.contexts[i]);
     }
   }
 }
@@ -175,7 +180,7 @@ __global__ void __launch_bounds__(kThreads, kMeasureBlocks) measureKernel(Encode
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    atomicAdd(reinterpret_cast<unsigned long long*>(args.total_weight), shared.weight);
+    addTo(args.total_weight, shared.weight);
   }
   if constexpr (kCounts) {
     addCounts(shared, args.counts);
