@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 
+#include "coders/block_ans/block_ans_stage.h"
 #include "coders/huffman/huffman_stage.h"
 #include "fz/stage_descriptor.h"
 #include "gpu/device_pipeline.h"
@@ -16,6 +17,15 @@ Field fieldOf(const std::vector<float>& values) {
   field.bytes.resize(byteCount(values));
   std::memcpy(field.bytes.data(), values.data(), field.bytes.size());
   return field;
+}
+
+/// LorenzoQuant -> BlockANS on the codes.
+void buildBlockAnsChain(Pipeline& pipeline) {
+  auto* quantizer = addQuantizer(pipeline);
+  auto* coder = pipeline.addStage<BlockAnsStage<std::uint16_t>>();
+  coder->setMap(BlockAnsMap::None);
+  pipeline.connect(coder, quantizer, "codes");
+  pipeline.finalize();
 }
 
 /// Presets whose stages can all be captured.
@@ -78,6 +88,8 @@ class DeviceGraphDecode : public OnDevice<testing::TestWithParam<std::string>> {
       buildRleChain(pipeline);
     } else if (GetParam() == "huffman_chain") {
       buildHuffmanChain(pipeline);
+    } else if (GetParam() == "block_ans_chain") {
+      buildBlockAnsChain(pipeline);
     } else {
       loadPreset(pipeline, GetParam(), fieldOf(wave(kValues)), "0.01");
       pipeline.finalize();
@@ -159,10 +171,35 @@ INSTANTIATE_TEST_SUITE_P(Chains,
                                          "lorenzo_bitpack",
                                          "cusz",
                                          "rle_chain",
-                                         "huffman_chain"),
+                                         "huffman_chain",
+                                         "block_ans_chain"),
                          [](const auto& param) { return param.param; });
 
 class DeviceGraphRules : public OnDevice<> {};
+
+TEST_F(DeviceGraphRules, BlockAnsReplaysWithOtherDataEqualTheCpu) {
+  const DeviceStream stream;
+  Pipeline pipeline(kBytes, MemoryStrategy::PREALLOCATE);
+  pipeline.setBackend(Backend::CUDA);
+  pipeline.enableGraphMode(true);
+  buildBlockAnsChain(pipeline);
+  pipeline.warmup(stream);
+  pipeline.captureGraph(stream);
+  EXPECT_TRUE(pipeline.isGraphCaptured());
+  Pipeline on_cpu;
+  on_cpu.setBackend(Backend::CPU);
+  buildBlockAnsChain(on_cpu);
+  const DeviceBytesBuffer input(kBytes);
+  for (int i = 0; i < 6; ++i) {
+    std::vector<float> values = wave(kValues, 1000.0 * i);
+    for (std::size_t k = 0; k < values.size(); k += static_cast<std::size_t>(3 + 2 * i)) {
+      values[k] *= static_cast<float>(i % 4);
+    }
+    input.put(fieldOf(values).bytes);
+    ASSERT_TRUE(frameOnDevice(pipeline, input, kBytes, stream) == frameOf(on_cpu, values))
+        << "replay " << i;
+  }
+}
 
 /// Small integers, as bytes of a type.
 FrameBytes inputOf(DataType type, std::size_t n_bytes) {

@@ -21,6 +21,8 @@ enum class BlockAnsTables : std::uint8_t { Counted, Fixed };
 
 namespace block_ans {
 
+class CudaSide;
+
 const StageDescriptor& descriptor();
 
 /// BlockAnsStage, whatever its element type.
@@ -61,6 +63,7 @@ class BlockAnsBase : public SimpleStage {
   void readConfig(ByteReader& in) override;
 
  private:
+  friend class CudaSide;
   struct State;
   struct Settings {
     BlockAnsMap map = BlockAnsMap::Zigzag;

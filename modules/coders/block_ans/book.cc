@@ -3,35 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "coders/block_ans/rules.h"
 #include "coders/block_ans/stream.h"
 #include "core/require.h"
 
 namespace fz::block_ans {
 
 namespace {
-
-constexpr std::uint32_t kMaxLength = kScaleBits + 1;  // bits of a frequency of kScale
-constexpr std::uint32_t kFirstLength = 8;             // what the first one is compared with
-
-/// Bits of fixed-point costs behind the point.
-constexpr std::uint32_t kCostBits = 12;
-
-/// -log2(freq / kScale) in units of 2^-kCostBits, rounded down, by integers alone.
-constexpr std::uint32_t symbolCost(std::uint32_t freq) {
-  std::uint32_t whole = 0;
-  while (freq >> (whole + 1) != 0) {
-    ++whole;
-  }
-  std::uint64_t mantissa = std::uint64_t{freq} << (30 - whole);  // 1 to 2 with 30 bits
-  std::uint32_t log = whole;
-  for (std::uint32_t i = 0; i < kCostBits; ++i) {
-    mantissa = mantissa * mantissa >> 30;
-    const auto bit = static_cast<std::uint32_t>(mantissa >> 31);
-    mantissa >>= bit;
-    log = log << 1 | bit;
-  }
-  return (kScaleBits << kCostBits) - log;
-}
 
 struct Costs {
   std::uint32_t of[kScale + 1] = {};
@@ -154,11 +132,6 @@ Coding makeBank(std::uint32_t value_bytes) {
   return coding;
 }
 
-/// Bits of the number of symbols of a table, less 1.
-std::uint32_t countBits(std::uint32_t table) {
-  return table < kSymbolTables ? 7 : 5;
-}
-
 /// The first of the longest frequencies is not stored: all add up to kScale.
 std::uint32_t impliedSymbol(const std::uint32_t* length, std::uint32_t n_symbols) {
   return static_cast<std::uint32_t>(std::max_element(length, length + n_symbols) - length);
@@ -236,20 +209,17 @@ void normalise(const std::uint64_t* counts, std::uint32_t n_symbols, std::uint16
   }
   std::uint32_t sum = 0;
   for (std::uint32_t s = 0; s < n_symbols; ++s) {
-    if (counts[s] != 0) {
-      const std::uint64_t rounded = (counts[s] * (2 * kScale) + total) / (2 * total);
-      freq[s] = static_cast<std::uint16_t>(std::max<std::uint64_t>(rounded, 1));
-      sum += freq[s];
-    }
+    freq[s] = static_cast<std::uint16_t>(shareOf(counts[s], total));
+    sum += freq[s];
   }
   if (sum < kScale) {
     freq[top] = static_cast<std::uint16_t>(freq[top] + (kScale - sum));
   }
   while (sum > kScale) {
     std::uint16_t& largest = *std::max_element(freq, freq + n_symbols);
-    const std::uint32_t taken = std::min(std::max(largest / 4u, 1u), sum - kScale);
-    largest = static_cast<std::uint16_t>(largest - taken);
-    sum -= taken;
+    const std::uint32_t n_taken = taken(largest, sum - kScale);
+    largest = static_cast<std::uint16_t>(largest - n_taken);
+    sum -= n_taken;
   }
 }
 

@@ -64,9 +64,6 @@ class LorenzoStage final : public SimpleStage {
   void setAxes(const Axes& axes) { axes_ = axes; }
   const Axes& getAxes() const { return axes_; }
 
-  bool isGraphCompatible() const override {
-    return leftOut() == 0 && SimpleStage::isGraphCompatible();
-  }
   std::array<std::size_t, 3> localTile() const override {
     return ndim() > 1 ? std::array<std::size_t, 3>{}
                       : std::array<std::size_t, 3>{blockValues(), 1, 1};

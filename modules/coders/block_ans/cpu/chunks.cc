@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "coders/block_ans/rules.h"
 #include "fz/byte_io.h"
 
 namespace fz::block_ans {
@@ -99,16 +100,11 @@ void fillStep(std::uint32_t freq,
               std::uint32_t n_raw,
               std::uint32_t symbol,
               StepTable& table) {
-  const std::uint32_t scale = kScale << n_raw;
-  // x < freq * 2^21, so that the reciprocal, rounded up, is wrong by too little to be seen. The one
-  // of 1 does not fit: what then comes out is x - 1, which the bias puts right.
-  const std::uint32_t shift = freq <= 1 ? 0 : bits::bitWidth(freq - 1) - 1;
-  const std::uint64_t one = std::uint64_t{1} << (32 + shift);
-  table.reciprocal[symbol] =
-      freq <= 1 ? 0xFFFFFFFF : static_cast<std::uint32_t>((one + freq - 1) / freq);
-  table.threshold[symbol] = freq << (kStateBits - kScaleBits - n_raw);
-  table.factor[symbol] = (scale - freq) | shift << 16;
-  table.bias[symbol] = freq == 1 ? start + scale - 1 : start;
+  const EncodeStep step = encodeStep(freq, start, n_raw);
+  table.reciprocal[symbol] = step.reciprocal;
+  table.threshold[symbol] = step.threshold;
+  table.factor[symbol] = step.factor | step.shift << 16;
+  table.bias[symbol] = step.bias;
 }
 
 std::uint32_t encodePlain(const ValueView& in,

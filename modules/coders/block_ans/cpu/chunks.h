@@ -30,9 +30,7 @@ struct SubCounts {
   std::uint32_t of[kCountCopies][kTables][kSymbols];
 };
 
-/// How a state takes in a symbol with n raw bits, without a division: with x below the threshold
-/// (else a word is put), x + bias + floor(x * reciprocal / 2^(32 + shift)) * factor, and the raw
-/// bits at kScaleBits. Exact for all such x. The shift is in the upper half of `factor`.
+/// An EncodeStep for each symbol. The shift is in the upper half of `factor`.
 struct StepTable {
   alignas(64) std::uint32_t reciprocal[kSymbols];
   alignas(64) std::uint32_t threshold[kSymbols];

@@ -7,6 +7,7 @@
 #include "coders/block_ans/block_ans_stage.h"
 #include "coders/block_ans/book.h"
 #include "coders/block_ans/cpu/chunks.h"
+#include "coders/block_ans/rules.h"
 #include "coders/block_ans/stream.h"
 #include "core/require.h"
 #include "fz/byte_io.h"
@@ -16,12 +17,6 @@ namespace fz::block_ans {
 
 namespace {
 
-// How long chunks are where no setting says so: 4096 of them keep a large GPU busy.
-constexpr std::uint64_t kWantedChunks = 4096;
-constexpr std::uint64_t kLeastWeight = 12288;
-constexpr std::uint64_t kMostWeight = 65536;
-// Fixed tables: the weight of a group that is assumed without looking.
-constexpr std::uint64_t kAssumedGroupWeight = 6144;
 // Work per task only; no byte depends on it.
 constexpr std::size_t kTaskChunks = 2;
 constexpr std::size_t kThreadTasks = 4;             // so that threads need not be equally fast
@@ -35,14 +30,6 @@ struct Cut {
 
 std::uint64_t groupsOf(std::uint64_t n_values) {
   return bits::ceilDiv<std::uint64_t>(n_values, kGroupValues);
-}
-
-std::uint32_t chunkWeight(std::uint32_t setting, std::uint64_t total_weight) {
-  if (setting != 0) {
-    return setting;
-  }
-  const std::uint64_t share = bits::ceilDiv(total_weight, kWantedChunks);
-  return static_cast<std::uint32_t>(std::clamp(share, kLeastWeight, kMostWeight));
 }
 
 /// Moves the chunks together behind the directory, and writes what is before them. Returns the

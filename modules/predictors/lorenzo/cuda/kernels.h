@@ -39,6 +39,18 @@ std::size_t decodeScratchBytes(const CudaGrid& grid);
 template <class U>
 void decodeGrid(const CudaGrid& grid, void* scratch);
 
+/// Axes along which differences are taken.
+struct AxisSet {
+  bool x;
+  bool y;
+  bool z;
+};
+/// The same for some axes only, or none, and any number of dimensions.
+template <class U>
+void encodeAlong(const CudaGrid& grid, const AxisSet& along);
+template <class U>
+void decodeAlong(const CudaGrid& grid, const AxisSet& along);
+
 /// Differences inside blocks, as part of a fused group.
 struct alignas(16) BlockArgs {
   std::uint32_t block_values;  ///< a power of two up to 1024

@@ -44,8 +44,6 @@ class CudaSide final : public CudaPart {
  public:
   explicit CudaSide(LorenzoStage<T>& stage) : stage_(stage) {}
 
-  /// With all axes; otherwise the stage runs on the host.
-  bool hasKernels() const override { return stage_.leftOut() == 0; }
   void encode(const cuda::Call& call) override;
   void decode(const cuda::Call& call) override;
   void finishEncode(const StageRecord& record) override;
@@ -57,6 +55,14 @@ class CudaSide final : public CudaPart {
   void beginGroup(const cuda::Call& call, const GroupRun& group, GroupArgs& args) override;
 
  private:
+  /// Of axes that there are.
+  AxisSet axes() const {
+    const unsigned left_out = stage_.leftOut();
+    const int ndim = stage_.shape().ndim();
+    return {(left_out & 1u) == 0, ndim > 1 && (left_out & 2u) == 0,
+            ndim > 2 && (left_out & 4u) == 0};
+  }
+
   LorenzoStage<T>& stage_;
   Scratch work_;
 };
@@ -74,20 +80,25 @@ void CudaSide<T>::encode(const cuda::Call& call) {
   using U = std::make_unsigned_t<T>;
   const DeviceSize& size = call.inputs[0].size;
   const Dims& set = stage_.shape().get();
-  if (stage_.shape().ndim() == 1) {
+  const bool has_all_axes = stage_.leftOut() == 0;
+  if (stage_.shape().ndim() == 1 && has_all_axes) {
     stage_.inferred_x_ = size.isExact() ? stage_.encodeDimsFor(size.n_bytes)[0] : 0;
     delta::encodeBlocks<U>(delta::cudaBlocks(call, stage_.blockValues(), set[0] * sizeof(T)),
                            delta::Code::kPlain);
     return;
   }
+  const auto encodeAs = [&](const Dims& dims, ExtentFrom extent_from) {
+    const CudaGrid grid = cudaGrid(call, dims, extent_from);
+    has_all_axes ? encodeGrid<U>(grid) : encodeAlong<U>(grid, axes());
+  };
   if (size.isExact()) {
     const Dims dims = stage_.encodeDimsFor(size.n_bytes);
     stage_.inferred_x_ = dims[0];
-    encodeGrid<U>(cudaGrid(call, dims, ExtentFrom::kHost));
+    encodeAs(dims, ExtentFrom::kHost);
     return;
   }
-  const Dims dims = dimsForLimit(set, size.n_bytes / sizeof(T), ErrorCode::kBadSize);
-  encodeGrid<U>(cudaGrid(call, dims, set[0] == 0 ? ExtentFrom::kSize : ExtentFrom::kHost));
+  encodeAs(dimsForLimit(set, size.n_bytes / sizeof(T), ErrorCode::kBadSize),
+           set[0] == 0 ? ExtentFrom::kSize : ExtentFrom::kHost);
 }
 
 template <class T>
@@ -95,7 +106,9 @@ void CudaSide<T>::decode(const cuda::Call& call) {
   using U = std::make_unsigned_t<T>;
   const DeviceSize& size = call.inputs[0].size;
   const Dims& set = stage_.shape().get();
-  if (stage_.shape().ndim() == 1) {
+  const bool is_line = stage_.shape().ndim() == 1;
+  const bool has_all_axes = stage_.leftOut() == 0;
+  if (is_line && has_all_axes) {
     if (size.isExact()) {
       stage_.dimsFor(size.n_bytes, ErrorCode::kCorrupt);
     }
@@ -104,13 +117,22 @@ void CudaSide<T>::decode(const cuda::Call& call) {
                            delta::Code::kPlain, nullptr);
     return;
   }
-  const CudaGrid grid =
-      size.isExact()
-          ? cudaGrid(call, stage_.dimsFor(size.n_bytes, ErrorCode::kCorrupt), ExtentFrom::kHost)
-          : cudaGrid(
-                call,
-                dimsForLimit({0, set[1], set[2]}, size.n_bytes / sizeof(T), ErrorCode::kCorrupt),
-                ExtentFrom::kRecord);
+  CudaGrid grid = {};
+  if (size.isExact()) {
+    grid = cudaGrid(call, stage_.dimsFor(size.n_bytes, ErrorCode::kCorrupt), ExtentFrom::kHost);
+  } else {
+    // The extent in x of a line is not a field of the config.
+    const Dims dims = dimsForLimit({is_line ? set[0] : 0, set[1], set[2]}, size.n_bytes / sizeof(T),
+                                   ErrorCode::kCorrupt);
+    grid = cudaGrid(call, dims,
+                    !is_line      ? ExtentFrom::kRecord
+                    : set[0] == 0 ? ExtentFrom::kSize
+                                  : ExtentFrom::kHost);
+  }
+  if (!has_all_axes) {
+    decodeAlong<U>(grid, axes());
+    return;
+  }
   const std::size_t n_bytes = decodeScratchBytes<U>(grid);
   decodeGrid<U>(grid, work_.get<std::uint8_t>(call.pool, n_bytes).data());
 }
@@ -154,7 +176,7 @@ void CudaSide<T>::beginGroup(const cuda::Call& call, const GroupRun& /*group*/, 
 
 template <class T>
 void CudaSide<T>::finishEncode(const StageRecord& record) {
-  if (hasKernels() && stage_.shape().ndim() > 1) {
+  if (stage_.shape().ndim() > 1) {
     stage_.inferred_x_ = record.value[kExtentSlot];
   }
 }
