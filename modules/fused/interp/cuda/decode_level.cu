@@ -8,153 +8,261 @@ namespace fz::interp::device {
 
 namespace {
 
-/// Codes of a class next to a column.
-template <std::uint32_t kAxes>
-struct Codes {
-  const LevelJob& job;
-  std::uint32_t i, j;
+/// Of a thread that decodes its column; codes of neighbours come by shared memory.
+template <std::uint32_t kAxes, class T, bool kIsRegular>
+struct Decoder : Column<kAxes> {
+  using Base = Column<kAxes>;
+  using Base::job;
+  using Base::kHasX;
+  using Base::kHasY;
 
-  /// 0 outside the array.
-  __device__ __forceinline__ std::int32_t at(std::uint32_t odd,
-                                             std::uint32_t right,
-                                             std::uint32_t below,
-                                             std::uint32_t k) const {
-    const CodePlaces& array = job.classes[odd];
-    const std::uint32_t x = i + right;
-    const std::uint32_t y = j + below;
-    if (x >= array.n[0] || y >= array.n[1] || k >= array.n[2]) {
-      return 0;
+  const Scale scale;
+  const std::int32_t units;
+  const bool is_own;
+  const CodeColumns<kIsRegular> codes;
+  T* result;
+
+  __device__ __forceinline__
+  Decoder(const LevelJob& level, std::uint32_t x, std::uint32_t y, bool is_own_column)
+      : Base(level, x, y),
+        scale(level.setup->scale),
+        units(binOf(*level.setup, level.halvings).units),
+        is_own(is_own_column),
+        codes(level, x, y) {
+    result = static_cast<T*>(job.result.data) + this->rowPlace(job.result, false);
+  }
+  /// 0 where there is no such point.
+  __device__ __forceinline__ std::int32_t code(std::uint32_t odd, std::uint32_t k) const {
+    return this->has(odd, k) ? codes.load(odd, k) : 0;
+  }
+  __device__ __forceinline__ std::int32_t found(std::int32_t p, std::int32_t code) const {
+    return bits::wrapAdd(p, wrapMul(code, units));
+  }
+  __device__ __forceinline__ void storeRow(std::uint32_t k,
+                                           bool is_odd_y,
+                                           bool is_odd_z,
+                                           const Pair<std::int32_t>& r) const {
+    if (is_own) {
+      this->store(result, k, is_odd_y, is_odd_z, r, scale);
     }
-    return loadCode(job.codes, job.code_bytes, codePlace(array, x, y, k));
   }
 };
 
-template <std::uint32_t kAxes, class T>
-__device__ __forceinline__ void decodeColumn(const Column<kAxes>& column,
-                                             const Codes<kAxes>& codes,
-                                             std::int32_t units,
-                                             const Scale& scale,
+/// Codes of an even plane and the odd plane before it.
+struct CellCodes {
+  std::int32_t x, y, xy;
+  std::int32_t z, xz, yz, xyz;
+};
+
+template <std::uint32_t kAxes, class T, bool kIsRegular>
+__device__ __forceinline__ void loadEven(const Decoder<kAxes, T, kIsRegular>& d,
+                                         std::uint32_t k,
+                                         CellCodes& codes) {
+  using D = Decoder<kAxes, T, kIsRegular>;
+  if constexpr (D::kHasX) {
+    codes.x = d.code(kX, k);
+  }
+  if constexpr (D::kHasY) {
+    codes.y = d.code(kY, k);
+  }
+  if constexpr (kAxes == kXyz) {
+    codes.xy = d.code(kX | kY, k);
+  }
+}
+template <std::uint32_t kAxes, class T, bool kIsRegular>
+__device__ __forceinline__ void loadOdd(const Decoder<kAxes, T, kIsRegular>& d,
+                                        std::uint32_t k,
+                                        CellCodes& codes) {
+  using D = Decoder<kAxes, T, kIsRegular>;
+  codes.z = d.code(kZ, k);
+  if constexpr (D::kHasX) {
+    codes.xz = d.code(kX | kZ, k);
+  }
+  if constexpr (D::kHasY) {
+    codes.yz = d.code(kY | kZ, k);
+  }
+  if constexpr (kAxes == kXyz) {
+    codes.xyz = d.code(kXyz, k);
+  }
+}
+
+/// An even plane, whose codes along x and y neighbours have put.
+template <std::uint32_t kAxes, class T, bool kIsRegular>
+__device__ __forceinline__ void decodeEven(const Decoder<kAxes, T, kIsRegular>& d,
+                                           const Exchange& exchange,
+                                           std::uint32_t k,
+                                           const PlanePart& t,
+                                           const CellCodes& codes,
+                                           std::int32_t& sx,
+                                           std::int32_t& sy,
+                                           bool is_stored) {
+  using D = Decoder<kAxes, T, kIsRegular>;
+  Pair<std::int32_t> r[2] = {};
+  r[0] = {t.b, D::kHasX ? d.found(t.x, codes.x) : 0};
+  if constexpr (D::kHasY) {
+    r[1].even = d.found(t.y, codes.y);
+  }
+  if constexpr (kAxes == kXyz) {
+    sx = bits::wrapAdd(codes.x, exchange.below(0));
+    sy = bits::wrapAdd(codes.y, exchange.right(1));
+    r[1].odd = d.found(d.corrected(t.xy, d.pairSum(kX | kY, sy, sx), d.units), codes.xy);
+  }
+  if (is_stored) {
+    d.storeRow(k, false, false, r[0]);
+    if constexpr (D::kHasY) {
+      d.storeRow(k, true, false, r[1]);
+    }
+  }
+}
+
+template <std::uint32_t kAxes>
+__device__ __forceinline__ void putCodes(const Exchange& exchange, const CellCodes& codes) {
+  if constexpr (kAxes == kXyz) {
+    exchange.put(0, codes.x);
+    exchange.put(1, codes.y);
+    exchange.put(3, codes.xz);
+    exchange.put(4, codes.yz);
+  }
+  if constexpr (kAxes != kZ) {
+    exchange.put(2, codes.z);
+  }
+}
+
+/// An odd plane. Codes and sums of the even planes around it: here and next.
+template <std::uint32_t kAxes, class T, bool kIsRegular>
+__device__ __forceinline__ void decodeOdd(const Decoder<kAxes, T, kIsRegular>& d,
+                                          const Exchange& exchange,
+                                          std::uint32_t k,
+                                          const PlanePart (&t)[4],
+                                          const CellCodes& here,
+                                          const CellCodes& next,
+                                          std::int32_t sx,
+                                          std::int32_t sy) {
+  using bits::wrapAdd;
+  using D = Decoder<kAxes, T, kIsRegular>;
+  const std::int32_t right_z = D::kHasX ? exchange.right(2) : 0;
+  const std::int32_t below_z = D::kHasY ? exchange.below(2) : 0;
+  const std::int32_t z = next.z;
+  Pair<std::int32_t> r[2] = {};
+  r[0].even = d.found(between(d.bends[2], t[0].b, t[1].b, t[2].b, t[3].b), z);
+  if constexpr (D::kHasX) {
+    const std::int32_t p = between(d.bends[2], t[0].x, t[1].x, t[2].x, t[3].x);
+    const std::int32_t sum = d.pairSum(kX | kZ, wrapAdd(z, right_z), wrapAdd(here.x, next.x));
+    r[0].odd = d.found(d.corrected(p, sum, d.units), next.xz);
+  }
+  if constexpr (D::kHasY) {
+    const std::int32_t p = between(d.bends[2], t[0].y, t[1].y, t[2].y, t[3].y);
+    const std::int32_t sum = d.pairSum(kY | kZ, wrapAdd(z, below_z), wrapAdd(here.y, next.y));
+    r[1].even = d.found(d.corrected(p, sum, d.units), next.yz);
+  }
+  if constexpr (kAxes == kXyz) {
+    const std::int32_t sums[6] = {
+        wrapAdd(next.yz, exchange.right(4)),
+        wrapAdd(next.xz, exchange.below(3)),
+        wrapAdd(here.xy, next.xy),
+        sx,
+        sy,
+        wrapAdd(wrapAdd(z, right_z), wrapAdd(below_z, exchange.diagonal(2)))};
+    const std::int32_t p = between(d.bends[2], t[0].xy, t[1].xy, t[2].xy, t[3].xy);
+    r[1].odd = d.found(d.corrected(p, d.cubeSum(sums), d.units), next.xyz);
+  }
+  d.storeRow(k, false, true, r[0]);
+  if constexpr (D::kHasY) {
+    d.storeRow(k, true, true, r[1]);
+  }
+}
+
+/// Planes of the base and codes stand in shared memory twice, so that a step has one barrier.
+template <std::uint32_t kAxes, class T, bool kIsRegular>
+__device__ __forceinline__ void decodeColumn(const Decoder<kAxes, T, kIsRegular>& d,
+                                             Exchange exchange,
+                                             std::uint32_t n_exchange,
+                                             BaseTile<kAxes>& tile,
+                                             std::int32_t* plane,
+                                             std::uint32_t place,
                                              std::uint32_t k_begin,
                                              std::uint32_t k_end) {
-  using C = Column<kAxes>;
-  constexpr bool kIsCube = kAxes == kXyz;
-  const auto found = [&](std::int32_t p, std::int32_t code) {
-    return bits::wrapAdd(p, wrapMul(code, units));
-  };
-  PlanePart before = column.plane(std::int64_t{k_begin} - 1);
-  PlanePart here = column.plane(k_begin);
-  PlanePart next = column.plane(std::int64_t{k_begin} + 1);
-  std::int32_t cx = 0, cy = 0, cxy = 0, sx = 0, sy = 0;
-  const auto even = [&](std::uint32_t k, const PlanePart& t, std::int32_t& new_x,
-                        std::int32_t& new_y, std::int32_t& new_xy, std::int32_t& new_sx,
-                        std::int32_t& new_sy) {
-    Pair<std::int32_t> r0 = {t.b, 0};
-    Pair<std::int32_t> r1 = {0, 0};
-    if constexpr (C::kHasX) {
-      new_x = codes.at(kX, 0, 0, k);
-      r0.odd = found(t.x, new_x);
-    }
-    if constexpr (C::kHasY) {
-      new_y = codes.at(kY, 0, 0, k);
-      r1.even = found(t.y, new_y);
-    }
-    if constexpr (kIsCube) {
-      new_sx = bits::wrapAdd(new_x, codes.at(kX, 0, 1, k));
-      new_sy = bits::wrapAdd(new_y, codes.at(kY, 1, 0, k));
-      new_xy = codes.at(kX | kY, 0, 0, k);
-      r1.odd =
-          found(column.corrected(t.xy, column.pairSum(kX | kY, new_sy, new_sx), units), new_xy);
-    }
-    if (k < k_end) {
-      column.template store<T>(k, false, false, r0, scale);
-      if constexpr (C::kHasY) {
-        column.template store<T>(k, true, false, r1, scale);
-      }
-    }
-  };
-  even(k_begin, here, cx, cy, cxy, sx, sy);
+  const std::uint32_t n_plane = BaseTile<kAxes>::memory(d.job);
+  PlanePart t[4];
+#pragma unroll
+  for (int n = 0; n < 3; ++n) {
+    tile.load(std::int64_t{k_begin} - 1 + n);
+    tile.put(plane);
+    __syncthreads();
+    t[n] = d.partAt(plane + place, tile.pitch);
+    __syncthreads();
+  }
+  CellCodes here = {};
+  CellCodes next = {};
+  std::int32_t sx = 0;
+  std::int32_t sy = 0;
+  loadEven(d, k_begin, here);
+  putCodes<kAxes>(exchange, here);
+  tile.load(std::int64_t{k_begin} + 2);
+  loadEven(d, k_begin + 1, next);
+  loadOdd(d, k_begin, next);
+  __syncthreads();
+  decodeEven(d, exchange, k_begin, t[1], here, sx, sy, true);
   for (std::uint32_t k = k_begin; k < k_end; ++k) {
-    const PlanePart far = column.plane(std::int64_t{k} + 2);
-    std::int32_t cx1 = 0, cy1 = 0, cxy1 = 0, sx1 = 0, sy1 = 0;
-    even(k + 1, next, cx1, cy1, cxy1, sx1, sy1);
-    const std::int32_t cz = codes.at(kZ, 0, 0, k);
-    const std::int32_t right_z = C::kHasX ? codes.at(kZ, 1, 0, k) : 0;
-    const std::int32_t below_z = C::kHasY ? codes.at(kZ, 0, 1, k) : 0;
-    Pair<std::int32_t> r0 = {found(between(column.bends[2], before.b, here.b, next.b, far.b), cz),
-                             0};
-    Pair<std::int32_t> r1 = {0, 0};
-    std::int32_t cxz = 0, cyz = 0;
-    if constexpr (C::kHasX) {
-      cxz = codes.at(kX | kZ, 0, 0, k);
-      const std::int32_t t = between(column.bends[2], before.x, here.x, next.x, far.x);
-      const std::int32_t sum =
-          column.pairSum(kX | kZ, bits::wrapAdd(cz, right_z), bits::wrapAdd(cx, cx1));
-      r0.odd = found(column.corrected(t, sum, units), cxz);
+    const std::uint32_t copy = (k - k_begin + 1) & 1;
+    std::int32_t* const own_plane = plane + copy * n_plane;
+    Exchange own = exchange;
+    own.memory += copy * n_exchange;
+    putCodes<kAxes>(own, next);
+    tile.put(own_plane);
+    __syncthreads();
+    CellCodes ahead = {};
+    if (k + 1 < k_end) {
+      tile.load(std::int64_t{k} + 3);
+      loadEven(d, k + 2, ahead);
+      loadOdd(d, k + 1, ahead);
     }
-    if constexpr (C::kHasY) {
-      cyz = codes.at(kY | kZ, 0, 0, k);
-      const std::int32_t t = between(column.bends[2], before.y, here.y, next.y, far.y);
-      const std::int32_t sum =
-          column.pairSum(kY | kZ, bits::wrapAdd(cz, below_z), bits::wrapAdd(cy, cy1));
-      r1.even = found(column.corrected(t, sum, units), cyz);
-    }
-    if constexpr (kIsCube) {
-      using bits::wrapAdd;
-      const std::int32_t sums[6] = {
-          wrapAdd(cyz, codes.at(kY | kZ, 1, 0, k)),
-          wrapAdd(cxz, codes.at(kX | kZ, 0, 1, k)),
-          wrapAdd(cxy, cxy1),
-          wrapAdd(sx, sx1),
-          wrapAdd(sy, sy1),
-          wrapAdd(wrapAdd(cz, right_z), wrapAdd(below_z, codes.at(kZ, 1, 1, k)))};
-      const std::int32_t t = between(column.bends[2], before.xy, here.xy, next.xy, far.xy);
-      r1.odd = found(column.corrected(t, column.cubeSum(sums), units), codes.at(kXyz, 0, 0, k));
-    }
-    column.template store<T>(k, false, true, r0, scale);
-    if constexpr (C::kHasY) {
-      column.template store<T>(k, true, true, r1, scale);
-    }
-    before = here;
+    t[3] = d.partAt(own_plane + place, tile.pitch);
+    std::int32_t sx1 = 0;
+    std::int32_t sy1 = 0;
+    decodeEven(d, own, k + 1, t[2], next, sx1, sy1, k + 1 < k_end);
+    decodeOdd(d, own, k, t, here, next, bits::wrapAdd(sx, sx1), bits::wrapAdd(sy, sy1));
+    t[0] = t[1];
+    t[1] = t[2];
+    t[2] = t[3];
     here = next;
-    next = far;
-    cx = cx1;
-    cy = cy1;
-    cxy = cxy1;
+    next = ahead;
     sx = sx1;
     sy = sy1;
   }
 }
 
-template <std::uint32_t kAxes, class T>
-__global__ void __launch_bounds__(kThreads, 2)
+template <std::uint32_t kAxes, class T, bool kIsRegular>
+__global__ void __launch_bounds__(kLevelThreads, 2)
     decodeLevelKernel(const __grid_constant__ LevelJob job) {
-  const Setup& setup = *job.setup;
-  if (setup.is_ok == 0) {
+  extern __shared__ std::int32_t shared[];
+  if (job.setup->is_ok == 0) {
     return;
   }
   const TilePlace tile = tilePlace(job);
-  const Pair<std::uint32_t> cell = cellOf(job, threadIdx.x);
-  if (cell.odd >= job.tile_y) {
-    return;
-  }
-  const Column<kAxes> column(job, tile.x + cell.even, tile.y + cell.odd);
-  const Codes<kAxes> codes = {job, column.i, column.j};
-  const Scale scale = setup.scale;
-  const std::int32_t units = binOf(setup, job.halvings).units;
   const std::uint32_t k_end = min(tile.k_end, job.cells[2]);
-  if (column.i >= job.cells[0] || column.j >= job.cells[1]) {
-    return;
+  if (tile.k_begin >= k_end) {
+    return;  // nothing but what fills up blocks
   }
   if constexpr (kAxes == kX) {
+    const Pair<std::uint32_t> cell = cellOf(job, threadIdx.x);
+    const Decoder<kAxes, T, kIsRegular> d(job, tile.x + cell.even, tile.y + cell.odd,
+                                          cell.odd < job.tile_y);
+    const std::int32_t* const base =
+        static_cast<const std::int32_t*>(job.base.data) + placeIn(job.base, d.ci, d.cj, 0);
+#pragma unroll 2
     for (std::uint32_t k = tile.k_begin; k < k_end; ++k) {
-      const PlanePart t = column.plane(k);
-      const std::int32_t r = bits::wrapAdd(t.x, wrapMul(codes.at(kX, 0, 0, k), units));
-      column.template store<T>(k, false, false, {t.b, r}, scale);
+      const PlanePart t = d.partAt(base + k * job.base.step[2], 0);
+      d.storeRow(k, false, false, {t.b, d.found(t.x, d.code(kX, k))});
     }
   } else {
-    if (tile.k_begin < k_end) {
-      decodeColumn<kAxes, T>(column, codes, units, scale, tile.k_begin, k_end);
-    }
+    const HaloCell at = haloCellOf<kAxes>(job);
+    const Decoder<kAxes, T, kIsRegular> d(job, tile.x + at.cell.even, tile.y + at.cell.odd,
+                                          at.is_own);
+    BaseTile<kAxes> base(job, tile.x, tile.y);
+    const std::uint32_t n_exchange = Exchange::kArrays * Exchange::arrayValues(job);
+    decodeColumn(d, exchangeOf<kAxes>(job, at, shared + 2 * BaseTile<kAxes>::memory(job)),
+                 n_exchange, base, shared, base.place(at.cell), tile.k_begin, k_end);
   }
 }
 
@@ -183,6 +291,15 @@ unsigned shapeLevel(LevelJob& job) {
   const std::uint64_t n_flat = std::uint64_t{job.n_tiles[0]} * job.n_tiles[1];
   job.chunk = levelChunk(n[2], n_flat, cuda::multiprocessorCount());
   job.n_tiles[2] = bits::ceilDiv(n[2], job.chunk);
+  job.is_regular = true;
+  for (std::uint32_t odd = 1; odd < job.axes; ++odd) {
+    if ((odd & ~job.axes) == 0) {
+      for (unsigned axis = 0; axis < 3; ++axis) {
+        job.is_regular =
+            job.is_regular && job.classes[odd].log2[axis] == job.classes[job.axes].log2[axis];
+      }
+    }
+  }
   const auto hasPairs = [&](const Grid& grid) {
     const std::size_t pair_bytes = 2 * getDataTypeSize(grid.type);
     return (job.axes & kX) != 0 && job.n[0] % 2 == 0 && grid.step[1] % 2 == 0 &&
@@ -196,10 +313,10 @@ unsigned shapeLevel(LevelJob& job) {
 void launchDecodeLevel(const LevelJob& job, const cuda::Call& call) {
   LevelJob shaped = job;
   const unsigned n_blocks = shapeLevel(shaped);
-  const unsigned n_threads =
-      bits::roundUp(shaped.tile_x * shaped.tile_y, static_cast<unsigned>(cuda::kWarp));
-  withAxesAndType(shaped, shaped.result.type, [&]<std::uint32_t kAxes, class T>() {
-    call.launch("interp decode level", decodeLevelKernel<kAxes, T>, n_blocks, n_threads, 0, shaped);
+  withLevelKind(shaped, shaped.result.type, [&]<std::uint32_t kAxes, class T, bool kIsRegular>() {
+    const HaloShape shape = haloShape<kAxes>(shaped, 2);
+    call.launch("interp decode level", decodeLevelKernel<kAxes, T, kIsRegular>, n_blocks,
+                shape.n_threads, shape.shared_bytes, shaped);
   });
 }
 

@@ -91,6 +91,94 @@ __global__ void __launch_bounds__(kThreads) rowSumKernel(const __grid_constant__
   }
 }
 
+/// Four codes, or sums, that stand together.
+struct Four {
+  std::int32_t v[4];
+};
+template <class TCode>
+__device__ __forceinline__ Four loadFour(const EndJob& end, std::uint64_t place) {
+  const TCode* const from = static_cast<const TCode*>(end.codes) + place;
+  if constexpr (sizeof(TCode) == 2) {
+    const short4 four = __ldcs(reinterpret_cast<const short4*>(from));
+    return {{four.x, four.y, four.z, four.w}};
+  } else {
+    const int4 four = __ldcs(reinterpret_cast<const int4*>(from));
+    return {{four.x, four.y, four.z, four.w}};
+  }
+}
+
+/// Along x, from codes that stand in blocks with rows of four or more: a warp for each chunk, four
+/// values for each lane. As rowSumKernel.
+template <bool kStores, class TCode>
+__global__ void __launch_bounds__(kThreads) fourSumKernel(const __grid_constant__ SumJob job) {
+  constexpr std::uint32_t kStep = 4 * cuda::kWarp;
+  const EndJob& end = job.end;
+  const Setup& setup = *end.setup;
+  if (setup.is_ok == 0) {
+    return;
+  }
+  const Scale scale = setup.scale;
+  const std::int32_t units = binOf(setup, end.halvings).units;
+  const std::uint64_t n_items = job.n_lines * job.n_chunks;
+  for (std::uint64_t item = threadIndex() / cuda::kWarp; item < n_items;
+       item += threadCount() / cuda::kWarp) {
+    const std::uint64_t line = item / job.n_chunks;
+    Points p = lineStart(job, line);
+    const std::uint32_t begin = static_cast<std::uint32_t>(item - line * job.n_chunks) * job.chunk;
+    const std::uint32_t n = min(job.chunk, end.n[0] - begin);
+    const std::uint64_t row = codePlace(end.array, 0, p[1], p[2]);
+    const std::uint32_t mask = (1u << end.array.log2[0]) - 1;
+    const auto load = [&](std::uint32_t x) {
+      const std::uint32_t at = begin + min(x, n - 1) / 4 * 4;
+      return loadFour<TCode>(end, row + std::uint64_t{at >> end.array.log2[0]} * 64 + (at & mask));
+    };
+    std::uint32_t sum =
+        kStores && job.n_chunks > 1 ? static_cast<std::uint32_t>(end.sums[item]) : 0u;
+    Four ahead = load(4 * cuda::laneId());
+    for (std::uint32_t first = 0; first < n; first += kStep) {
+      const std::uint32_t x = first + 4 * cuda::laneId();
+      Four four = ahead;
+      ahead = load(x + kStep);
+      std::uint32_t sums[4];
+      std::uint32_t own = 0;
+#pragma unroll
+      for (unsigned e = 0; e < 4; ++e) {
+        own += x + e < n ? static_cast<std::uint32_t>(four.v[e]) : 0u;
+        sums[e] = own;
+      }
+      if constexpr (kStores) {
+        const std::uint32_t total = cuda::warpInclusiveSum(own);
+        const std::uint32_t before = sum + total - own;
+        p[0] = begin + x;
+        if (!job.is_last && x + 4 <= n) {
+          auto* const out =
+              static_cast<std::int32_t*>(end.bins.data) + placeIn(end.bins, p[0], p[1], p[2]);
+          *reinterpret_cast<int4*>(out) =
+              make_int4(static_cast<int>(before + sums[0]), static_cast<int>(before + sums[1]),
+                        static_cast<int>(before + sums[2]), static_cast<int>(before + sums[3]));
+        } else {
+#pragma unroll
+          for (unsigned e = 0; e < 4; ++e) {
+            p[0] = begin + x + e;
+            if (x + e < n) {
+              storeSum(job, p, static_cast<std::int32_t>(before + sums[e]), units, scale);
+            }
+          }
+        }
+        sum += __shfl_sync(cuda::kAllLanes, total, 31);
+      } else {
+        sum += own;
+      }
+    }
+    if constexpr (!kStores) {
+      const std::int32_t total = sumOfWarp(static_cast<std::int32_t>(sum));
+      if (cuda::laneId() == 0) {
+        end.sums[item] = total;
+      }
+    }
+  }
+}
+
 /// Along y or z: a thread for each chunk, so that neighbours have neighbouring lines.
 template <bool kStores>
 __global__ void __launch_bounds__(kThreads) columnSumKernel(const __grid_constant__ SumJob job) {
@@ -111,12 +199,24 @@ __global__ void __launch_bounds__(kThreads) columnSumKernel(const __grid_constan
     const std::uint32_t n = min(job.chunk, end.n[job.axis] - begin);
     std::uint32_t sum =
         kStores && job.n_chunks > 1 ? static_cast<std::uint32_t>(end.sums[place]) : 0u;
-#pragma unroll 4
-    for (std::uint32_t i = 0; i < n; ++i) {
-      p[job.axis] = begin + i;
-      sum += static_cast<std::uint32_t>(loadTerm(job, p));
-      if constexpr (kStores) {
-        storeSum(job, p, static_cast<std::int32_t>(sum), units, scale);
+    // Loads first: stores might go to the same place, as far as the compiler knows.
+    constexpr std::uint32_t kBatch = 8;
+    for (std::uint32_t i = 0; i < n; i += kBatch) {
+      std::int32_t terms[kBatch];
+#pragma unroll
+      for (std::uint32_t b = 0; b < kBatch; ++b) {
+        p[job.axis] = begin + min(i + b, n - 1);
+        terms[b] = loadTerm(job, p);
+      }
+#pragma unroll
+      for (std::uint32_t b = 0; b < kBatch; ++b) {
+        if (i + b < n) {
+          p[job.axis] = begin + i + b;
+          sum += static_cast<std::uint32_t>(terms[b]);
+          if constexpr (kStores) {
+            storeSum(job, p, static_cast<std::int32_t>(sum), units, scale);
+          }
+        }
       }
     }
     if constexpr (!kStores) {
@@ -172,19 +272,34 @@ SumJob sumJob(const EndJob& end, unsigned axis) {
   return job;
 }
 
+template <bool kStores>
+auto sumKernel(const SumJob& job) {
+  const bool has_fours = job.end.array.log2[0] >= 2 && job.chunk % 4 == 0;
+  const bool is_aligned =
+      job.is_last || (reinterpret_cast<std::uintptr_t>(job.end.bins.data) % 16 == 0 &&
+                      job.end.bins.step[1] % 4 == 0);
+  if (job.axis != 0) {
+    return columnSumKernel<kStores>;
+  }
+  // A line that is one chunk may be of any length.
+  if (!is_aligned || (!has_fours && (job.end.array.log2[0] < 2 || job.n_chunks > 1))) {
+    return rowSumKernel<kStores>;
+  }
+  return job.end.code_bytes == 2 ? fourSumKernel<kStores, std::int16_t>
+                                 : fourSumKernel<kStores, std::int32_t>;
+}
+
 void launchSums(const SumJob& job, const cuda::Call& call) {
   const unsigned n_processors = cuda::multiprocessorCount();
   const std::uint64_t n_items = job.n_lines * job.n_chunks;
-  const bool is_row = job.axis == 0;
-  const unsigned n_blocks = strideBlocks(is_row ? n_items * cuda::kWarp : n_items, n_processors);
+  const unsigned n_blocks =
+      strideBlocks(job.axis == 0 ? n_items * cuda::kWarp : n_items, n_processors);
   if (job.n_chunks > 1) {
-    call.launch("interp chunk sums", is_row ? rowSumKernel<false> : columnSumKernel<false>,
-                n_blocks, kThreads, 0, job);
+    call.launch("interp chunk sums", sumKernel<false>(job), n_blocks, kThreads, 0, job);
     call.launch("interp sums of chunks", chunkSumKernel,
                 strideBlocks(job.n_lines * cuda::kWarp, n_processors), kThreads, 0, job);
   }
-  call.launch("interp sums", is_row ? rowSumKernel<true> : columnSumKernel<true>, n_blocks,
-              kThreads, 0, job);
+  call.launch("interp sums", sumKernel<true>(job), n_blocks, kThreads, 0, job);
 }
 
 }  // namespace

@@ -25,263 +25,294 @@ __device__ __noinline__ void lookAt(
 }
 
 /// Of a thread that codes its column; codes of neighbours come by shared memory.
-template <std::uint32_t kAxes, class T>
+template <std::uint32_t kAxes, class T, bool kIsRegular>
 struct Encoder : Column<kAxes> {
   using Base = Column<kAxes>;
   using Base::job;
   using Base::kHasX;
   using Base::kHasY;
-  using Base::kHasZ;
 
-  const Setup& setup;
   const Scale scale;
   const Bin bin;
   const bool has_gaps;
   const bool is_tested;
   const bool is_own;  ///< not in the halo
+  const CodeColumns<kIsRegular> codes;
+  const T* row;
+  std::uint32_t to_odd_row;  ///< of y; 0 where there is none
+  std::int32_t* result;
+  bool is_stored;
 
   __device__ __forceinline__
   Encoder(const LevelJob& level, std::uint32_t x, std::uint32_t y, bool is_own_column)
       : Base(level, x, y),
-        setup(*level.setup),
-        scale(setup.scale),
-        bin(binOf(setup, level.halvings)),
-        has_gaps(setup.has_gaps != 0),
-        is_tested(level.marks.may_test && setup.is_tested != 0),
-        is_own(is_own_column) {}
+        scale(level.setup->scale),
+        bin(binOf(*level.setup, level.halvings)),
+        has_gaps(level.setup->has_gaps != 0),
+        is_tested(level.marks.may_test && level.setup->is_tested != 0),
+        is_own(is_own_column),
+        codes(level, x, y) {
+    is_stored =
+        is_own && job.result.exists && (!job.result.is_for_tests || level.setup->is_tested != 0);
+    row = static_cast<const T*>(job.source.data) + this->rowPlace(job.source, false);
+    to_odd_row =
+        static_cast<std::uint32_t>(this->fineY(true) > this->fineY(false) ? job.source.step[1] : 0);
+    result = static_cast<std::int32_t*>(job.result.data) + this->rowPlace(job.result, false);
+  }
 
-  /// Fixed point of a row.
-  __device__ __forceinline__ Pair<std::int32_t> values(std::uint32_t k,
-                                                       bool is_odd_y,
-                                                       bool is_odd_z) const {
+  /// Values of a row, as they are.
+  __device__ __forceinline__ Pair<T> values(std::uint32_t k, bool is_odd_y, bool is_odd_z) const {
     const T* const in =
-        static_cast<const T*>(job.source.data) +
-        placeIn(job.source, this->fineX(), this->fineY(is_odd_y), this->fineZ(k, is_odd_z));
+        row + this->fineZ(k, is_odd_z) * job.source.step[2] + (is_odd_y ? to_odd_row : 0);
     if constexpr (!kHasX) {
-      return {fixedOf(__ldg(in), has_gaps, scale), 0};
+      return {__ldg(in), T{}};
     } else if (job.source_has_pairs) {
       const WidePair<T> pair = *reinterpret_cast<const WidePair<T>*>(in);
-      return {fixedOf(pair.even, has_gaps, scale), fixedOf(pair.odd, has_gaps, scale)};
+      return {pair.even, pair.odd};
     } else {
       const unsigned next = this->fineX() + 1 < job.n[0] ? 1 : 0;
-      return {fixedOf(__ldg(in), has_gaps, scale), fixedOf(__ldg(in + next), has_gaps, scale)};
+      return {__ldg(in), __ldg(in + next)};
     }
   }
 
-  /// Codes x, predicted as p; 0 where there is no such point. r becomes what the code gives.
+  /// Codes a value, predicted as p; 0 where there is no such point. r becomes what the code gives.
   __device__ __forceinline__ std::int32_t code(std::uint32_t odd,
                                                std::uint32_t k,
                                                std::uint32_t k_end,
-                                               std::int32_t x,
+                                               T value,
                                                std::int32_t p,
                                                std::int32_t& r) const {
+    const std::int32_t x = fixedOf(value, has_gaps, scale);
     const std::int32_t wanted = x == kNoValue ? 0 : codeOf(bits::wrapSub(x, p), bin);
     std::int32_t c = fittingCode(wanted, job.code_bytes);
     const bool is_point = this->has(odd, k);
+    const bool is_suspect = (c != wanted || is_tested) && is_point;
     c = is_point ? c : 0;
     r = bits::wrapAdd(p, wrapMul(c, bin.units));
-    const bool is_stored_here = is_own && k < k_end;
-    if (is_stored_here && is_point && (c != wanted || is_tested) && x != kNoValue) {
-      lookAt<kAxes>(job, {{this->i, this->j, k}}, odd, c != wanted, r);
-    }
-    if (is_stored_here && this->isPlace(odd, k)) {
-      storeCode(job.codes, job.code_bytes, codePlace(job.classes[odd], this->i, this->j, k), c);
+    if (is_own && k < k_end) {
+      if (is_suspect && x != kNoValue) {
+        lookAt<kAxes>(job, {{this->i, this->j, k}}, odd, c != wanted, r);
+      }
+      if (this->isPlace(odd, k)) {
+        codes.store(odd, k, c);
+      }
     }
     return c;
   }
+
+  __device__ __forceinline__ void storeRow(std::uint32_t k,
+                                           bool is_odd_y,
+                                           bool is_odd_z,
+                                           const Pair<std::int32_t>& r) const {
+    if (is_stored) {
+      this->store(result, k, is_odd_y, is_odd_z, r, scale);
+    }
+  }
 };
 
-/// Codes that neighbours need: x, y, z, xz, yz.
-struct Exchange {
-  std::int32_t* memory;
-  std::uint32_t pitch;
-  std::uint32_t n_array;
-  std::uint32_t at;
-  bool may_put;  ///< surplus threads may not
-
-  __device__ __forceinline__ void put(unsigned array, std::int32_t code) const {
-    if (may_put) {
-      memory[array * n_array + at] = code;
-    }
-  }
-  __device__ __forceinline__ std::int32_t right(unsigned array) const {
-    return memory[array * n_array + at + 1];
-  }
-  __device__ __forceinline__ std::int32_t below(unsigned array) const {
-    return memory[array * n_array + at + pitch];
-  }
-  __device__ __forceinline__ std::int32_t diagonal(unsigned array) const {
-    return memory[array * n_array + at + pitch + 1];
-  }
+/// What is asked for a step before it is needed: the even plane of the next cell, the odd plane of
+/// this one.
+template <class T>
+struct Ahead {
+  Pair<T> even[2];
+  Pair<T> odd[2];
 };
-constexpr unsigned kArrays = 5;
-
-/// Even planes one cell ahead, odd planes behind them.
-template <std::uint32_t kAxes, class T>
-__device__ __forceinline__ void encodeColumn(const Encoder<kAxes, T>& e,
-                                             const Exchange& exchange,
-                                             std::uint32_t k_begin,
-                                             std::uint32_t k_end,
-                                             bool is_stored) {
-  using E = Encoder<kAxes, T>;
-  constexpr bool kIsCube = kAxes == kXyz;
-  const std::int32_t units = e.bin.units;
-  const auto store = [&](std::uint32_t k, bool y, bool z, const Pair<std::int32_t>& r) {
-    if (is_stored && e.is_own) {
-      e.template store<std::int32_t>(k, y, z, r, e.scale);
-    }
-  };
-  PlanePart before = e.plane(std::int64_t{k_begin} - 1);
-  PlanePart here = e.plane(k_begin);
-  PlanePart next = e.plane(std::int64_t{k_begin} + 1);
-  std::int32_t cx = 0, cy = 0, cxy = 0, sx = 0, sy = 0;  // of the even plane, and sums of two
-  std::int32_t r = 0;
-
-  // Of an even plane: codes along x and y, then of xy; sums with the neighbour's codes.
-  const auto evenFirst = [&](std::uint32_t k, const PlanePart& t, Pair<std::int32_t>& odd_row,
-                             std::int32_t& new_x, std::int32_t& new_y) {
-    Pair<std::int32_t> even_r = {t.b, 0};
-    if constexpr (E::kHasX) {
-      const Pair<std::int32_t> x = e.values(k, false, false);
-      new_x = e.code(kX, k, k_end, x.odd, t.x, even_r.odd);
-    }
-    if (k < k_end) {
-      store(k, false, false, even_r);
-    }
-    if constexpr (E::kHasY) {
-      odd_row = e.values(k, true, false);
-      new_y = e.code(kY, k, k_end, odd_row.even, t.y, r);
-      odd_row.even = r;  // from now on what it became
-    }
-    if constexpr (kIsCube) {
-      exchange.put(0, new_x);
-      exchange.put(1, new_y);
-    }
-  };
-  const auto evenSecond = [&](std::uint32_t k, const PlanePart& t, Pair<std::int32_t>& odd_row,
-                              std::int32_t new_x, std::int32_t new_y, std::int32_t& new_xy,
-                              std::int32_t& new_sx, std::int32_t& new_sy) {
-    if constexpr (kIsCube) {
-      new_sx = new_x + exchange.below(0);
-      new_sy = new_y + exchange.right(1);
-      const std::int32_t p = e.corrected(t.xy, e.pairSum(kX | kY, new_sy, new_sx), units);
-      new_xy = e.code(kX | kY, k, k_end, odd_row.odd, p, r);
-      odd_row.odd = r;
-    }
-    if constexpr (E::kHasY) {
-      if (k < k_end) {
-        store(k, true, false, odd_row);
-      }
-    }
-  };
-
-  Pair<std::int32_t> row = {0, 0};
-  evenFirst(k_begin, here, row, cx, cy);
-  if constexpr (kIsCube) {
-    __syncthreads();
+template <std::uint32_t kAxes, class T, bool kIsRegular>
+__device__ __forceinline__ void loadAhead(const Encoder<kAxes, T, kIsRegular>& e,
+                                          std::uint32_t k,
+                                          Ahead<T>& ahead) {
+  using E = Encoder<kAxes, T, kIsRegular>;
+  if constexpr (E::kHasX) {
+    ahead.even[0] = e.values(k + 1, false, false);
   }
-  evenSecond(k_begin, here, row, cx, cy, cxy, sx, sy);
-  if constexpr (kIsCube) {
-    __syncthreads();
+  if constexpr (E::kHasY) {
+    ahead.even[1] = e.values(k + 1, true, false);
+    ahead.odd[1] = e.values(k, true, true);
   }
-  for (std::uint32_t k = k_begin; k < k_end; ++k) {
-    const PlanePart far = e.plane(std::int64_t{k} + 2);
-    std::int32_t cx1 = 0, cy1 = 0, cxy1 = 0, sx1 = 0, sy1 = 0;
-    evenFirst(k + 1, next, row, cx1, cy1);
-    const Pair<std::int32_t> x0 = e.values(k, false, true);
-    Pair<std::int32_t> r0 = {0, 0};
-    const std::int32_t cz = e.code(kZ, k, k_end, x0.even,
-                                   between(e.bends[2], before.b, here.b, next.b, far.b), r0.even);
-    std::int32_t right_z = 0, below_z = 0, diagonal_z = 0;
-    if constexpr (kAxes != kZ) {
-      exchange.put(2, cz);
-      __syncthreads();
-      right_z = E::kHasX ? exchange.right(2) : 0;
-      below_z = E::kHasY ? exchange.below(2) : 0;
-      diagonal_z = kIsCube ? exchange.diagonal(2) : 0;
-    }
-    evenSecond(k + 1, next, row, cx1, cy1, cxy1, sx1, sy1);
-    std::int32_t cxz = 0, cyz = 0;
-    Pair<std::int32_t> r1 = {0, 0};
-    if constexpr (E::kHasX) {
-      const std::int32_t t = between(e.bends[2], before.x, here.x, next.x, far.x);
-      cxz = e.code(kX | kZ, k, k_end, x0.odd,
-                   e.corrected(t, e.pairSum(kX | kZ, cz + right_z, cx + cx1), units), r0.odd);
-    }
-    Pair<std::int32_t> x1 = {0, 0};
-    if constexpr (E::kHasY) {
-      x1 = e.values(k, true, true);
-      const std::int32_t t = between(e.bends[2], before.y, here.y, next.y, far.y);
-      cyz = e.code(kY | kZ, k, k_end, x1.even,
-                   e.corrected(t, e.pairSum(kY | kZ, cz + below_z, cy + cy1), units), r1.even);
-    }
-    if constexpr (kAxes != kZ) {
-      if constexpr (kIsCube) {
-        exchange.put(3, cxz);
-        exchange.put(4, cyz);
-      }
-      __syncthreads();
-    }
-    if constexpr (kIsCube) {
-      const std::int32_t sums[6] = {cyz + exchange.right(4),
-                                    cxz + exchange.below(3),
-                                    cxy + cxy1,
-                                    sx + sx1,
-                                    sy + sy1,
-                                    cz + right_z + below_z + diagonal_z};
-      const std::int32_t t = between(e.bends[2], before.xy, here.xy, next.xy, far.xy);
-      e.code(kXyz, k, k_end, x1.odd, e.corrected(t, e.cubeSum(sums), units), r1.odd);
-    }
-    store(k, false, true, r0);
-    if constexpr (E::kHasY) {
-      store(k, true, true, r1);
-    }
-    before = here;
-    here = next;
-    next = far;
-    cx = cx1;
-    cy = cy1;
-    cxy = cxy1;
-    sx = sx1;
-    sy = sy1;
+  ahead.odd[0] = e.values(k, false, true);
+}
+
+/// Of an even plane: codes, and sums with those of neighbours.
+struct EvenCodes {
+  std::int32_t x, y, xy, sx, sy;
+};
+
+/// Codes along x and y of an even plane; r gets what they give.
+template <std::uint32_t kAxes, class T, bool kIsRegular>
+__device__ __forceinline__ void encodeEven(const Encoder<kAxes, T, kIsRegular>& e,
+                                           const Exchange& exchange,
+                                           std::uint32_t k,
+                                           std::uint32_t k_end,
+                                           const Pair<T> (&values)[2],
+                                           const PlanePart& t,
+                                           EvenCodes& codes,
+                                           Pair<std::int32_t> (&r)[2]) {
+  using E = Encoder<kAxes, T, kIsRegular>;
+  r[0].even = t.b;
+  if constexpr (E::kHasX) {
+    codes.x = e.code(kX, k, k_end, values[0].odd, t.x, r[0].odd);
+  }
+  if constexpr (E::kHasY) {
+    codes.y = e.code(kY, k, k_end, values[1].even, t.y, r[1].even);
+  }
+  if constexpr (kAxes == kXyz) {
+    exchange.put(0, codes.x);
+    exchange.put(1, codes.y);
   }
 }
 
-template <std::uint32_t kAxes, class T>
+/// Behind a barrier: of xy; then the plane is complete.
+template <std::uint32_t kAxes, class T, bool kIsRegular>
+__device__ __forceinline__ void encodeEvenXy(const Encoder<kAxes, T, kIsRegular>& e,
+                                             const Exchange& exchange,
+                                             std::uint32_t k,
+                                             std::uint32_t k_end,
+                                             T value,
+                                             const PlanePart& t,
+                                             EvenCodes& codes,
+                                             Pair<std::int32_t> (&r)[2]) {
+  if constexpr (kAxes == kXyz) {
+    codes.sx = bits::wrapAdd(codes.x, exchange.below(0));
+    codes.sy = bits::wrapAdd(codes.y, exchange.right(1));
+    const std::int32_t sum = e.pairSum(kX | kY, codes.sy, codes.sx);
+    codes.xy = e.code(kX | kY, k, k_end, value, e.corrected(t.xy, sum, e.bin.units), r[1].odd);
+  }
+  if (k < k_end) {
+    e.storeRow(k, false, false, r[0]);
+    if constexpr (Encoder<kAxes, T, kIsRegular>::kHasY) {
+      e.storeRow(k, true, false, r[1]);
+    }
+  }
+}
+
+/// Even planes one cell ahead, odd planes behind them.
+template <std::uint32_t kAxes, class T, bool kIsRegular>
+__device__ __forceinline__ void encodeColumn(const Encoder<kAxes, T, kIsRegular>& e,
+                                             const Exchange& exchange,
+                                             BaseTile<kAxes>& tile,
+                                             std::int32_t* plane,
+                                             std::uint32_t place,
+                                             std::uint32_t k_begin,
+                                             std::uint32_t k_end) {
+  using E = Encoder<kAxes, T, kIsRegular>;
+  constexpr bool kIsCube = kAxes == kXyz;
+  const std::int32_t units = e.bin.units;
+  PlanePart t[4];  // cells k - 1 to k + 2
+#pragma unroll
+  for (int n = 0; n < 3; ++n) {
+    tile.load(std::int64_t{k_begin} - 1 + n);
+    tile.put(plane);
+    __syncthreads();
+    t[n] = e.partAt(plane + place, tile.pitch);
+    __syncthreads();
+  }
+  tile.load(std::int64_t{k_begin} + 2);
+  Ahead<T> ahead = {};
+  EvenCodes here = {};
+  Pair<std::int32_t> r[2] = {};
+  {
+    Pair<T> first[2] = {};
+    first[0] = e.values(k_begin, false, false);
+    first[1] = e.values(k_begin, true, false);
+    encodeEven(e, exchange, k_begin, k_end, first, t[1], here, r);
+    __syncthreads();
+    encodeEvenXy(e, exchange, k_begin, k_end, first[1].odd, t[1], here, r);
+  }
+  loadAhead(e, k_begin, ahead);
+  tile.put(plane);
+  __syncthreads();
+  tile.load(std::int64_t{k_begin} + 3);
+  for (std::uint32_t k = k_begin; k < k_end; ++k) {
+    t[3] = e.partAt(plane + place, tile.pitch);
+    EvenCodes next = {};
+    encodeEven(e, exchange, k + 1, k_end, ahead.even, t[2], next, r);
+    Pair<std::int32_t> q[2] = {};
+    const std::int32_t cz = e.code(kZ, k, k_end, ahead.odd[0].even,
+                                   between(e.bends[2], t[0].b, t[1].b, t[2].b, t[3].b), q[0].even);
+    if constexpr (kAxes != kZ) {
+      exchange.put(2, cz);
+    }
+    __syncthreads();
+    const std::int32_t right_z = E::kHasX ? exchange.right(2) : 0;
+    const std::int32_t below_z = E::kHasY ? exchange.below(2) : 0;
+    const std::int32_t diagonal_z = kIsCube ? exchange.diagonal(2) : 0;
+    encodeEvenXy(e, exchange, k + 1, k_end, ahead.even[1].odd, t[2], next, r);
+    std::int32_t cxz = 0;
+    std::int32_t cyz = 0;
+    if constexpr (E::kHasX) {
+      const std::int32_t p = between(e.bends[2], t[0].x, t[1].x, t[2].x, t[3].x);
+      const std::int32_t sum =
+          e.pairSum(kX | kZ, bits::wrapAdd(cz, right_z), bits::wrapAdd(here.x, next.x));
+      cxz = e.code(kX | kZ, k, k_end, ahead.odd[0].odd, e.corrected(p, sum, units), q[0].odd);
+    }
+    if constexpr (E::kHasY) {
+      const std::int32_t p = between(e.bends[2], t[0].y, t[1].y, t[2].y, t[3].y);
+      const std::int32_t sum =
+          e.pairSum(kY | kZ, bits::wrapAdd(cz, below_z), bits::wrapAdd(here.y, next.y));
+      cyz = e.code(kY | kZ, k, k_end, ahead.odd[1].even, e.corrected(p, sum, units), q[1].even);
+    }
+    if constexpr (kIsCube) {
+      exchange.put(3, cxz);
+      exchange.put(4, cyz);
+    }
+    tile.put(plane);
+    const T last = ahead.odd[1].odd;
+    if (k + 1 < k_end) {
+      loadAhead(e, k + 1, ahead);
+    }
+    __syncthreads();
+    if (k + 2 < k_end) {
+      tile.load(std::int64_t{k} + 4);
+    }
+    if constexpr (kIsCube) {
+      using bits::wrapAdd;
+      const std::int32_t sums[6] = {wrapAdd(cyz, exchange.right(4)),
+                                    wrapAdd(cxz, exchange.below(3)),
+                                    wrapAdd(here.xy, next.xy),
+                                    wrapAdd(here.sx, next.sx),
+                                    wrapAdd(here.sy, next.sy),
+                                    wrapAdd(wrapAdd(cz, right_z), wrapAdd(below_z, diagonal_z))};
+      const std::int32_t p = between(e.bends[2], t[0].xy, t[1].xy, t[2].xy, t[3].xy);
+      if (e.is_own) {
+        e.code(kXyz, k, k_end, last, e.corrected(p, e.cubeSum(sums), units), q[1].odd);
+      }
+    }
+    e.storeRow(k, false, true, q[0]);
+    if constexpr (E::kHasY) {
+      e.storeRow(k, true, true, q[1]);
+    }
+    t[0] = t[1];
+    t[1] = t[2];
+    t[2] = t[3];
+    here = next;
+  }
+}
+
+template <std::uint32_t kAxes, class T, bool kIsRegular>
 __global__ void __launch_bounds__(kLevelThreads, 2)
     encodeLevelKernel(const __grid_constant__ LevelJob job) {
   extern __shared__ std::int32_t shared[];
   const TilePlace tile = tilePlace(job);
-  const std::uint32_t n_own = job.tile_x * job.tile_y;
-  std::uint32_t thread = threadIdx.x;
-  bool is_surplus = false;
-  Pair<std::uint32_t> cell;
-  if (thread < n_own) {
-    cell = cellOf(job, thread);
-  } else {  // the row below, then the column on the right; the rest repeat the corner
-    thread -= n_own;
-    const bool is_row = (kAxes & kY) != 0 && thread < job.tile_x;
-    const std::uint32_t n_row = (kAxes & kY) != 0 ? job.tile_x : 0;
-    cell = is_row ? Pair<std::uint32_t>{thread, job.tile_y}
-                  : Pair<std::uint32_t>{job.tile_x, min(thread - n_row, job.tile_y)};
-    is_surplus = thread > n_row + job.tile_y;
-  }
-  const Encoder<kAxes, T> e(job, tile.x + cell.even, tile.y + cell.odd, threadIdx.x < n_own);
-  const bool is_stored = job.result.exists && (!job.result.is_for_tests || e.setup.is_tested != 0);
   if constexpr (kAxes == kX) {
+    const Pair<std::uint32_t> cell = cellOf(job, threadIdx.x);
+    const Encoder<kAxes, T, kIsRegular> e(job, tile.x + cell.even, tile.y + cell.odd,
+                                          cell.odd < job.tile_y);
+    const std::int32_t* const base =
+        static_cast<const std::int32_t*>(job.base.data) + placeIn(job.base, e.ci, e.cj, 0);
+#pragma unroll 2
     for (std::uint32_t k = tile.k_begin; k < tile.k_end; ++k) {
-      const PlanePart t = e.plane(k);
+      const PlanePart t = e.partAt(base + min(k, job.cells[2] - 1) * job.base.step[2], 0);
       Pair<std::int32_t> r = {t.b, 0};
       e.code(kX, k, tile.k_end, e.values(k, false, false).odd, t.x, r.odd);
-      if (is_stored && e.is_own) {
-        e.template store<std::int32_t>(k, false, false, r, e.scale);
-      }
+      e.storeRow(k, false, false, r);
     }
   } else {
-    const std::uint32_t pitch = job.tile_x + 8;
-    const std::uint32_t n_array = pitch * (job.tile_y + 1);
-    encodeColumn(e, {shared, pitch, n_array, cell.odd * pitch + cell.even, !is_surplus},
-                 tile.k_begin, tile.k_end, is_stored);
+    const HaloCell at = haloCellOf<kAxes>(job);
+    const Encoder<kAxes, T, kIsRegular> e(job, tile.x + at.cell.even, tile.y + at.cell.odd,
+                                          at.is_own);
+    BaseTile<kAxes> base(job, tile.x, tile.y);
+    encodeColumn(e, exchangeOf<kAxes>(job, at, shared + BaseTile<kAxes>::memory(job)), base, shared,
+                 base.place(at.cell), tile.k_begin, tile.k_end);
   }
 }
 
@@ -290,18 +321,10 @@ __global__ void __launch_bounds__(kLevelThreads, 2)
 void launchEncodeLevel(const LevelJob& job, const cuda::Call& call) {
   LevelJob shaped = job;
   const unsigned n_blocks = shapeLevel(shaped);
-  const std::uint32_t n_halo = (job.axes & kY ? shaped.tile_x : 0) +
-                               ((job.axes & kX) != 0 && job.axes != kX ? shaped.tile_y : 0) +
-                               (job.axes == kXyz ? 1 : 0);
-  const unsigned n_threads =
-      bits::roundUp(shaped.tile_x * shaped.tile_y + n_halo, static_cast<unsigned>(cuda::kWarp));
-  const std::size_t n_shared =
-      job.axes == kX || job.axes == kZ
-          ? 0
-          : std::size_t{kArrays} * (shaped.tile_x + 8) * (shaped.tile_y + 1) * sizeof(std::int32_t);
-  withAxesAndType(shaped, shaped.source.type, [&]<std::uint32_t kAxes, class T>() {
-    call.launch("interp encode level", encodeLevelKernel<kAxes, T>, n_blocks, n_threads, n_shared,
-                shaped);
+  withLevelKind(shaped, shaped.source.type, [&]<std::uint32_t kAxes, class T, bool kIsRegular>() {
+    const HaloShape shape = haloShape<kAxes>(shaped, 1);
+    call.launch("interp encode level", encodeLevelKernel<kAxes, T, kIsRegular>, n_blocks,
+                shape.n_threads, shape.shared_bytes, shaped);
   });
 }
 

@@ -24,7 +24,136 @@ __device__ __forceinline__ std::int32_t* binAt(const EndJob& job, const Points& 
   return static_cast<std::int32_t*>(job.bins.data) + placeIn(job.bins, p[0], p[1], p[2]);
 }
 
+/// Nothing but codes is wanted, and all values have bins.
+__device__ __forceinline__ bool isDirect(const EndJob& job) {
+  return job.setup->has_gaps == 0 && !(job.marks.may_test && job.setup->is_tested != 0);
+}
+
+__device__ __forceinline__ void storeFour(const EndJob& job,
+                                          std::uint64_t place,
+                                          const std::int32_t (&codes)[4]) {
+  if (job.code_bytes == 2) {
+    const auto low = [&](unsigned e) { return static_cast<short>(codes[e]); };
+    *reinterpret_cast<short4*>(static_cast<std::int16_t*>(job.codes) + place) =
+        make_short4(low(0), low(1), low(2), low(3));
+  } else {
+    *reinterpret_cast<int4*>(static_cast<std::int32_t*>(job.codes) + place) =
+        make_int4(codes[0], codes[1], codes[2], codes[3]);
+  }
+}
+
+/// Where nothing is in the way of bins, their differences come straight from the values; the other
+/// kernels then have nothing to do.
+__device__ __forceinline__ bool isDone(const EndJob& job) {
+  return job.may_be_direct && isDirect(job) && job.state->has_misfits == 0;
+}
+
+/// Four values of a row, and the one before them, as bins; those outside are 0.
+template <class T>
+__device__ __forceinline__ void loadBins(const EndJob& job,
+                                         const Scale& scale,
+                                         const Bin& bin,
+                                         bool has_left,
+                                         const Points& p,
+                                         std::int32_t (&bins)[5]) {
+  const T* const in =
+      static_cast<const T*>(job.source.data) + placeIn(job.source, p[0], p[1], p[2]);
+  const auto binOfValue = [&](T x) { return codeOf(fixedOf(x, false, scale), bin); };
+  bins[0] = has_left ? binOfValue(__ldg(in - 1)) : 0;
+  if (job.source_has_fours && p[0] + 4 <= job.n[0]) {
+    union {
+      T v[4];
+      uint4 raw[sizeof(T) / 4];
+    } four;
+#pragma unroll
+    for (unsigned w = 0; w < sizeof(T) / 4; ++w) {
+      four.raw[w] = __ldg(reinterpret_cast<const uint4*>(in) + w);
+    }
+#pragma unroll
+    for (unsigned e = 0; e < 4; ++e) {
+      bins[e + 1] = binOfValue(four.v[e]);
+    }
+    return;
+  }
+#pragma unroll
+  for (unsigned e = 0; e < 4; ++e) {
+    bins[e + 1] = p[0] + e < job.n[0] ? binOfValue(__ldg(in + e)) : 0;
+  }
+}
+
+/// A thread has four values in each of kRows rows, and goes through planes along z.
+template <class T, unsigned kRows>
+__global__ void __launch_bounds__(kThreads) directKernel(const __grid_constant__ EndJob job) {
+  if (!isDirect(job)) {
+    return;
+  }
+  const Scale scale = job.setup->scale;
+  const Bin bin = binOf(*job.setup, job.halvings);
+  const Points n_items = {{job.array.n_padded[0] / 4, bits::ceilDiv(job.array.n_padded[1], kRows),
+                           bits::ceilDiv(job.array.n_padded[2], kDirectPlanes)}};
+  const std::uint64_t item = threadIndex();
+  const Points at = pointOf(item, n_items);
+  if (at[2] >= n_items[2]) {
+    return;
+  }
+  const std::uint32_t x = at[0] * 4;
+  const std::uint32_t y = at[1] * kRows;
+  const bool has_left = hasAxis(job, 0) && x > 0 && x < job.n[0];
+  const bool has_z = hasAxis(job, 2);
+  const std::uint32_t z_begin = at[2] * kDirectPlanes;
+  const std::uint32_t z_end = min(z_begin + kDirectPlanes, job.array.n_padded[2]);
+  std::int32_t before[kRows][4] = {};
+  bool has_misfits = false;
+  for (std::uint32_t z = has_z && z_begin > 0 ? z_begin - 1 : z_begin; z < z_end; ++z) {
+    std::int32_t up[4] = {};  // differences along x
+#pragma unroll
+    for (unsigned r = 0; r <= kRows; ++r) {
+      // First the row before them, if it counts.
+      const std::uint32_t row = y + r - 1;
+      const bool is_before = r == 0;
+      if (is_before && !(hasAxis(job, 1) && y > 0)) {
+        continue;
+      }
+      std::int32_t here[4] = {};
+      if (x < job.n[0] && row < job.n[1] && z < job.n[2]) {
+        std::int32_t bins[5];
+        loadBins<T>(job, scale, bin, has_left, {{x, row, z}}, bins);
+#pragma unroll
+        for (unsigned e = 0; e < 4; ++e) {
+          here[e] = hasAxis(job, 0) ? bits::wrapSub(bins[e + 1], bins[e]) : bins[e + 1];
+        }
+      }
+      if (!is_before) {
+        std::int32_t codes[4];
+#pragma unroll
+        for (unsigned e = 0; e < 4; ++e) {
+          const std::int32_t flat = bits::wrapSub(here[e], up[e]);
+          const std::int32_t code = has_z ? bits::wrapSub(flat, before[r - 1][e]) : flat;
+          before[r - 1][e] = flat;
+          const bool is_point = x + e < job.n[0] && row < job.n[1] && z < job.n[2];
+          codes[e] = is_point ? code : 0;
+          has_misfits =
+              has_misfits || (z >= z_begin && fittingCode(codes[e], job.code_bytes) != codes[e]);
+        }
+        if (z >= z_begin && row < job.array.n_padded[1]) {
+          storeFour(job, codePlace(job.array, x, row, z), codes);
+        }
+      }
+#pragma unroll
+      for (unsigned e = 0; e < 4; ++e) {
+        up[e] = hasAxis(job, 1) ? here[e] : 0;
+      }
+    }
+  }
+  if (has_misfits) {
+    atomicOr(&job.state->has_misfits, 1u);
+  }
+}
+
 __global__ void __launch_bounds__(kThreads) binKernel(const __grid_constant__ EndJob job) {
+  if (isDone(job)) {
+    return;
+  }
   const Setup& setup = *job.setup;
   const Bin bin = binOf(setup, job.halvings);
   const std::uint64_t n = pointCount(job);
@@ -153,6 +282,9 @@ __global__ void __launch_bounds__(kRowThreads) gapKernel(const __grid_constant__
 
 /// Differences of bins, and zeros where blocks are not full.
 __global__ void __launch_bounds__(kThreads) differenceKernel(const __grid_constant__ EndJob job) {
+  if (isDone(job)) {
+    return;
+  }
   const std::uint64_t n =
       std::uint64_t{job.array.n_padded[0]} * job.array.n_padded[1] * job.array.n_padded[2];
   bool has_misfits = false;
@@ -250,10 +382,29 @@ __global__ void __launch_bounds__(kThreads) resultKernel(const __grid_constant__
   }
 }
 
+template <class T>
+void launchDirectOf(const EndJob& job, const cuda::Call& call) {
+  constexpr unsigned kRows = 4;
+  const bool is_line = job.n[1] == 1;
+  const std::uint64_t n_rows = bits::ceilDiv(job.array.n_padded[1], is_line ? 1u : kRows);
+  const std::uint64_t n_items =
+      job.array.n_padded[0] / 4 * n_rows * bits::ceilDiv(job.array.n_padded[2], kDirectPlanes);
+  call.launch("interp direct differences", is_line ? directKernel<T, 1> : directKernel<T, kRows>,
+              cuda::gridFor(n_items, kThreads), kThreads, 0, job);
+}
+
+void launchDirect(EndJob& job, const cuda::Call& call) {
+  job.source_has_fours = reinterpret_cast<std::uintptr_t>(job.source.data) % 16 == 0 &&
+                         job.source.step[1] % 4 == 0 && job.source.step[2] % 4 == 0;
+  job.source.type == DataType::FLOAT32   ? launchDirectOf<float>(job, call)
+  : job.source.type == DataType::FLOAT64 ? launchDirectOf<double>(job, call)
+                                         : launchDirectOf<std::int32_t>(job, call);
+}
+
 }  // namespace
 
-void launchEncodeEnd(const EndJob& job, const cuda::Call& call) {
-  const std::uint64_t n = std::uint64_t{job.n[0]} * job.n[1] * job.n[2];
+void launchEncodeEnd(const EndJob& end, const cuda::Call& call) {
+  const std::uint64_t n = std::uint64_t{end.n[0]} * end.n[1] * end.n[2];
   if (n == 0) {
     return;
   }
@@ -261,7 +412,12 @@ void launchEncodeEnd(const EndJob& job, const cuda::Call& call) {
   const unsigned n_blocks = strideBlocks(n, n_processors);
   const unsigned n_row_blocks = std::min<unsigned>(
       kRowBlocksPerProcessor * n_processors,
-      cuda::gridFor(std::size_t{job.n[1]} * job.n[2], kRowThreads / cuda::kWarp));
+      cuda::gridFor(std::size_t{end.n[1]} * end.n[2], kRowThreads / cuda::kWarp));
+  EndJob job = end;
+  job.may_be_direct = !end.is_result_wanted && !end.is_nested && end.array.log2[0] >= 2;
+  if (job.may_be_direct) {
+    launchDirect(job, call);
+  }
   call.launch("interp bins", binKernel, n_blocks, kThreads, 0, job);
   if (!job.is_nested) {
     call.launch("interp gaps", gapKernel, n_row_blocks, kRowThreads, 0, job);

@@ -165,6 +165,7 @@ struct LevelJob {
   Marks marks;
 
   // Set by the launchers.
+  bool is_regular;        ///< blocks of codes have the same extents in all classes
   bool source_has_pairs;  ///< even and odd values can be read together
   bool result_has_pairs;
   std::uint32_t tile_x;
@@ -218,7 +219,9 @@ struct EndJob {
   std::uint32_t code_bytes;
   Marks marks;
   bool is_result_wanted;
-  std::int32_t* sums;  ///< of decoding: endSums() values
+  bool may_be_direct;     ///< set by the launcher
+  bool source_has_fours;  ///< the same: rows can be read in fours
+  std::int32_t* sums;     ///< of decoding: endSums() values
 };
 void launchEncodeEnd(const EndJob& job, const cuda::Call& call);
 /// Memory for sums of an end, in values.

@@ -4,6 +4,8 @@
 // level's unless that is x alone; a thread goes through its column of cells along z. Device code
 // only.
 
+#include <algorithm>
+
 #include "fused/interp/cuda/values.cuh"
 
 namespace fz::interp::device {
@@ -42,7 +44,6 @@ struct Column {
   /// Which points of the column's cells there are, as far as x and y say: a bit per class.
   std::uint32_t exists;
   std::uint32_t is_padding;  ///< the same for places of code arrays
-  const std::int32_t* base;
 
   __device__ __forceinline__ Column(const LevelJob& level, std::uint32_t x, std::uint32_t y)
       : job(level), i(x), j(y) {
@@ -52,7 +53,6 @@ struct Column {
     }
     ci = min(i, job.cells[0] - 1);
     cj = min(j, job.cells[1] - 1);
-    base = static_cast<const std::int32_t*>(job.base.data) + placeIn(job.base, ci, cj, 0);
     exists = 0;
     is_padding = 0;
 #pragma unroll
@@ -72,25 +72,22 @@ struct Column {
     return (is_padding >> odd & 1) != 0 && k < job.classes[odd].n_padded[2];
   }
 
-  /// Of a plane of the base; behind the ghosts, the last of them.
-  __device__ __forceinline__ PlanePart plane(std::int64_t k) const {
-    const std::int64_t last = std::int64_t{job.cells[2]} + (kHasZ ? 1 : -1);
-    const std::int32_t* const p = base + (k < last ? k : last) * job.base.step[2];
-    const std::int64_t row = job.base.step[1];
+  /// Of the base at the cell, whose point stands at p; rows are `row` apart.
+  __device__ __forceinline__ PlanePart partAt(const std::int32_t* p, std::int64_t row) const {
     PlanePart part = {};
-    part.b = __ldg(p);
+    part.b = p[0];
     if constexpr (kHasX && !kHasY) {
-      part.x = between(bends[0], __ldg(p - 1), part.b, __ldg(p + 1), __ldg(p + 2));
+      part.x = between(bends[0], p[-1], part.b, p[1], p[2]);
     } else if constexpr (kHasY && !kHasX) {
-      part.y = between(bends[1], __ldg(p - row), part.b, __ldg(p + row), __ldg(p + 2 * row));
+      part.y = between(bends[1], p[-row], part.b, p[row], p[2 * row]);
     } else if constexpr (kHasX && kHasY) {
       std::int32_t b[4];
       std::int32_t x[4];
 #pragma unroll
       for (int r = 0; r < 4; ++r) {
         const std::int32_t* const q = p + (r - 1) * row;
-        b[r] = __ldg(q);
-        x[r] = between(bends[0], __ldg(q - 1), b[r], __ldg(q + 1), __ldg(q + 2));
+        b[r] = q[0];
+        x[r] = between(bends[0], q[-1], b[r], q[1], q[2]);
       }
       part.x = x[1];
       part.y = between(bends[1], b[0], b[1], b[2], b[3]);
@@ -131,10 +128,15 @@ struct Column {
     const std::uint32_t z = kHasZ ? 2 * k + (is_odd ? 1 : 0) : k;
     return min(z, job.n[2] - 1);
   }
+  /// Of a row in a grid, at z = 0.
+  __device__ __forceinline__ std::int64_t rowPlace(const Grid& grid, bool is_odd_y) const {
+    return placeIn(grid, fineX(), fineY(is_odd_y), 0);
+  }
 
-  /// Stores the points of a row that there are.
+  /// Stores the points of a row that there are; `out` is the cell's first point at z = 0.
   template <class T>
-  __device__ __forceinline__ void store(std::uint32_t k,
+  __device__ __forceinline__ void store(T* out,
+                                        std::uint32_t k,
                                         bool is_odd_y,
                                         bool is_odd_z,
                                         const Pair<std::int32_t>& r,
@@ -145,8 +147,7 @@ struct Column {
     if (!has_even) {
       return;
     }
-    T* const out = static_cast<T*>(job.result.data) +
-                   placeIn(job.result, fineX(), fineY(is_odd_y), fineZ(k, is_odd_z));
+    out += fineZ(k, is_odd_z) * job.result.step[2] + (is_odd_y ? job.result.step[1] : 0);
     if constexpr (!kHasX) {
       *out = resultOf<T>(r.even, scale);
     } else if (job.result_has_pairs) {
@@ -158,6 +159,146 @@ struct Column {
         out[1] = resultOf<T>(r.odd, scale);
       }
     }
+  }
+};
+
+/// Where the codes of a column stand. kIsRegular: the blocks of all classes have the same extents.
+template <bool kIsRegular>
+struct CodeColumns {
+  const LevelJob& job;
+  std::uint32_t i, j;
+  std::uint32_t block_y;
+  std::uint64_t offset;  ///< bytes in a row of blocks, and in a block
+
+  __device__ __forceinline__ CodeColumns(const LevelJob& level, std::uint32_t x, std::uint32_t y)
+      : job(level), i(x), j(y) {
+    const CodePlaces& array = job.classes[job.axes];
+    block_y = j >> array.log2[1];
+    offset = (std::uint64_t{i >> array.log2[0]} * array.block_step[0] * 64 +
+              ((i & ((1u << array.log2[0]) - 1)) << array.shift[0]) +
+              ((j & ((1u << array.log2[1]) - 1)) << array.shift[1])) *
+             job.code_bytes;
+  }
+  __device__ __forceinline__ std::uint8_t* place(std::uint32_t odd, std::uint32_t k) const {
+    const CodePlaces& array = job.classes[odd];
+    auto* const codes = static_cast<std::uint8_t*>(job.codes);
+    if constexpr (kIsRegular) {
+      // The same for all threads.
+      const std::uint64_t block = std::uint64_t{k >> array.log2[2]} * array.block_step[2];
+      const std::uint32_t inside = (k & ((1u << array.log2[2]) - 1)) << array.shift[2];
+      std::uint8_t* const plane = codes + (array.start + block * 64 + inside) * job.code_bytes;
+      return plane + std::uint64_t{block_y} * array.block_step[1] * (64 * job.code_bytes) + offset;
+    } else {
+      return codes + codePlace(array, i, j, k) * job.code_bytes;
+    }
+  }
+  __device__ __forceinline__ void store(std::uint32_t odd,
+                                        std::uint32_t k,
+                                        std::int32_t code) const {
+    std::uint8_t* const to = place(odd, k);
+    if (job.code_bytes == 2) {
+      *reinterpret_cast<std::int16_t*>(to) = static_cast<std::int16_t>(code);
+    } else {
+      *reinterpret_cast<std::int32_t*>(to) = code;
+    }
+  }
+  __device__ __forceinline__ std::int32_t load(std::uint32_t odd, std::uint32_t k) const {
+    const std::uint8_t* const from = place(odd, k);
+    return job.code_bytes == 2 ? __ldg(reinterpret_cast<const std::int16_t*>(from))
+                               : __ldg(reinterpret_cast<const std::int32_t*>(from));
+  }
+};
+
+/// Planes of the base around a tile, on their way to shared memory: asked for a step before they
+/// are needed.
+template <std::uint32_t kAxes>
+struct BaseTile {
+  static constexpr unsigned kLoads = 2;  ///< per thread; launchers see to it that they are enough
+
+  const LevelJob& job;
+  const std::int32_t* from[kLoads];
+  std::uint32_t to[kLoads];
+  std::int32_t values[kLoads];
+  std::uint32_t n_values;
+  std::uint32_t pitch;
+
+  static __host__ __device__ __forceinline__ std::uint32_t columns(const LevelJob& level) {
+    return level.tile_x + ((kAxes & kX) != 0 ? 4 : 0);
+  }
+  static __host__ __device__ __forceinline__ std::uint32_t rows(const LevelJob& level) {
+    return level.tile_y + ((kAxes & kY) != 0 ? 4 : 0);
+  }
+
+  __device__ __forceinline__ BaseTile(const LevelJob& level, std::uint32_t x, std::uint32_t y)
+      : job(level), n_values(columns(level) * rows(level)), pitch(level.tile_x + 8) {
+    const std::int64_t before_x = (kAxes & kX) != 0 ? 1 : 0;
+    const std::int64_t before_y = (kAxes & kY) != 0 ? 1 : 0;
+#pragma unroll
+    for (unsigned u = 0; u < kLoads; ++u) {
+      const std::uint32_t e = min(threadIdx.x + u * blockDim.x, n_values - 1);
+      const std::uint32_t row = e / columns(level);
+      const std::uint32_t column = e - row * columns(level);
+      // Ghosts are one before and two behind.
+      const std::int64_t gx =
+          min(std::int64_t{x} + column - before_x, std::int64_t{job.cells[0]} - 1 + 2 * before_x);
+      const std::int64_t gy =
+          min(std::int64_t{y} + row - before_y, std::int64_t{job.cells[1]} - 1 + 2 * before_y);
+      from[u] = static_cast<const std::int32_t*>(job.base.data) + placeIn(job.base, gx, gy, 0);
+      to[u] = row * pitch + column;
+    }
+  }
+  __device__ __forceinline__ void load(std::int64_t k) {
+    const std::int64_t last = std::int64_t{job.cells[2]} + ((kAxes & kZ) != 0 ? 1 : -1);
+    const std::int64_t plane = (k < last ? k : last) * job.base.step[2];
+#pragma unroll
+    for (unsigned u = 0; u < kLoads; ++u) {
+      values[u] = __ldg(from[u] + plane);
+    }
+  }
+  __device__ __forceinline__ void put(std::int32_t* memory) const {
+#pragma unroll
+    for (unsigned u = 0; u < kLoads; ++u) {
+      if (threadIdx.x + u * blockDim.x < n_values) {
+        memory[to[u]] = values[u];
+      }
+    }
+  }
+  /// Where a cell's point stands in that.
+  __device__ __forceinline__ std::uint32_t place(const Pair<std::uint32_t>& cell) const {
+    return (cell.odd + ((kAxes & kY) != 0 ? 1 : 0)) * pitch + cell.even +
+           ((kAxes & kX) != 0 ? 1 : 0);
+  }
+  static __host__ __device__ __forceinline__ std::uint32_t memory(const LevelJob& level) {
+    return rows(level) * (level.tile_x + 8);
+  }
+};
+
+/// Codes that neighbours need, in shared memory: x, y, z, xz, yz.
+struct Exchange {
+  static constexpr unsigned kArrays = 5;
+
+  std::int32_t* memory;  ///< of the cell
+  std::uint32_t n_array;
+  std::uint32_t next_x;  ///< 0 behind the last one, whose neighbours nobody needs
+  std::uint32_t next_y;
+  bool may_put;  ///< surplus threads may not
+
+  __device__ __forceinline__ void put(unsigned array, std::int32_t code) const {
+    if (may_put) {
+      memory[array * n_array] = code;
+    }
+  }
+  __device__ __forceinline__ std::int32_t right(unsigned array) const {
+    return memory[array * n_array + next_x];
+  }
+  __device__ __forceinline__ std::int32_t below(unsigned array) const {
+    return memory[array * n_array + next_y];
+  }
+  __device__ __forceinline__ std::int32_t diagonal(unsigned array) const {
+    return memory[array * n_array + next_x + next_y];
+  }
+  static __host__ __device__ __forceinline__ std::uint32_t arrayValues(const LevelJob& level) {
+    return (level.tile_x + 8) * (level.tile_y + 1);
   }
 };
 
@@ -190,13 +331,75 @@ __device__ __forceinline__ Pair<std::uint32_t> cellOf(const LevelJob& job, std::
   return {thread % job.tile_x, thread / job.tile_x};
 }
 
-/// f.template operator()<axes, T>() for the axes of a job and the type of a grid.
+/// The same with a halo: behind the tile's own cells come the row below, then the column on the
+/// right, then threads that repeat its end.
+struct HaloCell {
+  Pair<std::uint32_t> cell;
+  bool is_own;
+  bool is_surplus;
+};
+template <std::uint32_t kAxes>
+__device__ __forceinline__ HaloCell haloCellOf(const LevelJob& job) {
+  const std::uint32_t n_own = job.tile_x * job.tile_y;
+  if (threadIdx.x < n_own) {
+    return {cellOf(job, threadIdx.x), true, false};
+  }
+  const std::uint32_t thread = threadIdx.x - n_own;
+  std::uint32_t n_row = 0;
+  if constexpr ((kAxes & kY) != 0) {
+    n_row = job.tile_x;
+    if (thread < n_row) {
+      return {{thread, job.tile_y}, false, false};
+    }
+  }
+  const bool has_column = (kAxes & kX) != 0;
+  const std::uint32_t last = (kAxes & kY) != 0 ? job.tile_y : job.tile_y - 1;
+  const std::uint32_t row = min(thread - n_row, last);
+  return {
+      {has_column ? job.tile_x : job.tile_x - 1, row}, false, !has_column || thread - n_row > last};
+}
+template <std::uint32_t kAxes>
+__device__ __forceinline__ Exchange exchangeOf(const LevelJob& job,
+                                               const HaloCell& at,
+                                               std::int32_t* memory) {
+  const std::uint32_t pitch = job.tile_x + 8;
+  return {memory + at.cell.odd * pitch + at.cell.even, Exchange::arrayValues(job),
+          at.cell.even < job.tile_x ? 1u : 0u, at.cell.odd < job.tile_y ? pitch : 0u,
+          !at.is_surplus};
+}
+
+/// How a kernel with a halo is launched: threads, and words of shared memory for so many copies of
+/// a plane of the base and of the codes.
+struct HaloShape {
+  unsigned n_threads;
+  std::size_t shared_bytes;
+};
+template <std::uint32_t kAxes>
+HaloShape haloShape(const LevelJob& job, unsigned n_copies) {
+  std::uint32_t n = job.tile_x * job.tile_y;
+  if (kAxes != kX && kAxes != kZ) {
+    n += ((kAxes & kY) != 0 ? job.tile_x : 0) + ((kAxes & kX) != 0 ? job.tile_y : 0) +
+         (kAxes == kXyz ? 1 : 0);
+  }
+  const std::uint32_t n_base = BaseTile<kAxes>::columns(job) * BaseTile<kAxes>::rows(job);
+  n = std::max(n, bits::ceilDiv(n_base, BaseTile<kAxes>::kLoads));
+  const std::size_t n_words =
+      BaseTile<kAxes>::memory(job) + Exchange::kArrays * std::size_t{Exchange::arrayValues(job)};
+  return {bits::roundUp(n, static_cast<std::uint32_t>(cuda::kWarp)),
+          kAxes == kX ? 0 : n_copies * n_words * sizeof(std::int32_t)};
+}
+
+/// f.template operator()<axes, T, is regular>() for a job and the type of a grid.
 template <class F>
-void withAxesAndType(const LevelJob& job, DataType type, F f) {
+void withLevelKind(const LevelJob& job, DataType type, F f) {
+  const auto withRegular = [&]<std::uint32_t kAxes, class T>() {
+    job.is_regular ? f.template operator()<kAxes, T, true>()
+                   : f.template operator()<kAxes, T, false>();
+  };
   const auto withType = [&]<std::uint32_t kAxes>() {
-    type == DataType::FLOAT32   ? f.template operator()<kAxes, float>()
-    : type == DataType::FLOAT64 ? f.template operator()<kAxes, double>()
-                                : f.template operator()<kAxes, std::int32_t>();
+    type == DataType::FLOAT32   ? withRegular.template operator()<kAxes, float>()
+    : type == DataType::FLOAT64 ? withRegular.template operator()<kAxes, double>()
+                                : withRegular.template operator()<kAxes, std::int32_t>();
   };
   switch (job.axes) {
     case kX:

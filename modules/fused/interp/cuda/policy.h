@@ -30,6 +30,9 @@ inline std::uint32_t levelChunk(std::uint32_t n_cells,
   return std::clamp(rounded, kMinChunk, 64u);
 }
 
+// Differences straight from values: planes that a thread goes through.
+inline constexpr std::uint32_t kDirectPlanes = 32;
+
 // Sums along an axis.
 inline constexpr std::uint32_t kMinSumChunk = 256;
 /// Values of a line that are summed up in one go, for lines so long and so many.
