@@ -14,15 +14,17 @@ std::uint64_t countOf(const Points& n) {
 
 __global__ void __launch_bounds__(kThreads) pickKernel(const __grid_constant__ PickJob job) {
   const Setup& setup = *job.setup;
-  const std::uint64_t n = std::uint64_t{job.n[0]} * job.n[1] * job.n[2];
   std::int32_t* const out = static_cast<std::int32_t*>(job.out.data);
-  for (std::uint64_t i = threadIndex(); i < n; i += threadCount()) {
-    const Points p = pointOf(i, job.n);
-    const std::int64_t from =
-        placeIn(job.source, std::int64_t{p[0]} * job.stride[0], std::int64_t{p[1]} * job.stride[1],
-                std::int64_t{p[2]} * job.stride[2]);
-    out[placeIn(job.out, p[0], p[1], p[2])] = fixedAt(job.source, from, setup);
-  }
+  forPoints(
+      job.n,
+      [&](const Points& p) {
+        return fixedAt(
+            job.source,
+            placeIn(job.source, std::int64_t{p[0]} * job.stride[0],
+                    std::int64_t{p[1]} * job.stride[1], std::int64_t{p[2]} * job.stride[2]),
+            setup);
+      },
+      [&](const Points& p, std::int32_t x) { out[placeIn(job.out, p[0], p[1], p[2])] = x; });
 }
 
 /// A ghost, or a point, as a sum of up to three points of its line.
@@ -129,13 +131,30 @@ __device__ __forceinline__ std::int64_t finePlace(const NestedJob& job,
 
 __global__ void __launch_bounds__(kThreads) differKernel(const __grid_constant__ NestedJob job) {
   const Setup& setup = *job.setup;
-  const std::uint64_t n = std::uint64_t{job.n_odd[0]} * job.n_odd[1] * job.n_odd[2];
   std::int32_t* const out = static_cast<std::int32_t*>(job.difference.data);
-  for (std::uint64_t i = threadIndex(); i < n; i += threadCount()) {
-    const Points p = pointOf(i, job.n_odd);
-    const std::int32_t x = fixedAt(job.source, finePlace(job, job.source, p, 1), setup);
-    out[placeIn(job.difference, p[0], p[1], p[2])] =
-        x == kNoValue ? kNoValue : bits::wrapSub(x, predicted(job, p));
+  forPoints(
+      job.n_odd,
+      [&](const Points& p) {
+        const std::int32_t x = fixedAt(job.source, finePlace(job, job.source, p, 1), setup);
+        return x == kNoValue ? kNoValue : bits::wrapSub(x, predicted(job, p));
+      },
+      [&](const Points& p, std::int32_t d) { out[placeIn(job.difference, p[0], p[1], p[2])] = d; });
+}
+
+/// An even point and the odd one behind it.
+struct EvenOdd {
+  std::int32_t even, odd;
+};
+
+__device__ __forceinline__ void test(const NestedJob& job,
+                                     const Setup& setup,
+                                     const Points& p,
+                                     std::int32_t r) {
+  if (fixedAt(job.source, finePlace(job, job.source, p, 1), setup) != kNoValue) {
+    const std::uint64_t place = fieldPlace(job.marks.places, p[0], p[1], p[2]);
+    if (missesBound(job.marks, place, r, setup)) {
+      markOutlier(job.marks.words, place);
+    }
   }
 }
 
@@ -152,30 +171,32 @@ __global__ void __launch_bounds__(kThreads) mergeKernel(const __grid_constant__ 
   const Scale scale = setup.scale;
   Points n_even = job.n;
   n_even[job.axis] -= job.n_odd[job.axis];
-  const std::uint64_t n = std::uint64_t{n_even[0]} * n_even[1] * n_even[2];
-  for (std::uint64_t i = threadIndex(); i < n; i += threadCount()) {
-    const Points p = pointOf(i, n_even);
-    if (is_stored) {
-      storeAt(job.result, finePlace(job, job.result, p, 0),
-              static_cast<const std::int32_t*>(job.base.data)[placeIn(job.base, p[0], p[1], p[2])],
-              scale);
-    }
-    if (p[job.axis] >= job.n_odd[job.axis]) {
-      continue;
-    }
-    const std::int32_t r = bits::wrapAdd(
-        predicted(job, p), static_cast<const std::int32_t*>(
-                               job.difference.data)[placeIn(job.difference, p[0], p[1], p[2])]);
-    if (is_stored) {
-      storeAt(job.result, finePlace(job, job.result, p, 1), r, scale);
-    }
-    if (is_tested && fixedAt(job.source, finePlace(job, job.source, p, 1), setup) != kNoValue) {
-      const std::uint64_t place = fieldPlace(job.marks.places, p[0], p[1], p[2]);
-      if (missesBound(job.marks, place, r, setup)) {
-        markOutlier(job.marks.words, place);
-      }
-    }
-  }
+  const auto isOdd = [&](const Points& p) { return p[job.axis] < job.n_odd[job.axis]; };
+  forPoints(
+      n_even,
+      [&](const Points& p) {
+        const auto* const base = static_cast<const std::int32_t*>(job.base.data);
+        const auto* const difference = static_cast<const std::int32_t*>(job.difference.data);
+        EvenOdd r = {base[placeIn(job.base, p[0], p[1], p[2])], 0};
+        if (isOdd(p)) {
+          r.odd = bits::wrapAdd(predicted(job, p),
+                                difference[placeIn(job.difference, p[0], p[1], p[2])]);
+        }
+        return r;
+      },
+      [&](const Points& p, const EvenOdd& r) {
+        if (is_stored) {
+          storeAt(job.result, finePlace(job, job.result, p, 0), r.even, scale);
+        }
+        if (isOdd(p)) {
+          if (is_stored) {
+            storeAt(job.result, finePlace(job, job.result, p, 1), r.odd, scale);
+          }
+          if (is_tested) {
+            test(job, setup, p, r.odd);
+          }
+        }
+      });
 }
 
 template <class Job>

@@ -164,4 +164,40 @@ __device__ __forceinline__ Points pointOf(std::uint64_t i, const Points& n) {
   return {{low(i - row * n[0]), low(row % n[1]), low(row / n[1])}};
 }
 
+/// store(p, load(p)) for all points of a lattice, by the whole grid; several loads before the first
+/// store. Long rows are cut into pieces of a warp, which spares divisions.
+template <class Load, class Store>
+__device__ __forceinline__ void forPoints(const Points& n, Load load, Store store) {
+  constexpr std::uint32_t kRun = 4;
+  constexpr std::uint32_t kPiece = kRun * cuda::kWarp;
+  if (n[0] < kPiece / 2) {
+    const std::uint64_t n_points = std::uint64_t{n[0]} * n[1] * n[2];
+    for (std::uint64_t i = threadIndex(); i < n_points; i += threadCount()) {
+      const Points p = pointOf(i, n);
+      store(p, load(p));
+    }
+    return;
+  }
+  const Points n_pieces = {{bits::ceilDiv(n[0], kPiece), n[1], n[2]}};
+  const std::uint64_t n_items = std::uint64_t{n_pieces[0]} * n[1] * n[2];
+  for (std::uint64_t item = threadIndex() / cuda::kWarp; item < n_items;
+       item += threadCount() / cuda::kWarp) {
+    Points p = pointOf(item, n_pieces);
+    const std::uint32_t first = p[0] * kPiece + cuda::laneId();
+    decltype(load(p)) values[kRun];
+#pragma unroll
+    for (std::uint32_t r = 0; r < kRun; ++r) {
+      p[0] = min(first + r * cuda::kWarp, n[0] - 1);
+      values[r] = load(p);
+    }
+#pragma unroll
+    for (std::uint32_t r = 0; r < kRun; ++r) {
+      p[0] = first + r * cuda::kWarp;
+      if (p[0] < n[0]) {
+        store(p, values[r]);
+      }
+    }
+  }
+}
+
 }  // namespace fz::interp::device
