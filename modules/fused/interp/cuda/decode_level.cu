@@ -9,7 +9,7 @@ namespace fz::interp::device {
 namespace {
 
 /// Of a thread that decodes its column; codes of neighbours come by shared memory.
-template <std::uint32_t kAxes, class T, bool kIsRegular>
+template <std::uint32_t kAxes, class T, class TCode, bool kIsRegular>
 struct Decoder : Column<kAxes> {
   using Base = Column<kAxes>;
   using Base::job;
@@ -19,7 +19,7 @@ struct Decoder : Column<kAxes> {
   const Scale scale;
   const std::int32_t units;
   const bool is_own;
-  const CodeColumns<kIsRegular> codes;
+  const CodeColumns<TCode, kIsRegular> codes;
   T* result;
 
   __device__ __forceinline__
@@ -31,9 +31,11 @@ struct Decoder : Column<kAxes> {
         codes(level, x, y) {
     result = static_cast<T*>(job.result.data) + this->rowPlace(job.result, false);
   }
-  /// 0 where there is no such point.
-  __device__ __forceinline__ std::int32_t code(std::uint32_t odd, std::uint32_t k) const {
-    return this->has(odd, k) ? codes.load(odd, k) : 0;
+  /// 0 where there is no such point; `points` has a bit for each class.
+  __device__ __forceinline__ std::int32_t code(std::uint32_t odd,
+                                               std::uint32_t k,
+                                               std::uint32_t points) const {
+    return (points >> odd & 1) != 0 ? __ldg(codes.place(odd, k)) : 0;
   }
   __device__ __forceinline__ std::int32_t found(std::int32_t p, std::int32_t code) const {
     return bits::wrapAdd(p, wrapMul(code, units));
@@ -54,41 +56,43 @@ struct CellCodes {
   std::int32_t z, xz, yz, xyz;
 };
 
-template <std::uint32_t kAxes, class T, bool kIsRegular>
-__device__ __forceinline__ void loadEven(const Decoder<kAxes, T, kIsRegular>& d,
+template <std::uint32_t kAxes, class T, class TCode, bool kIsRegular>
+__device__ __forceinline__ void loadEven(const Decoder<kAxes, T, TCode, kIsRegular>& d,
                                          std::uint32_t k,
                                          CellCodes& codes) {
-  using D = Decoder<kAxes, T, kIsRegular>;
+  using D = Decoder<kAxes, T, TCode, kIsRegular>;
+  [[maybe_unused]] const std::uint32_t points = d.pointsIn(k, false);
   if constexpr (D::kHasX) {
-    codes.x = d.code(kX, k);
+    codes.x = d.code(kX, k, points);
   }
   if constexpr (D::kHasY) {
-    codes.y = d.code(kY, k);
+    codes.y = d.code(kY, k, points);
   }
   if constexpr (kAxes == kXyz) {
-    codes.xy = d.code(kX | kY, k);
+    codes.xy = d.code(kX | kY, k, points);
   }
 }
-template <std::uint32_t kAxes, class T, bool kIsRegular>
-__device__ __forceinline__ void loadOdd(const Decoder<kAxes, T, kIsRegular>& d,
+template <std::uint32_t kAxes, class T, class TCode, bool kIsRegular>
+__device__ __forceinline__ void loadOdd(const Decoder<kAxes, T, TCode, kIsRegular>& d,
                                         std::uint32_t k,
                                         CellCodes& codes) {
-  using D = Decoder<kAxes, T, kIsRegular>;
-  codes.z = d.code(kZ, k);
+  using D = Decoder<kAxes, T, TCode, kIsRegular>;
+  const std::uint32_t points = d.pointsIn(k, true);
+  codes.z = d.code(kZ, k, points);
   if constexpr (D::kHasX) {
-    codes.xz = d.code(kX | kZ, k);
+    codes.xz = d.code(kX | kZ, k, points);
   }
   if constexpr (D::kHasY) {
-    codes.yz = d.code(kY | kZ, k);
+    codes.yz = d.code(kY | kZ, k, points);
   }
   if constexpr (kAxes == kXyz) {
-    codes.xyz = d.code(kXyz, k);
+    codes.xyz = d.code(kXyz, k, points);
   }
 }
 
 /// An even plane, whose codes along x and y neighbours have put.
-template <std::uint32_t kAxes, class T, bool kIsRegular>
-__device__ __forceinline__ void decodeEven(const Decoder<kAxes, T, kIsRegular>& d,
+template <std::uint32_t kAxes, class T, class TCode, bool kIsRegular>
+__device__ __forceinline__ void decodeEven(const Decoder<kAxes, T, TCode, kIsRegular>& d,
                                            const Exchange& exchange,
                                            std::uint32_t k,
                                            const PlanePart& t,
@@ -96,7 +100,7 @@ __device__ __forceinline__ void decodeEven(const Decoder<kAxes, T, kIsRegular>& 
                                            std::int32_t& sx,
                                            std::int32_t& sy,
                                            bool is_stored) {
-  using D = Decoder<kAxes, T, kIsRegular>;
+  using D = Decoder<kAxes, T, TCode, kIsRegular>;
   Pair<std::int32_t> r[2] = {};
   r[0] = {t.b, D::kHasX ? d.found(t.x, codes.x) : 0};
   if constexpr (D::kHasY) {
@@ -129,8 +133,8 @@ __device__ __forceinline__ void putCodes(const Exchange& exchange, const CellCod
 }
 
 /// An odd plane. Codes and sums of the even planes around it: here and next.
-template <std::uint32_t kAxes, class T, bool kIsRegular>
-__device__ __forceinline__ void decodeOdd(const Decoder<kAxes, T, kIsRegular>& d,
+template <std::uint32_t kAxes, class T, class TCode, bool kIsRegular>
+__device__ __forceinline__ void decodeOdd(const Decoder<kAxes, T, TCode, kIsRegular>& d,
                                           const Exchange& exchange,
                                           std::uint32_t k,
                                           const PlanePart (&t)[4],
@@ -139,7 +143,7 @@ __device__ __forceinline__ void decodeOdd(const Decoder<kAxes, T, kIsRegular>& d
                                           std::int32_t sx,
                                           std::int32_t sy) {
   using bits::wrapAdd;
-  using D = Decoder<kAxes, T, kIsRegular>;
+  using D = Decoder<kAxes, T, TCode, kIsRegular>;
   const std::int32_t right_z = D::kHasX ? exchange.right(2) : 0;
   const std::int32_t below_z = D::kHasY ? exchange.below(2) : 0;
   const std::int32_t z = next.z;
@@ -173,8 +177,8 @@ __device__ __forceinline__ void decodeOdd(const Decoder<kAxes, T, kIsRegular>& d
 }
 
 /// Planes of the base and codes stand in shared memory twice, so that a step has one barrier.
-template <std::uint32_t kAxes, class T, bool kIsRegular>
-__device__ __forceinline__ void decodeColumn(const Decoder<kAxes, T, kIsRegular>& d,
+template <std::uint32_t kAxes, class T, class TCode, bool kIsRegular>
+__device__ __forceinline__ void decodeColumn(const Decoder<kAxes, T, TCode, kIsRegular>& d,
                                              Exchange exchange,
                                              std::uint32_t n_exchange,
                                              BaseTile<kAxes>& tile,
@@ -232,7 +236,7 @@ __device__ __forceinline__ void decodeColumn(const Decoder<kAxes, T, kIsRegular>
   }
 }
 
-template <std::uint32_t kAxes, class T, bool kIsRegular>
+template <std::uint32_t kAxes, class T, class TCode, bool kIsRegular>
 __global__ void __launch_bounds__(kLevelThreads, 2)
     decodeLevelKernel(const __grid_constant__ LevelJob job) {
   extern __shared__ std::int32_t shared[];
@@ -246,19 +250,19 @@ __global__ void __launch_bounds__(kLevelThreads, 2)
   }
   if constexpr (kAxes == kX) {
     const Pair<std::uint32_t> cell = cellOf(job, threadIdx.x);
-    const Decoder<kAxes, T, kIsRegular> d(job, tile.x + cell.even, tile.y + cell.odd,
-                                          cell.odd < job.tile_y);
+    const Decoder<kAxes, T, TCode, kIsRegular> d(job, tile.x + cell.even, tile.y + cell.odd,
+                                                 cell.odd < job.tile_y);
     const std::int32_t* const base =
         static_cast<const std::int32_t*>(job.base.data) + placeIn(job.base, d.ci, d.cj, 0);
 #pragma unroll 2
     for (std::uint32_t k = tile.k_begin; k < k_end; ++k) {
       const PlanePart t = d.partAt(base + k * job.base.step[2], 0);
-      d.storeRow(k, false, false, {t.b, d.found(t.x, d.code(kX, k))});
+      d.storeRow(k, false, false, {t.b, d.found(t.x, d.code(kX, k, d.exists))});
     }
   } else {
     const HaloCell at = haloCellOf<kAxes>(job);
-    const Decoder<kAxes, T, kIsRegular> d(job, tile.x + at.cell.even, tile.y + at.cell.odd,
-                                          at.is_own);
+    const Decoder<kAxes, T, TCode, kIsRegular> d(job, tile.x + at.cell.even, tile.y + at.cell.odd,
+                                                 at.is_own);
     BaseTile<kAxes> base(job, tile.x, tile.y);
     const std::uint32_t n_exchange = Exchange::kArrays * Exchange::arrayValues(job);
     decodeColumn(d, exchangeOf<kAxes>(job, at, shared + 2 * BaseTile<kAxes>::memory(job)),
@@ -300,6 +304,17 @@ unsigned shapeLevel(LevelJob& job) {
       }
     }
   }
+  constexpr std::uint64_t kFits = 0xffffffffu;
+  for (std::uint32_t odd = 1; odd <= job.axes; ++odd) {
+    const CodePlaces& array = job.classes[odd];
+    const std::uint64_t block_bytes = 64 * std::uint64_t{job.code_bytes};
+    job.is_regular = job.is_regular && array.block_step[0] <= 1 &&
+                     array.block_step[1] * block_bytes <= kFits &&
+                     array.block_step[2] * block_bytes <= kFits;
+    job.start_bytes[odd] = array.start * job.code_bytes;
+    job.row_bytes[odd] = static_cast<std::uint32_t>(array.block_step[1] * block_bytes);
+    job.plane_bytes[odd] = static_cast<std::uint32_t>(array.block_step[2] * block_bytes);
+  }
   const auto hasPairs = [&](const Grid& grid) {
     const std::size_t pair_bytes = 2 * getDataTypeSize(grid.type);
     return (job.axes & kX) != 0 && job.n[0] % 2 == 0 && grid.step[1] % 2 == 0 &&
@@ -313,11 +328,12 @@ unsigned shapeLevel(LevelJob& job) {
 void launchDecodeLevel(const LevelJob& job, const cuda::Call& call) {
   LevelJob shaped = job;
   const unsigned n_blocks = shapeLevel(shaped);
-  withLevelKind(shaped, shaped.result.type, [&]<std::uint32_t kAxes, class T, bool kIsRegular>() {
-    const HaloShape shape = haloShape<kAxes>(shaped, 2);
-    call.launch("interp decode level", decodeLevelKernel<kAxes, T, kIsRegular>, n_blocks,
-                shape.n_threads, shape.shared_bytes, shaped);
-  });
+  withLevelKind(shaped, shaped.result.type,
+                [&]<std::uint32_t kAxes, class T, class TCode, bool kIsRegular>() {
+                  const HaloShape shape = haloShape<kAxes>(shaped, 2);
+                  call.launch("interp decode level", decodeLevelKernel<kAxes, T, TCode, kIsRegular>,
+                              n_blocks, shape.n_threads, shape.shared_bytes, shaped);
+                });
 }
 
 }  // namespace fz::interp::device

@@ -99,10 +99,10 @@ template <class TCode>
 __device__ __forceinline__ Four loadFour(const EndJob& end, std::uint64_t place) {
   const TCode* const from = static_cast<const TCode*>(end.codes) + place;
   if constexpr (sizeof(TCode) == 2) {
-    const short4 four = __ldcs(reinterpret_cast<const short4*>(from));
+    const short4 four = __ldg(reinterpret_cast<const short4*>(from));
     return {{four.x, four.y, four.z, four.w}};
   } else {
-    const int4 four = __ldcs(reinterpret_cast<const int4*>(from));
+    const int4 four = __ldg(reinterpret_cast<const int4*>(from));
     return {{four.x, four.y, four.z, four.w}};
   }
 }

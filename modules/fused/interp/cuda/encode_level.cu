@@ -8,24 +8,50 @@ namespace fz::interp::device {
 
 namespace {
 
-/// Lists a value if it has to be.
+/// Places of the field where the points of a cell lie.
 template <std::uint32_t kAxes>
-__device__ __noinline__ void lookAt(
-    const LevelJob& job, Points cell, std::uint32_t odd, bool is_clamped, std::int32_t r) {
+__device__ __forceinline__ std::uint64_t placeOf(const LevelJob& job,
+                                                 const Points& cell,
+                                                 std::uint32_t odd) {
   std::uint32_t at[3];
 #pragma unroll
   for (unsigned axis = 0; axis < 3; ++axis) {
     at[axis] = (kAxes >> axis & 1) != 0 ? 2 * cell[axis] + (odd >> axis & 1) : cell[axis];
   }
-  const std::uint64_t place = fieldPlace(job.marks.places, at[0], at[1], at[2]);
-  const bool is_tested = job.marks.may_test && job.setup->is_tested != 0;
-  if (is_clamped || (is_tested && missesBound(job.marks, place, r, *job.setup))) {
+  return fieldPlace(job.marks.places, at[0], at[1], at[2]);
+}
+
+/// Lists the points of a cell whose codes did not fit: a bit per class.
+template <std::uint32_t kAxes>
+__device__ __noinline__ void markAll(const LevelJob& job, Points cell, std::uint32_t bits) {
+  for (; bits != 0; bits &= bits - 1) {
+    const auto odd = static_cast<std::uint32_t>(__ffs(static_cast<int>(bits)) - 1);
+    markOutlier(job.marks.words, placeOf<kAxes>(job, cell, odd));
+  }
+}
+
+/// Lists a point if what its code gives misses the bound.
+template <std::uint32_t kAxes>
+__device__ __noinline__ void testOne(const LevelJob& job,
+                                     Points cell,
+                                     std::uint32_t odd,
+                                     std::int32_t r) {
+  const std::uint64_t place = placeOf<kAxes>(job, cell, odd);
+  if (missesBound(job.marks, place, r, *job.setup)) {
     markOutlier(job.marks.words, place);
   }
 }
 
+/// What is to be done with the points of a cell in a plane, a bit per class.
+struct PlaneWork {
+  std::uint32_t k;
+  std::uint32_t valid;   ///< there is a value
+  std::uint32_t stored;  ///< here, and not by another thread; with what fills up blocks
+  std::uint32_t misfit;  ///< the code did not fit
+};
+
 /// Of a thread that codes its column; codes of neighbours come by shared memory.
-template <std::uint32_t kAxes, class T, bool kIsRegular>
+template <std::uint32_t kAxes, class T, class TCode, bool kIsRegular>
 struct Encoder : Column<kAxes> {
   using Base = Column<kAxes>;
   using Base::job;
@@ -37,7 +63,7 @@ struct Encoder : Column<kAxes> {
   const bool has_gaps;
   const bool is_tested;
   const bool is_own;  ///< not in the halo
-  const CodeColumns<kIsRegular> codes;
+  const CodeColumns<TCode, kIsRegular> codes;
   const T* row;
   std::uint32_t to_odd_row;  ///< of y; 0 where there is none
   std::int32_t* result;
@@ -75,29 +101,57 @@ struct Encoder : Column<kAxes> {
     }
   }
 
-  /// Codes a value, predicted as p; 0 where there is no such point. r becomes what the code gives.
-  __device__ __forceinline__ std::int32_t code(std::uint32_t odd,
-                                               std::uint32_t k,
-                                               std::uint32_t k_end,
-                                               T value,
-                                               std::int32_t p,
-                                               std::int32_t& r) const {
-    const std::int32_t x = fixedOf(value, has_gaps, scale);
-    const std::int32_t wanted = x == kNoValue ? 0 : codeOf(bits::wrapSub(x, p), bin);
-    std::int32_t c = fittingCode(wanted, job.code_bytes);
-    const bool is_point = this->has(odd, k);
-    const bool is_suspect = (c != wanted || is_tested) && is_point;
-    c = is_point ? c : 0;
-    r = bits::wrapAdd(p, wrapMul(c, bin.units));
+  __device__ __forceinline__ bool isGap(T value) const {
+    if constexpr (std::is_same_v<T, std::int32_t>) {
+      return value == kNoValue;
+    } else {
+      return !isCodable(scaled(value, scale));
+    }
+  }
+  /// The values of the two rows of a plane: of the even points nobody asks in an even one.
+  __device__ __forceinline__ PlaneWork work(std::uint32_t k,
+                                            bool is_odd_z,
+                                            std::uint32_t k_end,
+                                            const Pair<T> (&v)[2]) const {
+    const std::uint32_t z = is_odd_z ? kZ : 0;
+    PlaneWork work = {k, this->pointsIn(k, is_odd_z), 0, 0};
     if (is_own && k < k_end) {
-      if (is_suspect && x != kNoValue) {
-        lookAt<kAxes>(job, {{this->i, this->j, k}}, odd, c != wanted, r);
-      }
-      if (this->isPlace(odd, k)) {
-        codes.store(odd, k, c);
-      }
+      work.stored = this->template placesIn<kIsRegular>(k, is_odd_z);
+    }
+    if (has_gaps) {
+      const std::uint32_t gaps =
+          (isGap(v[0].even) ? 1u << z : 0u) | (isGap(v[0].odd) ? 1u << (kX | z) : 0u) |
+          (isGap(v[1].even) ? 1u << (kY | z) : 0u) | (isGap(v[1].odd) ? 1u << (kX | kY | z) : 0u);
+      work.valid &= ~gaps;
+    }
+    return work;
+  }
+
+  /// Codes a value, predicted as p; 0 where there is none. r becomes what the code gives.
+  template <bool kShifts>
+  __device__ __forceinline__ std::int32_t code(
+      std::uint32_t odd, PlaneWork& work, T value, std::int32_t p, std::int32_t& r) const {
+    const std::int32_t distance = bits::wrapSub(fixedOf(value, false, scale), p);
+    const std::int32_t wanted = kShifts ? codeOf<true>(distance, bin) : codeOf(distance, bin);
+    std::int32_t c = clampCode<TCode>(wanted);
+    if constexpr (sizeof(TCode) == 2) {
+      work.misfit |= c != wanted ? 1u << odd : 0u;
+    }
+    c = (work.valid >> odd & 1) != 0 ? c : 0;
+    r = bits::wrapAdd(p, wrapMul(c, bin.units));
+    if (is_tested && (work.valid & work.stored) >> odd & 1) {
+      testOne<kAxes>(job, {{this->i, this->j, work.k}}, odd, r);
+    }
+    if ((work.stored >> odd & 1) != 0) {
+      *codes.place(odd, work.k) = static_cast<TCode>(c);
     }
     return c;
+  }
+  __device__ __forceinline__ void finish(const PlaneWork& work) const {
+    const std::uint32_t listed = work.misfit & work.valid & work.stored;
+    if (listed != 0) {
+      markAll<kAxes>(job, {{this->i, this->j, work.k}}, listed);
+    }
   }
 
   __device__ __forceinline__ void storeRow(std::uint32_t k,
@@ -117,11 +171,11 @@ struct Ahead {
   Pair<T> even[2];
   Pair<T> odd[2];
 };
-template <std::uint32_t kAxes, class T, bool kIsRegular>
-__device__ __forceinline__ void loadAhead(const Encoder<kAxes, T, kIsRegular>& e,
+template <std::uint32_t kAxes, class T, class TCode, bool kIsRegular>
+__device__ __forceinline__ void loadAhead(const Encoder<kAxes, T, TCode, kIsRegular>& e,
                                           std::uint32_t k,
                                           Ahead<T>& ahead) {
-  using E = Encoder<kAxes, T, kIsRegular>;
+  using E = Encoder<kAxes, T, TCode, kIsRegular>;
   if constexpr (E::kHasX) {
     ahead.even[0] = e.values(k + 1, false, false);
   }
@@ -138,22 +192,21 @@ struct EvenCodes {
 };
 
 /// Codes along x and y of an even plane; r gets what they give.
-template <std::uint32_t kAxes, class T, bool kIsRegular>
-__device__ __forceinline__ void encodeEven(const Encoder<kAxes, T, kIsRegular>& e,
+template <bool kShifts, std::uint32_t kAxes, class T, class TCode, bool kIsRegular>
+__device__ __forceinline__ void encodeEven(const Encoder<kAxes, T, TCode, kIsRegular>& e,
                                            const Exchange& exchange,
-                                           std::uint32_t k,
-                                           std::uint32_t k_end,
+                                           PlaneWork& work,
                                            const Pair<T> (&values)[2],
                                            const PlanePart& t,
                                            EvenCodes& codes,
                                            Pair<std::int32_t> (&r)[2]) {
-  using E = Encoder<kAxes, T, kIsRegular>;
+  using E = Encoder<kAxes, T, TCode, kIsRegular>;
   r[0].even = t.b;
   if constexpr (E::kHasX) {
-    codes.x = e.code(kX, k, k_end, values[0].odd, t.x, r[0].odd);
+    codes.x = e.template code<kShifts>(kX, work, values[0].odd, t.x, r[0].odd);
   }
   if constexpr (E::kHasY) {
-    codes.y = e.code(kY, k, k_end, values[1].even, t.y, r[1].even);
+    codes.y = e.template code<kShifts>(kY, work, values[1].even, t.y, r[1].even);
   }
   if constexpr (kAxes == kXyz) {
     exchange.put(0, codes.x);
@@ -162,10 +215,10 @@ __device__ __forceinline__ void encodeEven(const Encoder<kAxes, T, kIsRegular>& 
 }
 
 /// Behind a barrier: of xy; then the plane is complete.
-template <std::uint32_t kAxes, class T, bool kIsRegular>
-__device__ __forceinline__ void encodeEvenXy(const Encoder<kAxes, T, kIsRegular>& e,
+template <bool kShifts, std::uint32_t kAxes, class T, class TCode, bool kIsRegular>
+__device__ __forceinline__ void encodeEvenXy(const Encoder<kAxes, T, TCode, kIsRegular>& e,
                                              const Exchange& exchange,
-                                             std::uint32_t k,
+                                             PlaneWork& work,
                                              std::uint32_t k_end,
                                              T value,
                                              const PlanePart& t,
@@ -175,26 +228,29 @@ __device__ __forceinline__ void encodeEvenXy(const Encoder<kAxes, T, kIsRegular>
     codes.sx = bits::wrapAdd(codes.x, exchange.below(0));
     codes.sy = bits::wrapAdd(codes.y, exchange.right(1));
     const std::int32_t sum = e.pairSum(kX | kY, codes.sy, codes.sx);
-    codes.xy = e.code(kX | kY, k, k_end, value, e.corrected(t.xy, sum, e.bin.units), r[1].odd);
+    codes.xy = e.template code<kShifts>(kX | kY, work, value, e.corrected(t.xy, sum, e.bin.units),
+                                        r[1].odd);
   }
+  e.finish(work);
+  const std::uint32_t k = work.k;
   if (k < k_end) {
     e.storeRow(k, false, false, r[0]);
-    if constexpr (Encoder<kAxes, T, kIsRegular>::kHasY) {
+    if constexpr (Encoder<kAxes, T, TCode, kIsRegular>::kHasY) {
       e.storeRow(k, true, false, r[1]);
     }
   }
 }
 
 /// Even planes one cell ahead, odd planes behind them.
-template <std::uint32_t kAxes, class T, bool kIsRegular>
-__device__ __forceinline__ void encodeColumn(const Encoder<kAxes, T, kIsRegular>& e,
+template <bool kShifts, std::uint32_t kAxes, class T, class TCode, bool kIsRegular>
+__device__ __forceinline__ void encodeColumn(const Encoder<kAxes, T, TCode, kIsRegular>& e,
                                              const Exchange& exchange,
                                              BaseTile<kAxes>& tile,
                                              std::int32_t* plane,
                                              std::uint32_t place,
                                              std::uint32_t k_begin,
                                              std::uint32_t k_end) {
-  using E = Encoder<kAxes, T, kIsRegular>;
+  using E = Encoder<kAxes, T, TCode, kIsRegular>;
   constexpr bool kIsCube = kAxes == kXyz;
   const std::int32_t units = e.bin.units;
   PlanePart t[4];  // cells k - 1 to k + 2
@@ -214,9 +270,10 @@ __device__ __forceinline__ void encodeColumn(const Encoder<kAxes, T, kIsRegular>
     Pair<T> first[2] = {};
     first[0] = e.values(k_begin, false, false);
     first[1] = e.values(k_begin, true, false);
-    encodeEven(e, exchange, k_begin, k_end, first, t[1], here, r);
+    PlaneWork work = e.work(k_begin, false, k_end, first);
+    encodeEven<kShifts>(e, exchange, work, first, t[1], here, r);
     __syncthreads();
-    encodeEvenXy(e, exchange, k_begin, k_end, first[1].odd, t[1], here, r);
+    encodeEvenXy<kShifts>(e, exchange, work, k_end, first[1].odd, t[1], here, r);
   }
   loadAhead(e, k_begin, ahead);
   tile.put(plane);
@@ -225,10 +282,12 @@ __device__ __forceinline__ void encodeColumn(const Encoder<kAxes, T, kIsRegular>
   for (std::uint32_t k = k_begin; k < k_end; ++k) {
     t[3] = e.partAt(plane + place, tile.pitch);
     EvenCodes next = {};
-    encodeEven(e, exchange, k + 1, k_end, ahead.even, t[2], next, r);
+    PlaneWork even = e.work(k + 1, false, k_end, ahead.even);
+    PlaneWork odd = e.work(k, true, k_end, ahead.odd);
+    encodeEven<kShifts>(e, exchange, even, ahead.even, t[2], next, r);
     Pair<std::int32_t> q[2] = {};
-    const std::int32_t cz = e.code(kZ, k, k_end, ahead.odd[0].even,
-                                   between(e.bends[2], t[0].b, t[1].b, t[2].b, t[3].b), q[0].even);
+    const std::int32_t cz = e.template code<kShifts>(
+        kZ, odd, ahead.odd[0].even, between(e.bends[2], t[0].b, t[1].b, t[2].b, t[3].b), q[0].even);
     if constexpr (kAxes != kZ) {
       exchange.put(2, cz);
     }
@@ -236,20 +295,22 @@ __device__ __forceinline__ void encodeColumn(const Encoder<kAxes, T, kIsRegular>
     const std::int32_t right_z = E::kHasX ? exchange.right(2) : 0;
     const std::int32_t below_z = E::kHasY ? exchange.below(2) : 0;
     const std::int32_t diagonal_z = kIsCube ? exchange.diagonal(2) : 0;
-    encodeEvenXy(e, exchange, k + 1, k_end, ahead.even[1].odd, t[2], next, r);
+    encodeEvenXy<kShifts>(e, exchange, even, k_end, ahead.even[1].odd, t[2], next, r);
     std::int32_t cxz = 0;
     std::int32_t cyz = 0;
     if constexpr (E::kHasX) {
       const std::int32_t p = between(e.bends[2], t[0].x, t[1].x, t[2].x, t[3].x);
       const std::int32_t sum =
           e.pairSum(kX | kZ, bits::wrapAdd(cz, right_z), bits::wrapAdd(here.x, next.x));
-      cxz = e.code(kX | kZ, k, k_end, ahead.odd[0].odd, e.corrected(p, sum, units), q[0].odd);
+      cxz = e.template code<kShifts>(kX | kZ, odd, ahead.odd[0].odd, e.corrected(p, sum, units),
+                                     q[0].odd);
     }
     if constexpr (E::kHasY) {
       const std::int32_t p = between(e.bends[2], t[0].y, t[1].y, t[2].y, t[3].y);
       const std::int32_t sum =
           e.pairSum(kY | kZ, bits::wrapAdd(cz, below_z), bits::wrapAdd(here.y, next.y));
-      cyz = e.code(kY | kZ, k, k_end, ahead.odd[1].even, e.corrected(p, sum, units), q[1].even);
+      cyz = e.template code<kShifts>(kY | kZ, odd, ahead.odd[1].even, e.corrected(p, sum, units),
+                                     q[1].even);
     }
     if constexpr (kIsCube) {
       exchange.put(3, cxz);
@@ -274,9 +335,10 @@ __device__ __forceinline__ void encodeColumn(const Encoder<kAxes, T, kIsRegular>
                                     wrapAdd(wrapAdd(cz, right_z), wrapAdd(below_z, diagonal_z))};
       const std::int32_t p = between(e.bends[2], t[0].xy, t[1].xy, t[2].xy, t[3].xy);
       if (e.is_own) {
-        e.code(kXyz, k, k_end, last, e.corrected(p, e.cubeSum(sums), units), q[1].odd);
+        e.template code<kShifts>(kXyz, odd, last, e.corrected(p, e.cubeSum(sums), units), q[1].odd);
       }
     }
+    e.finish(odd);
     e.storeRow(k, false, true, q[0]);
     if constexpr (E::kHasY) {
       e.storeRow(k, true, true, q[1]);
@@ -288,31 +350,39 @@ __device__ __forceinline__ void encodeColumn(const Encoder<kAxes, T, kIsRegular>
   }
 }
 
-template <std::uint32_t kAxes, class T, bool kIsRegular>
+template <std::uint32_t kAxes, class T, class TCode, bool kIsRegular>
 __global__ void __launch_bounds__(kLevelThreads, 2)
     encodeLevelKernel(const __grid_constant__ LevelJob job) {
   extern __shared__ std::int32_t shared[];
   const TilePlace tile = tilePlace(job);
   if constexpr (kAxes == kX) {
     const Pair<std::uint32_t> cell = cellOf(job, threadIdx.x);
-    const Encoder<kAxes, T, kIsRegular> e(job, tile.x + cell.even, tile.y + cell.odd,
-                                          cell.odd < job.tile_y);
+    const Encoder<kAxes, T, TCode, kIsRegular> e(job, tile.x + cell.even, tile.y + cell.odd,
+                                                 cell.odd < job.tile_y);
     const std::int32_t* const base =
         static_cast<const std::int32_t*>(job.base.data) + placeIn(job.base, e.ci, e.cj, 0);
 #pragma unroll 2
     for (std::uint32_t k = tile.k_begin; k < tile.k_end; ++k) {
       const PlanePart t = e.partAt(base + min(k, job.cells[2] - 1) * job.base.step[2], 0);
       Pair<std::int32_t> r = {t.b, 0};
-      e.code(kX, k, tile.k_end, e.values(k, false, false).odd, t.x, r.odd);
+      const Pair<T> v[2] = {e.values(k, false, false), {}};
+      PlaneWork work = e.work(k, false, tile.k_end, v);
+      e.template code<false>(kX, work, v[0].odd, t.x, r.odd);
+      e.finish(work);
       e.storeRow(k, false, false, r);
     }
   } else {
     const HaloCell at = haloCellOf<kAxes>(job);
-    const Encoder<kAxes, T, kIsRegular> e(job, tile.x + at.cell.even, tile.y + at.cell.odd,
-                                          at.is_own);
+    const Encoder<kAxes, T, TCode, kIsRegular> e(job, tile.x + at.cell.even, tile.y + at.cell.odd,
+                                                 at.is_own);
     BaseTile<kAxes> base(job, tile.x, tile.y);
-    encodeColumn(e, exchangeOf<kAxes>(job, at, shared + BaseTile<kAxes>::memory(job)), base, shared,
-                 base.place(at.cell), tile.k_begin, tile.k_end);
+    const Exchange exchange = exchangeOf<kAxes>(job, at, shared + BaseTile<kAxes>::memory(job));
+    if (kIsRegular && e.bin.factor == 0) {
+      encodeColumn<kIsRegular>(e, exchange, base, shared, base.place(at.cell), tile.k_begin,
+                               tile.k_end);
+    } else {
+      encodeColumn<false>(e, exchange, base, shared, base.place(at.cell), tile.k_begin, tile.k_end);
+    }
   }
 }
 
@@ -321,11 +391,12 @@ __global__ void __launch_bounds__(kLevelThreads, 2)
 void launchEncodeLevel(const LevelJob& job, const cuda::Call& call) {
   LevelJob shaped = job;
   const unsigned n_blocks = shapeLevel(shaped);
-  withLevelKind(shaped, shaped.source.type, [&]<std::uint32_t kAxes, class T, bool kIsRegular>() {
-    const HaloShape shape = haloShape<kAxes>(shaped, 1);
-    call.launch("interp encode level", encodeLevelKernel<kAxes, T, kIsRegular>, n_blocks,
-                shape.n_threads, shape.shared_bytes, shaped);
-  });
+  withLevelKind(shaped, shaped.source.type,
+                [&]<std::uint32_t kAxes, class T, class TCode, bool kIsRegular>() {
+                  const HaloShape shape = haloShape<kAxes>(shaped, 1);
+                  call.launch("interp encode level", encodeLevelKernel<kAxes, T, TCode, kIsRegular>,
+                              n_blocks, shape.n_threads, shape.shared_bytes, shaped);
+                });
 }
 
 }  // namespace fz::interp::device

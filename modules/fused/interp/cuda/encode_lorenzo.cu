@@ -81,68 +81,65 @@ __device__ __forceinline__ void loadBins(const EndJob& job,
   }
 }
 
-/// A thread has four values in each of kRows rows, and goes through planes along z.
-template <class T, unsigned kRows>
+/// A thread has four values of a row, and goes through planes along z. A warp has pieces of 32
+/// values in four rows, so that it writes whole sectors; on a line it has 128 values.
+template <class T, bool kIsLine>
 __global__ void __launch_bounds__(kThreads) directKernel(const __grid_constant__ EndJob job) {
   if (!isDirect(job)) {
     return;
   }
+  constexpr std::uint32_t kAcross = kIsLine ? 32 : 8;  // lanes
+  constexpr std::uint32_t kRows = cuda::kWarp / kAcross;
   const Scale scale = job.setup->scale;
   const Bin bin = binOf(*job.setup, job.halvings);
-  const Points n_items = {{job.array.n_padded[0] / 4, bits::ceilDiv(job.array.n_padded[1], kRows),
-                           bits::ceilDiv(job.array.n_padded[2], kDirectPlanes)}};
-  const std::uint64_t item = threadIndex();
-  const Points at = pointOf(item, n_items);
-  if (at[2] >= n_items[2]) {
+  const Points n_pieces = {{bits::ceilDiv(job.array.n_padded[0], 4 * kAcross),
+                            bits::ceilDiv(job.array.n_padded[1], kRows),
+                            bits::ceilDiv(job.array.n_padded[2], kDirectPlanes)}};
+  const Points at = pointOf(threadIndex() / cuda::kWarp, n_pieces);
+  const std::uint32_t x = 4 * (at[0] * kAcross + cuda::laneId() % kAcross);
+  const std::uint32_t y = at[1] * kRows + cuda::laneId() / kAcross;
+  if (at[2] >= n_pieces[2] || x >= job.array.n_padded[0] || y >= job.array.n_padded[1]) {
     return;
   }
-  const std::uint32_t x = at[0] * 4;
-  const std::uint32_t y = at[1] * kRows;
-  const bool has_left = hasAxis(job, 0) && x > 0 && x < job.n[0];
+  const bool has_left = hasAxis(job, 0) && x > 0;
+  const bool has_up = hasAxis(job, 1) && y > 0;
   const bool has_z = hasAxis(job, 2);
+  const bool is_inside = x < job.n[0] && y < job.n[1];
   const std::uint32_t z_begin = at[2] * kDirectPlanes;
   const std::uint32_t z_end = min(z_begin + kDirectPlanes, job.array.n_padded[2]);
-  std::int32_t before[kRows][4] = {};
+  // Differences along x, or bins.
+  const auto along = [&](std::uint32_t row, std::uint32_t z, std::int32_t(&out)[4]) {
+    std::int32_t bins[5];
+    loadBins<T>(job, scale, bin, has_left, {{x, row, z}}, bins);
+#pragma unroll
+    for (unsigned e = 0; e < 4; ++e) {
+      out[e] = hasAxis(job, 0) ? bits::wrapSub(bins[e + 1], bins[e]) : bins[e + 1];
+    }
+  };
+  std::int32_t before[4] = {};
   bool has_misfits = false;
   for (std::uint32_t z = has_z && z_begin > 0 ? z_begin - 1 : z_begin; z < z_end; ++z) {
-    std::int32_t up[4] = {};  // differences along x
-#pragma unroll
-    for (unsigned r = 0; r <= kRows; ++r) {
-      // First the row before them, if it counts.
-      const std::uint32_t row = y + r - 1;
-      const bool is_before = r == 0;
-      if (is_before && !(hasAxis(job, 1) && y > 0)) {
-        continue;
+    std::int32_t here[4] = {};
+    std::int32_t up[4] = {};
+    const bool is_point = is_inside && z < job.n[2];
+    if (is_point) {
+      along(y, z, here);
+      if (has_up) {
+        along(y - 1, z, up);
       }
-      std::int32_t here[4] = {};
-      if (x < job.n[0] && row < job.n[1] && z < job.n[2]) {
-        std::int32_t bins[5];
-        loadBins<T>(job, scale, bin, has_left, {{x, row, z}}, bins);
+    }
+    std::int32_t codes[4];
 #pragma unroll
-        for (unsigned e = 0; e < 4; ++e) {
-          here[e] = hasAxis(job, 0) ? bits::wrapSub(bins[e + 1], bins[e]) : bins[e + 1];
-        }
-      }
-      if (!is_before) {
-        std::int32_t codes[4];
-#pragma unroll
-        for (unsigned e = 0; e < 4; ++e) {
-          const std::int32_t flat = bits::wrapSub(here[e], up[e]);
-          const std::int32_t code = has_z ? bits::wrapSub(flat, before[r - 1][e]) : flat;
-          before[r - 1][e] = flat;
-          const bool is_point = x + e < job.n[0] && row < job.n[1] && z < job.n[2];
-          codes[e] = is_point ? code : 0;
-          has_misfits =
-              has_misfits || (z >= z_begin && fittingCode(codes[e], job.code_bytes) != codes[e]);
-        }
-        if (z >= z_begin && row < job.array.n_padded[1]) {
-          storeFour(job, codePlace(job.array, x, row, z), codes);
-        }
-      }
-#pragma unroll
-      for (unsigned e = 0; e < 4; ++e) {
-        up[e] = hasAxis(job, 1) ? here[e] : 0;
-      }
+    for (unsigned e = 0; e < 4; ++e) {
+      const std::int32_t flat = bits::wrapSub(here[e], up[e]);
+      const std::int32_t code = has_z ? bits::wrapSub(flat, before[e]) : flat;
+      before[e] = flat;
+      codes[e] = is_point && x + e < job.n[0] ? code : 0;
+      has_misfits =
+          has_misfits || (z >= z_begin && fittingCode(codes[e], job.code_bytes) != codes[e]);
+    }
+    if (z >= z_begin) {
+      storeFour(job, codePlace(job.array, x, y, z), codes);
     }
   }
   if (has_misfits) {
@@ -384,13 +381,13 @@ __global__ void __launch_bounds__(kThreads) resultKernel(const __grid_constant__
 
 template <class T>
 void launchDirectOf(const EndJob& job, const cuda::Call& call) {
-  constexpr unsigned kRows = 4;
   const bool is_line = job.n[1] == 1;
-  const std::uint64_t n_rows = bits::ceilDiv(job.array.n_padded[1], is_line ? 1u : kRows);
-  const std::uint64_t n_items =
-      job.array.n_padded[0] / 4 * n_rows * bits::ceilDiv(job.array.n_padded[2], kDirectPlanes);
-  call.launch("interp direct differences", is_line ? directKernel<T, 1> : directKernel<T, kRows>,
-              cuda::gridFor(n_items, kThreads), kThreads, 0, job);
+  const std::uint64_t n_warps =
+      std::uint64_t{bits::ceilDiv(job.array.n_padded[0], is_line ? 128u : 32u)} *
+      bits::ceilDiv(job.array.n_padded[1], is_line ? 1u : 4u) *
+      bits::ceilDiv(job.array.n_padded[2], kDirectPlanes);
+  call.launch("interp direct differences", is_line ? directKernel<T, true> : directKernel<T, false>,
+              cuda::gridFor(n_warps, kThreads / cuda::kWarp), kThreads, 0, job);
 }
 
 void launchDirect(EndJob& job, const cuda::Call& call) {

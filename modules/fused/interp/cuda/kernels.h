@@ -165,8 +165,11 @@ struct LevelJob {
   Marks marks;
 
   // Set by the launchers.
-  bool is_regular;        ///< blocks of codes have the same extents in all classes
-  bool source_has_pairs;  ///< even and odd values can be read together
+  bool is_regular;               ///< blocks of codes have the same extents in all classes
+  std::uint64_t start_bytes[8];  ///< of classes whose blocks are regular
+  std::uint32_t plane_bytes[8];  ///< of blocks
+  std::uint32_t row_bytes[8];    ///< of blocks
+  bool source_has_pairs;         ///< even and odd values can be read together
   bool result_has_pairs;
   std::uint32_t tile_x;
   std::uint32_t tile_y;

@@ -68,8 +68,27 @@ struct Column {
   __device__ __forceinline__ bool has(std::uint32_t odd, std::uint32_t k) const {
     return (exists >> odd & 1) != 0 && k < job.classes[odd].n[2];
   }
-  __device__ __forceinline__ bool isPlace(std::uint32_t odd, std::uint32_t k) const {
-    return (is_padding >> odd & 1) != 0 && k < job.classes[odd].n_padded[2];
+  /// Which classes have a point in a plane: a bit for each. All of a plane are odd along z, or
+  /// none.
+  __device__ __forceinline__ std::uint32_t pointsIn(std::uint32_t k, bool is_odd_z) const {
+    const std::uint32_t n = !kHasZ || !is_odd_z ? job.cells[2] : job.n[2] / 2;
+    return k < n ? exists : 0;
+  }
+  /// The same for places of code arrays.
+  template <bool kIsRegular>
+  __device__ __forceinline__ std::uint32_t placesIn(std::uint32_t k, bool is_odd_z) const {
+    if constexpr (kIsRegular) {
+      constexpr std::uint32_t kEven = kHasX ? kX : kAxes & kY;
+      const std::uint32_t odd = is_odd_z ? kAxes : kEven;
+      return k < job.classes[odd].n_padded[2] ? is_padding : 0;
+    } else {
+      std::uint32_t places = 0;
+#pragma unroll
+      for (std::uint32_t odd = 1; odd <= kXyz; ++odd) {
+        places |= k < job.classes[odd].n_padded[2] ? is_padding & (1u << odd) : 0u;
+      }
+      return places;
+    }
   }
 
   /// Of the base at the cell, whose point stands at p; rows are `row` apart.
@@ -163,7 +182,7 @@ struct Column {
 };
 
 /// Where the codes of a column stand. kIsRegular: the blocks of all classes have the same extents.
-template <bool kIsRegular>
+template <class TCode, bool kIsRegular>
 struct CodeColumns {
   const LevelJob& job;
   std::uint32_t i, j;
@@ -174,38 +193,24 @@ struct CodeColumns {
       : job(level), i(x), j(y) {
     const CodePlaces& array = job.classes[job.axes];
     block_y = j >> array.log2[1];
-    offset = (std::uint64_t{i >> array.log2[0]} * array.block_step[0] * 64 +
+    offset = (std::uint64_t{i >> array.log2[0]} * 64 +
               ((i & ((1u << array.log2[0]) - 1)) << array.shift[0]) +
               ((j & ((1u << array.log2[1]) - 1)) << array.shift[1])) *
-             job.code_bytes;
+             sizeof(TCode);
   }
-  __device__ __forceinline__ std::uint8_t* place(std::uint32_t odd, std::uint32_t k) const {
-    const CodePlaces& array = job.classes[odd];
-    auto* const codes = static_cast<std::uint8_t*>(job.codes);
+  __device__ __forceinline__ TCode* place(std::uint32_t odd, std::uint32_t k) const {
     if constexpr (kIsRegular) {
-      // The same for all threads.
-      const std::uint64_t block = std::uint64_t{k >> array.log2[2]} * array.block_step[2];
+      const CodePlaces& array = job.classes[job.axes];
+      // What is the same for all threads; products of 32 bits.
       const std::uint32_t inside = (k & ((1u << array.log2[2]) - 1)) << array.shift[2];
-      std::uint8_t* const plane = codes + (array.start + block * 64 + inside) * job.code_bytes;
-      return plane + std::uint64_t{block_y} * array.block_step[1] * (64 * job.code_bytes) + offset;
+      const std::uint64_t plane = job.start_bytes[odd] +
+                                  std::uint64_t{k >> array.log2[2]} * job.plane_bytes[odd] +
+                                  inside * sizeof(TCode);
+      return reinterpret_cast<TCode*>(static_cast<std::uint8_t*>(job.codes) + plane +
+                                      (std::uint64_t{block_y} * job.row_bytes[odd] + offset));
     } else {
-      return codes + codePlace(array, i, j, k) * job.code_bytes;
+      return static_cast<TCode*>(job.codes) + codePlace(job.classes[odd], i, j, k);
     }
-  }
-  __device__ __forceinline__ void store(std::uint32_t odd,
-                                        std::uint32_t k,
-                                        std::int32_t code) const {
-    std::uint8_t* const to = place(odd, k);
-    if (job.code_bytes == 2) {
-      *reinterpret_cast<std::int16_t*>(to) = static_cast<std::int16_t>(code);
-    } else {
-      *reinterpret_cast<std::int32_t*>(to) = code;
-    }
-  }
-  __device__ __forceinline__ std::int32_t load(std::uint32_t odd, std::uint32_t k) const {
-    const std::uint8_t* const from = place(odd, k);
-    return job.code_bytes == 2 ? __ldg(reinterpret_cast<const std::int16_t*>(from))
-                               : __ldg(reinterpret_cast<const std::int32_t*>(from));
   }
 };
 
@@ -389,12 +394,16 @@ HaloShape haloShape(const LevelJob& job, unsigned n_copies) {
           kAxes == kX ? 0 : n_copies * n_words * sizeof(std::int32_t)};
 }
 
-/// f.template operator()<axes, T, is regular>() for a job and the type of a grid.
+/// f.template operator()<axes, T, TCode, is regular>() for a job and the type of a grid.
 template <class F>
 void withLevelKind(const LevelJob& job, DataType type, F f) {
+  const auto withCode = [&]<std::uint32_t kAxes, class T, bool kIsRegular>() {
+    job.code_bytes == 2 ? f.template operator()<kAxes, T, std::int16_t, kIsRegular>()
+                        : f.template operator()<kAxes, T, std::int32_t, kIsRegular>();
+  };
   const auto withRegular = [&]<std::uint32_t kAxes, class T>() {
-    job.is_regular ? f.template operator()<kAxes, T, true>()
-                   : f.template operator()<kAxes, T, false>();
+    job.is_regular ? withCode.template operator()<kAxes, T, true>()
+                   : withCode.template operator()<kAxes, T, false>();
   };
   const auto withType = [&]<std::uint32_t kAxes>() {
     type == DataType::FLOAT32   ? withRegular.template operator()<kAxes, float>()

@@ -15,8 +15,11 @@ namespace fz::interp::device {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-/// Rows begin with so much room, and are a multiple of it: points 2 i and 2 i + 1 lie together.
-constexpr std::uint32_t kRowAlignment = 4;
+/// Rows begin with so many values of room, and are a multiple of it: points 2 i and 2 i + 1 lie
+/// together, and in long rows warps find whole lines of the cache.
+std::uint32_t rowAlignment(std::uint32_t n) {
+  return n >= 128 ? 32 : 4;
+}
 
 Points pointsFrom(const Extents& n) {
   return {{n[0], n[1], n[2]}};
@@ -90,14 +93,17 @@ Grid Walk::lattice(const Extents& n, Axes ghosts) {
   Grid grid = {};
   grid.type = DataType::INT32;
   grid.exists = true;
-  const std::uint64_t row = bits::roundUp<std::uint64_t>(kRowAlignment + n[0] + 2, kRowAlignment);
+  const std::uint32_t alignment = rowAlignment(n[0]);
+  const std::uint32_t first = has(ghosts, 0) ? alignment : 0;
+  const std::uint64_t row =
+      bits::roundUp<std::uint64_t>(first + std::uint64_t{n[0]} + (first == 0 ? 0 : 2), alignment);
   const std::uint64_t plane = row * (n[1] + static_cast<std::uint64_t>(room(1)));
   grid.step = {{1, static_cast<std::int64_t>(row), static_cast<std::int64_t>(plane)}};
   const std::uint64_t n_values = plane * (n[2] + static_cast<std::uint64_t>(room(2)));
   auto* const memory =
       reinterpret_cast<std::int32_t*>(arena_.take(n_values * sizeof(std::int32_t)));
   if (memory != nullptr) {
-    grid.data = memory + before(2) * grid.step[2] + before(1) * grid.step[1] + kRowAlignment;
+    grid.data = memory + before(2) * grid.step[2] + before(1) * grid.step[1] + first;
   }
   return grid;
 }
