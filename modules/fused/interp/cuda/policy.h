@@ -16,7 +16,7 @@ inline unsigned strideBlocks(std::uint64_t n_items, unsigned n_processors) {
 
 // Levels: a thread has a column of cells, and goes through it along z.
 inline constexpr unsigned kLevelThreads = 320;  ///< 32 x 8 columns, and those that are halo
-inline constexpr unsigned kMinChunk = 8;        ///< cells along z of a thread, at least
+inline constexpr unsigned kMinChunk = 4;        ///< cells along z of a thread, at least
 
 /// Cells along z for a thread: long columns share more, but all processors should have work.
 inline std::uint32_t levelChunk(std::uint32_t n_cells,
