@@ -172,8 +172,8 @@ FZ_HD std::int32_t codeOf(std::int32_t distance, const Bin& bin) {
 template <class TCode>
 FZ_HD std::int32_t clampCode(std::int32_t code) {
   if constexpr (sizeof(TCode) < sizeof(std::int32_t)) {
-    constexpr std::int32_t kLow = std::numeric_limits<TCode>::min();
-    constexpr std::int32_t kHigh = std::numeric_limits<TCode>::max();
+    constexpr std::int32_t kHigh = (1 << (8 * sizeof(TCode) - 1)) - 1;
+    constexpr std::int32_t kLow = -kHigh - 1;
     return code < kLow ? kLow : code > kHigh ? kHigh : code;
   } else {
     return code;

@@ -11,9 +11,7 @@ namespace fz::interp {
 
 namespace {
 
-constexpr std::size_t kPlanOffset = 52;     // SPEC: config
-constexpr double kLargestBound = 0x1p1000;  // so that no step overflows
-constexpr std::uint64_t kLowBits = (std::uint64_t{1} << 24) - 1;
+constexpr std::size_t kPlanOffset = 52;  // SPEC: config
 
 // Bits of a level. SPEC: plan.
 constexpr std::uint32_t kNestedBit = 3;
@@ -26,76 +24,7 @@ std::size_t levelBytes(Axes axes) {
   return countAxes(axes);  // 6, 11 or 23 bits
 }
 
-/// What the proof of a bound needs of a type. SPEC: the bound.
-struct Resolution {
-  double rounding;        ///< error of a value that comes back, relative to its size
-  double smallest_bound;  ///< below it, subnormal numbers are in the way
-  double largest_value;
-};
-Resolution resolutionOf(DataType type) {
-  if (type == DataType::FLOAT32) {
-    return {0x1.00001p-24, 0x1p-120, 0x1p127};
-  }
-  return {0x1p-49, 0x1p-960, 0x1p1023};
-}
-
-/// The next number of at most 29 significant bits, so that products with floats are exact.
-double shortened(double x) {
-  const std::uint64_t bits = fp::bits(x);
-  return fp::bitCast<double>((bits & kLowBits) == 0 ? bits : (bits | kLowBits) + 1);
-}
-
-bool isInRange(const ValueRange& range, const Scale& scale) {
-  return !range.has_finite ||
-         (isCodable(scaled(range.min, scale)) && isCodable(scaled(range.max, scale)));
-}
-
 }  // namespace
-
-double resolveBound(double error_bound, ErrorBoundMode mode, double value_base) {
-  const bool is_relative = mode == ErrorBoundMode::NOA && value_base > 0.0;
-  return std::min(is_relative ? fp::mul(error_bound, value_base) : error_bound, kLargestBound);
-}
-
-Fixing scaleOf(double bound, const ValueRange& range, DataType type, std::uint32_t sub_bits) {
-  const Resolution resolution = resolutionOf(type);
-  const double largest = std::max(fp::abs(range.min), fp::abs(range.max));
-  const double eb = std::max(bound, resolution.smallest_bound);
-  // Where rounding would take more than a share of the bound, a bin keeps the rest of it, and what
-  // misses the bound is found by tests.
-  constexpr double kLargestShare = 0x1p-7;
-  const double lost = fp::mul(resolution.rounding, fp::add(largest, eb));
-  const double most = fp::mul(kLargestShare, eb);
-  const double half = sub_bits == 0 ? 0.0 : fp::mul(0.5, static_cast<double>(1u << sub_bits));
-  constexpr double kSlack = 1.0 - 0x1p-20;
-  const double unit =
-      fp::div(fp::mul(fp::sub(eb, std::min(lost, most)), kSlack), fp::add(half, 0.5));
-  Fixing made;
-  made.scale.sub_bits = sub_bits;
-  made.scale.units_per_value = shortened(fp::div(1.0, unit));
-  made.scale.value_per_unit = fp::div(1.0, made.scale.units_per_value);
-  made.is_proved =
-      lost <= most && bound == eb && fp::add(largest, fp::mul(2.0, eb)) < resolution.largest_value;
-  made.is_complete = isInRange(range, made.scale);
-  return made;
-}
-
-Fixing makeScale(double bound, const ValueRange& range, DataType type) {
-  const double middle = fp::add(fp::mul(0.5, range.min), fp::mul(0.5, range.max));
-  const double centre =
-      type == DataType::FLOAT32 ? static_cast<double>(static_cast<float>(middle)) : middle;
-  for (std::uint32_t sub_bits = kMaxSubBits + 1; sub_bits-- > 0;) {
-    Fixing made = scaleOf(bound, range, type, sub_bits);
-    if (!made.is_complete) {
-      made.scale.origin = centre;
-      made.is_complete = isInRange(range, made.scale);
-    }
-    if (made.is_complete) {
-      return made;
-    }
-  }
-  return scaleOf(bound, range, type, kMaxSubBits);
-}
 
 Extents squeezed(const Extents& dims) {
   Extents left = {1, 1, 1};

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <string_view>
 
+#include "fused/interp/fixing.h"
 #include "fused/interp/plan.h"
 #include "fz/bound.h"
 #include "fz/data_type.h"
 #include "fz/span.h"
 #include "fz/stage_descriptor.h"
+#include "fzm_format.h"
 
 namespace fz {
 class ByteReader;
@@ -48,33 +50,11 @@ void writePlan(const Plan& plan, ByteWriter& out);
 Plan readPlan(ByteReader& in, const Extents& n);
 
 std::size_t configBytes(const Plan& plan);
+/// Of a plan in a config that has all bytes a stage can have.
+inline constexpr std::size_t kMaxPlanBytes = FZM_STAGE_CONFIG_SIZE - 52;
 void writeConfig(const RunConfig& config, ByteWriter& out);
 /// Trusts nothing. Throws Error(kCorrupt).
 RunConfig readConfig(ByteReader& in);
 StageTypes typesFromConfig(ByteView config);
-
-/// What a scan finds of a field.
-struct ValueRange {
-  double min = 0.0;  ///< of the finite values
-  double max = 0.0;
-  bool has_finite = false;
-  bool has_others = false;
-};
-
-/// The scale for a bound. The bound is proved where the scale says so: the distance of every value
-/// that has a fixed point from what it comes back as. Elsewhere each value must be tested.
-struct Fixing {
-  Scale scale;
-  bool is_proved = false;
-  bool is_complete = false;  ///< every finite value has a fixed point
-};
-/// The most sub-bin bits with which the range fits; none of it may: then `sub_bits` at least of
-/// them, and origin 0.
-Fixing makeScale(double bound, const ValueRange& range, DataType type);
-/// The same for some sub-bin bits and origin 0.
-Fixing scaleOf(double bound, const ValueRange& range, DataType type, std::uint32_t sub_bits);
-
-/// NOA: bound times the range; where that is 0, the bound itself.
-double resolveBound(double error_bound, ErrorBoundMode mode, double value_base);
 
 }  // namespace fz::interp

@@ -81,8 +81,8 @@ const StageDescriptor& descriptor() {
       .params = &table,
       .adjust_config_defaults = nullptr,
       .make_cuda = cudaPartMaker(),
-      .graph_compatible_forward = false,
-      .graph_compatible_inverse = false,
+      .graph_compatible_forward = true,  // with a plan that is given
+      .graph_compatible_inverse = true,
   };
   return kDescriptor;
 }

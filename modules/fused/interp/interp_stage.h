@@ -17,6 +17,7 @@ namespace fz {
 
 namespace interp {
 const StageDescriptor& descriptor();
+class CudaSide;
 
 /// InterpStage, whatever its element types.
 class InterpBase : public SimpleStage {
@@ -59,6 +60,8 @@ class InterpBase : public SimpleStage {
   std::string runNote() const override;
 
   std::optional<BoundInfo> boundInfo() const override;
+  /// False where the plan is searched for.
+  bool isGraphCompatible() const override;
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override { return {input_type_, code_type_}; }
   const StageDescriptor& descriptor() const override { return interp::descriptor(); }
@@ -80,6 +83,7 @@ class InterpBase : public SimpleStage {
   void readConfig(ByteReader& in) override;
 
  private:
+  friend class CudaSide;
   struct State;
 
   DataType input_type_;

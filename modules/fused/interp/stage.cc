@@ -66,6 +66,10 @@ std::optional<BoundInfo> InterpBase::boundInfo() const {
   return BoundInfo{mode_, error_bound_, mode_ == ErrorBoundMode::ABS ? error_bound_ : 0.0};
 }
 
+bool InterpBase::isGraphCompatible() const {
+  return SimpleStage::isGraphCompatible() && (isInverse() || !tuneFamily(plan_));
+}
+
 bool InterpBase::hasFixedEncodedBytes(std::size_t port) const {
   return port == 0 && !tuneFamily(plan_);
 }

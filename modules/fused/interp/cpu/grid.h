@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "fused/interp/plan.h"
+#include "fused/interp/plan_step.h"
 #include "fused/interp/stream.h"
 #include "fz/data_type.h"
 #include "mem/scratch.h"
@@ -51,16 +52,6 @@ struct Result {
   Scale scale;
 };
 Result resultOf(const Lattice& lattice);
-
-/// Where a lattice lies in its field.
-struct Places {
-  std::uint64_t first = 0;
-  std::array<std::uint64_t, 3> step = {};
-
-  std::uint64_t at(std::uint64_t x, std::uint64_t y, std::uint64_t z) const {
-    return first + x * step[0] + y * step[1] + z * step[2];
-  }
-};
 
 /// Values that are stored exactly, one bit each; set from several threads.
 struct OutlierBits {
@@ -141,21 +132,6 @@ void encodeLorenzo(const Core& core,
                    void* codes,
                    const Lattice& out);
 void decodeLorenzo(const Core& core, const LorenzoStep& step, const void* codes, const Result& out);
-
-/// Levels and Lorenzo end of a plan on a lattice of n.
-struct PlanStep {
-  Steps steps;
-  Extents n = {};
-  Places places;
-  std::uint32_t sub_bits = kMaxSubBits;
-  bool has_alpha = false;
-  std::uint32_t n_axes = 1;    ///< of the whole field: of more than one point
-  std::uint32_t halvings = 0;  ///< that were done before; of a nested lattice
-  bool is_nested = false;
-
-  Bin bin() const { return makeBin(binUnits(halvings, n_axes, sub_bits, has_alpha)); }
-};
-PlanStep wholePlan(const Plan& plan, const Extents& n, std::uint32_t sub_bits);
 
 /// Codes of a whole plan in closed loop, stepsCodes() of them. `out`: as `fine` of encodeLevel.
 void encodePlan(

@@ -5,40 +5,6 @@ namespace fz::interp {
 
 namespace {
 
-Places evenPlaces(const Places& places, Axes axes) {
-  Places even = places;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    even.step[axis] *= has(axes, axis) ? 2 : 1;
-  }
-  return even;
-}
-
-/// The plan without its finest level, on the lattice below it.
-PlanStep coarser(const PlanStep& plan) {
-  const Axes axes = finest(plan.steps.levels).front().axes;
-  PlanStep below = plan;
-  below.steps = withoutFinest(plan.steps);
-  below.n = halved(plan.n, axes);
-  below.places = evenPlaces(plan.places, axes);
-  below.halvings += countAxes(axes);
-  return below;
-}
-
-/// The plan that codes the differences of a nested level, the finest one.
-PlanStep inner(const PlanStep& plan) {
-  const std::span<const Level> group = finest(plan.steps.levels);
-  const Axes axes = group.front().axes;
-  PlanStep inside = plan;
-  inside.steps = innerSteps(group);
-  inside.n = pointsOf(plan.n, axes, axes);
-  inside.places = evenPlaces(plan.places, axes);
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    inside.places.first += has(axes, axis) ? plan.places.step[axis] : 0;
-  }
-  inside.is_nested = true;
-  return inside;
-}
-
 LevelStep levelStep(const PlanStep& plan, const Lattice& base) {
   return {finest(plan.steps.levels).front(), plan.bin(), plan.n, base, plan.places};
 }
@@ -108,17 +74,6 @@ std::uint8_t* codesAfter(const Core& core, const PlanStep& below, const void* co
 }
 
 }  // namespace
-
-PlanStep wholePlan(const Plan& plan, const Extents& n, std::uint32_t sub_bits) {
-  PlanStep whole;
-  whole.steps = plan.steps();
-  whole.n = n;
-  whole.places = {0, {1, n[0], std::uint64_t{n[0]} * n[1]}};
-  whole.sub_bits = sub_bits;
-  whole.has_alpha = plan.has_alpha;
-  whole.n_axes = std::max(1u, countAxes(activeAxes(n)));
-  return whole;
-}
 
 void encodePlan(
     const Core& core, const PlanStep& plan, const Source& source, void* codes, const Lattice& out) {

@@ -91,9 +91,8 @@ ValueRange InterpBase::State::scan(const CpuRun& run) {
   return all;
 }
 
-void InterpBase::State::beginEncode(const CpuRun& run) {
+void InterpBase::State::beginEncode(std::size_t n_bytes) {
   const std::size_t value_bytes = getDataTypeSize(stage.input_type_);
-  const std::size_t n_bytes = run.inputs[0].size();
   FZ_REQUIRE(n_bytes % value_bytes == 0, ErrorCode::kBadSize,
              "{}: input size {} is not a multiple of {} bytes", kName, n_bytes, value_bytes);
   const std::size_t n = n_bytes / value_bytes;
@@ -138,12 +137,7 @@ std::uint32_t InterpBase::State::bestSubBits(const CpuRun& run, const ValueRange
       all[bits] += counts[bits];
     }
   }
-  // An exact value costs more than a few sub-bin bits bring.
-  std::uint32_t best = kMaxSubBits;
-  while (best > 0 && all[best] < all[0] - all[0] / 64) {
-    --best;
-  }
-  return best;
+  return interp::bestSubBits(all.data());
 }
 
 Fixing InterpBase::State::fix(const CpuRun& run, const ValueRange& range) {
@@ -168,9 +162,17 @@ void InterpBase::State::markUncoded(const CpuRun& run, const OutlierBits& bits) 
   });
 }
 
+void InterpBase::State::takePlan(Tuned tuned) {
+  config.plan = tuned.plan;
+  reason = std::move(tuned.reason);
+  FZ_REQUIRE(configBytes(config.plan) <= FZM_STAGE_CONFIG_SIZE, ErrorCode::kInvalidArgument,
+             "{}: the plan takes {} bytes of a config of {}", kName, configBytes(config.plan),
+             FZM_STAGE_CONFIG_SIZE);
+}
+
 void InterpBase::State::encode(const CpuRun& run) {
   has_run = false;
-  beginEncode(run);
+  beginEncode(run.inputs[0].size());
   const ValueRange range = scan(run);
   const double base = stage.value_base_ > 0.0 ? stage.value_base_ : fp::sub(range.max, range.min);
   config.absolute_bound = resolveBound(config.error_bound, config.mode, base);
@@ -180,14 +182,10 @@ void InterpBase::State::encode(const CpuRun& run) {
   const Source source = fieldSource(run, config, has_gaps);
   const Extents n = squeezed(config.dims);
   const std::optional<TuneFamily> family = tuneFamily(stage.plan_);
-  Tuned tuned = family ? tunePlan(core(run), source, n, config.scale.sub_bits, *family,
-                                  planBytes(Plan{}) + FZM_STAGE_CONFIG_SIZE - configBytes({}))
-                       : Tuned{planFor(stage.plan_, n), {}};
-  config.plan = tuned.plan;
-  reason = std::move(tuned.reason);
-  FZ_REQUIRE(configBytes(config.plan) <= FZM_STAGE_CONFIG_SIZE, ErrorCode::kInvalidArgument,
-             "{}: the plan takes {} bytes of a config of {}", kName, configBytes(config.plan),
-             FZM_STAGE_CONFIG_SIZE);
+  Tuned tuned = family
+                    ? tunePlan(core(run), source, n, config.scale.sub_bits, *family, kMaxPlanBytes)
+                    : Tuned{planFor(stage.plan_, n), {}};
+  takePlan(std::move(tuned));
   const std::size_t n_code_bytes =
       stepsCodes(config.plan.steps(), n) * getDataTypeSize(stage.code_type_);
   if (run.outputs[0].size() < n_code_bytes) {

@@ -6,6 +6,7 @@
 
 #include "fused/interp/config.h"
 #include "fused/interp/cpu/grid.h"
+#include "fused/interp/cpu/tune.h"
 #include "fused/interp/interp_stage.h"
 #include "mem/scratch.h"
 
@@ -32,8 +33,10 @@ struct InterpBase::State {
   Core core(const CpuRun& run) {
     return {run.executor, run.pool, stack, worker_memory, stage.code_type_, {}, nullptr};
   }
-  /// Checks what came; sets all of the config but scale and plan.
-  void beginEncode(const CpuRun& run);
+  /// Checks the size of what came; sets all of the config but scale and plan.
+  void beginEncode(std::size_t n_bytes);
+  /// Throws Error(kInvalidArgument) where a config has no room for it.
+  void takePlan(Tuned tuned);
   ValueRange scan(const CpuRun& run);
   Fixing fix(const CpuRun& run, const ValueRange& range);
   /// The sub-bin bits with which most values have a fixed point, where not all can.

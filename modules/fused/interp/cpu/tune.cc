@@ -37,8 +37,7 @@ struct Crop {
 };
 
 /// `eighths` of the way from the first to the last place where it fits.
-Crop cropOf(const Core& core,
-            const Source& source,
+Crop cropOf(const CropSource& source,
             const Extents& n,
             std::size_t n_values,
             std::uint32_t eighths) {
@@ -59,12 +58,8 @@ Crop cropOf(const Core& core,
   for (std::size_t axis = 0; axis < 3; ++axis) {
     first[axis] = std::uint64_t{n[axis] - crop.n[axis]} * eighths / 8;
   }
-  Source part = source;
-  part.data =
-      static_cast<const std::uint8_t*>(source.data) +
-      (first[0] + first[1] * source.row + first[2] * source.plane) * getDataTypeSize(source.type);
   crop.x.resize(countOf(crop.n));
-  pickEven(core, part, crop.n, 0, latticeOf(crop.x, crop.n));
+  source.read(first, crop.n, crop.x.data());
   return crop;
 }
 
@@ -92,7 +87,7 @@ bool isAlike(const Plan& a, const Plan& b) {
 class Tuner {
  public:
   Tuner(const Core& core,
-        const Source& source,
+        const CropSource& source,
         const Extents& n,
         std::uint32_t sub_bits,
         TuneFamily family,
@@ -111,7 +106,7 @@ class Tuner {
     } else if (countOf(n) <= kWholeValues) {
       judgeByAll();
     } else {
-      crop_ = cropOf(core, source, n, kSearchValues, 4);
+      crop_ = cropOf(source, n, kSearchValues, 4);
       judgeByParts(kJudgeValues);
     }
   }
@@ -147,12 +142,12 @@ class Tuner {
     std::string name;
   };
 
-  void judgeByAll() { judged_ = {cropOf(core_, source_, n_, countOf(n_), 0)}; }
+  void judgeByAll() { judged_ = {cropOf(source_, n_, countOf(n_), 0)}; }
 
   /// The middle one first: a plan that is bad there is not looked at again.
   void judgeByParts(std::size_t n_values) {
     for (const std::uint32_t eighths : {4u, 1u, 7u}) {
-      judged_.push_back(cropOf(core_, source_, n_, n_values, eighths));
+      judged_.push_back(cropOf(source_, n_, n_values, eighths));
     }
   }
 
@@ -359,7 +354,7 @@ class Tuner {
   const Core& core_;
   SearchContext context_ = {core_};
   CodeBuffer codes_;
-  Source source_;
+  const CropSource& source_;
   Extents n_;
   TuneFamily family_;
   std::size_t max_plan_bytes_;
@@ -377,7 +372,7 @@ std::uint64_t tunedCodes(const Extents& n) {
 }
 
 Tuned tunePlan(const Core& core,
-               const Source& source,
+               const CropSource& source,
                const Extents& n,
                std::uint32_t sub_bits,
                TuneFamily family,
@@ -386,6 +381,23 @@ Tuned tunePlan(const Core& core,
     return {lorenzoPlan(n), {}};
   }
   return Tuner(core, source, n, sub_bits, family, max_plan_bytes).run();
+}
+
+Tuned tunePlan(const Core& core,
+               const Source& source,
+               const Extents& n,
+               std::uint32_t sub_bits,
+               TuneFamily family,
+               std::size_t max_plan_bytes) {
+  const auto read = [&](const std::array<std::size_t, 3>& first, const Extents& n_crop,
+                        std::int32_t* out) {
+    Source part = source;
+    part.data =
+        static_cast<const std::uint8_t*>(source.data) +
+        (first[0] + first[1] * source.row + first[2] * source.plane) * getDataTypeSize(source.type);
+    pickEven(core, part, n_crop, 0, {out, n_crop, n_crop[0], std::size_t{n_crop[0]} * n_crop[1]});
+  };
+  return tunePlan(core, CropSource{source.has_gaps, read}, n, sub_bits, family, max_plan_bytes);
 }
 
 }  // namespace fz::interp

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,8 +30,21 @@ struct Tuned {
   Plan plan;
   std::string reason;  ///< for people: the plans that came into question, and what they would cost
 };
-/// The plan with which a field costs least, as far as crops of it tell. `source` is the whole
-/// field, of n points (squeezed).
+/// Where a search gets parts of a field from.
+struct CropSource {
+  bool has_gaps = false;  ///< of the field
+  /// Fixed point of n points from `first` on, x fastest.
+  std::function<void(const std::array<std::size_t, 3>& first, const Extents& n, std::int32_t* out)>
+      read;
+};
+/// The plan with which a field of n points (squeezed) costs least, as far as crops of it tell.
+Tuned tunePlan(const Core& core,
+               const CropSource& source,
+               const Extents& n,
+               std::uint32_t sub_bits,
+               TuneFamily family,
+               std::size_t max_plan_bytes);
+/// The same for a whole field in memory.
 Tuned tunePlan(const Core& core,
                const Source& source,
                const Extents& n,
