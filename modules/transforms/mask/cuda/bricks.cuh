@@ -18,6 +18,11 @@ __device__ __forceinline__ void forLaneRows(const Brick& brick, F f) {
   __syncwarp();
 }
 
+/// Bytes of memory for each brick of a grid as it is; the first one is the largest.
+FZ_HD std::uint32_t slotBytes(const Grid& grid) {
+  return bits::roundUp(brickAt(grid, 0).rawBytes(grid), 4u);
+}
+
 /// What kind of brick rows make, from any ones and any zeros that the lanes have met.
 __device__ __forceinline__ BrickKind kindOf(std::uint64_t ones, std::uint64_t zeros) {
   const bool has_ones = __any_sync(cuda::kAllLanes, ones != 0) != 0;

@@ -91,9 +91,11 @@ struct EncodeArgs {
   std::uint64_t* arena_at;   ///< where its bytes stand
   std::uint64_t* to;         ///< and where they go in the layer
   std::uint32_t* n_coded;    ///< coded ones before it
+  std::uint8_t* slots;       ///< of the first layer's bricks, as large as the first of them
   std::uint8_t* arena;       ///< as large as the output
   std::uint64_t max_values;  ///< of the launch: the input has no more
   std::uint64_t max_hold_tiles;
+  std::uint64_t slot_bytes;  ///< of all slots
 };
 
 /// What a decoder finds in the mask; zero before.

@@ -8,7 +8,9 @@ namespace fz::mask {
 /// Values that a thread block looks at together, in both directions.
 constexpr std::uint32_t kTileValues = 4096;
 constexpr unsigned kTileThreads = 256;
-/// A warp has one brick.
+/// Bricks that a warp codes at a time, a thread each; more have more ways to wait for each other.
+constexpr unsigned kLaneBricks = 8;
+/// Warps of a block that encodes the layers that tell patterns apart, a brick each.
 constexpr unsigned kBrickWarps = 2;
 /// Warps of a block that decodes the layers of a brick that tell patterns apart.
 constexpr unsigned kIndexWarps = 8;

@@ -9,6 +9,7 @@
 #include "backends/cuda/unaligned_load.cuh"
 #include "fz/cuda_part.h"
 #include "transforms/mask/cuda/bricks.cuh"
+#include "transforms/mask/cuda/lane_coder.cuh"
 #include "transforms/mask/cuda/values.cuh"
 
 namespace fz::mask {
@@ -20,7 +21,6 @@ using cuda::kWarp;
 using cuda::laneId;
 using cuda::warpId;
 
-constexpr unsigned kBrickThreads = kBrickWarps * kWarp;
 constexpr unsigned kTileWarps = kTileThreads / kWarp;
 constexpr unsigned kIndexThreads = kIndexWarps * kWarp;
 
@@ -246,33 +246,87 @@ __device__ __forceinline__ void orBits(std::uint64_t* words,
   }
 }
 
-/// A warp for each brick of the first layer: where values are missing, and how many.
-__global__ void __launch_bounds__(kBrickThreads) brickKernel(DecodeArgs args) {
-  __shared__ std::uint64_t all_rows[kBrickWarps][kBrickRows];
+/// Rows of several bricks; a word more for each, so that their threads meet in no bank.
+using LaneRows = std::uint64_t[kLaneBricks][kBrickRows + 1];
+
+/// The bytes of a brick in the first layer.
+struct BrickBytes {
+  BrickKind kind;
+  std::uint32_t n_bytes;
+  const std::uint8_t* bytes;
+};
+
+__device__ BrickBytes bytesOf(const DecodeArgs& args, std::uint64_t index) {
+  const MaskPlan& plan = *args.plan;
+  if (plan.form[0] != LayerForm::kBricks) {
+    return {plan.form[0] == LayerForm::kAllOnes ? kAll : kNone, 0, nullptr};
+  }
+  const std::uint8_t packed = args.mask[plan.kinds_at[0] + index / 4];
+  const std::uint64_t* const offsets = args.offsets + index;
+  return {static_cast<BrickKind>(packed >> (2 * (index % 4)) & 3u),
+          static_cast<std::uint32_t>(offsets[1] - offsets[0]),
+          args.mask + plan.payload_at[0] + offsets[0]};
+}
+
+/// The warp: rows to where they belong; whether they are a brick of that kind.
+__device__ bool keepRows(const DecodeArgs& args,
+                         const Grid& grid,
+                         const Brick& brick,
+                         const BrickBytes& from,
+                         std::uint64_t* rows) {
+  if (from.kind == kNone) {
+    return true;
+  }
+  if (from.kind == kRaw) {
+    unpackRaw(grid, brick, from.bytes, rows);
+  }
+  std::uint64_t ones = 0;
+  std::uint64_t zeros = 0;
+  std::uint32_t n_ones = 0;
+  forLaneRows(brick, [&](std::uint32_t row) {
+    const std::uint32_t n = brick.rowBits(grid, row);
+    const std::uint64_t bits = from.kind == kAll ? lowBits(n) : rows[row];
+    ones |= bits;
+    zeros |= bits ^ lowBits(n);
+    n_ones += static_cast<std::uint32_t>(__popcll(bits));
+    if (bits != 0) {
+      orBits(args.words, brick.rowStart(grid, row), bits, n);
+    }
+  });
+  n_ones = cuda::warpSum(n_ones);
+  if (laneId() == 0 && n_ones != 0) {
+    addTo(&args.plan->n_ones, n_ones);
+  }
+  return from.kind == kAll || kindOf(ones, zeros) == kCoded;
+}
+
+/// A warp for several bricks of the first layer: where values are missing, and how many.
+__global__ void __launch_bounds__(kWarp) brickKernel(DecodeArgs args) {
+  __shared__ LaneRows rows;
+  __shared__ LaneChances<kLaneBricks>::Table chances;
   if (args.plan->is_good == 0 || args.plan->n_layers == 0) {
     return;
   }
-  std::uint64_t* const rows = all_rows[warpId()];
   const Grid grid = gridOf(args);
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * kBrickWarps + warpId(); i < args.n_bricks;
-       i += std::uint64_t{gridDim.x} * kBrickWarps) {
-    const Brick brick = brickAt(grid, i);
-    if (!readLayerRows(args, grid, brick, i, 0, rows) && laneId() == 0) {
-      recordDamage(args.record, Reason::kBrick, i);
-      addTo(&args.plan->n_damaged, 1);
+  const std::uint64_t first = std::uint64_t{blockIdx.x} * kLaneBricks;
+  bool is_good = true;
+  if (laneId() < kLaneBricks && first + laneId() < args.n_bricks) {
+    const BrickBytes from = bytesOf(args, first + laneId());
+    if (from.kind == kCoded) {
+      LaneDecoder<kLaneBricks> decoder({chances, laneId()}, from.bytes, from.n_bytes);
+      codeLaneBrick(decoder, grid, brickAt(grid, first + laneId()), rows[laneId()]);
+      is_good = decoder.isAtEnd();
     }
-    std::uint32_t n_ones = 0;
-    forLaneRows(brick, [&](std::uint32_t row) {
-      const std::uint32_t n = brick.rowBits(grid, row);
-      n_ones += static_cast<std::uint32_t>(__popcll(rows[row]));
-      if (rows[row] != 0) {
-        orBits(args.words, brick.rowStart(grid, row), rows[row], n);
-      }
-    });
-    n_ones = cuda::warpSum(n_ones);
-    if (laneId() == 0 && n_ones != 0) {
-      addTo(&args.plan->n_ones, n_ones);
-    }
+  }
+  __syncwarp();
+  for (std::uint32_t k = 0; k < kLaneBricks && first + k < args.n_bricks; ++k) {
+    const bool is_kept =
+        keepRows(args, grid, brickAt(grid, first + k), bytesOf(args, first + k), rows[k]);
+    is_good = is_good && (is_kept || laneId() != k);
+  }
+  if (!is_good) {
+    recordDamage(args.record, Reason::kBrick, first + laneId());
+    addTo(&args.plan->n_damaged, 1);
   }
 }
 
@@ -440,8 +494,8 @@ __global__ void __launch_bounds__(kIndexThreads) indexKernel(DecodeArgs args) {
 template <class T>
 void launchDecode(const DecodeArgs& args, const Fills<T>& fills, const cuda::Call& call) {
   call.launch("mask: plan", planKernel<T>, 1, kPlanThreads, 0, args, fills);
-  call.launch("mask: bricks", brickKernel, cuda::gridFor(args.n_bricks, kBrickWarps), kBrickThreads,
-              0, args);
+  call.launch("mask: bricks", brickKernel, cuda::gridFor(args.n_bricks, kLaneBricks), kWarp, 0,
+              args);
   call.launch("mask: put", putKernel<T>, cuda::gridFor(args.n_values, kTileValues), kTileThreads, 0,
               args, fills);
   call.launch("mask: patterns", indexKernel<T>, cuda::gridFor(args.n_bricks, 1), kIndexThreads, 0,

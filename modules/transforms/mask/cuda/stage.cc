@@ -81,6 +81,7 @@ class CudaSide final : public CudaPart {
     std::array<std::size_t, 3> extents;  ///< x may be 0: only the device knows
     std::uint64_t max_values;
     std::uint64_t max_bricks;
+    std::uint64_t slot_bytes;
   };
 
   Shape shapeFor(const DeviceSize& size) const;
@@ -98,18 +99,28 @@ template <class T>
 auto CudaSide<T>::shapeFor(const DeviceSize& size) const -> Shape {
   if (size.isExact()) {
     const auto dims = stage_.dimsFor(static_cast<std::size_t>(size.n_bytes), ErrorCode::kBadSize);
-    return {dims, size.n_bytes / sizeof(T), makeGrid(dims[0], dims[1], dims[2]).bricks()};
+    const Grid grid = makeGrid(dims[0], dims[1], dims[2]);
+    const std::uint64_t n_bricks = std::max<std::uint64_t>(grid.bricks(), 1);
+    const std::uint64_t slot_bytes =
+        bits::roundUp<std::uint64_t>(grid.n_bits == 0 ? 0 : brickAt(grid, 0).rawBytes(grid), 4);
+    return {dims, size.n_bytes / sizeof(T), n_bricks, n_bricks * slot_bytes};
   }
   const auto& set = stage_.getDims();
   const std::uint64_t most = size.n_bytes / sizeof(T);
+  std::size_t n_rows = 0;
   std::size_t n_held = 0;
-  const bool overflows = __builtin_mul_overflow(set[1], set[2], &n_held) ||
-                         __builtin_mul_overflow(n_held, std::max<std::size_t>(set[0], 1), &n_held);
-  FZ_REQUIRE(!overflows && n_held <= most, ErrorCode::kBadSize,
+  const bool overflows = __builtin_mul_overflow(set[1], set[2], &n_rows) ||
+                         __builtin_mul_overflow(n_rows, set[0], &n_held);
+  FZ_REQUIRE(!overflows && n_held <= most && n_rows <= std::max<std::uint64_t>(most, 1),
+             ErrorCode::kBadSize,
              "Mask: dims {} x {} x {} hold more values than the input, which has {} at most",
              set[0], set[1], set[2], most);
-  return {set, most,
-          most / 8 + 1};  // an axis of two values or more has half as many bricks at most
+  // More values have more bricks, unless there is an axis less.
+  const std::uint64_t n_x = set[0] != 0 ? set[0] : most / n_rows;
+  const std::uint64_t n_bricks =
+      std::max<std::uint64_t>({makeGrid(n_x, set[1], set[2]).bricks(),
+                               makeGrid(1, set[1], set[2]).bricks(), std::uint64_t{1}});
+  return {set, most, n_bricks, n_bricks * kMaxRawBytes};
 }
 
 template <class T>
@@ -150,6 +161,7 @@ void CudaSide<T>::addWorkspace(EncodeArgs& args, const cuda::Call& call) {
   const std::size_t arena_at = parts.add<std::uint64_t>(n_slots);
   const std::size_t to = parts.add<std::uint64_t>(n_slots);
   const std::size_t n_coded = parts.add<std::uint32_t>(n_slots);
+  const std::size_t slots = parts.add<std::uint8_t>(args.slot_bytes);
   const std::size_t arena = parts.add<std::uint8_t>(args.mask.capacity_bytes);
   std::uint8_t* const memory = work_.get<std::uint8_t>(call.pool, parts.size()).data();
   args.words = reinterpret_cast<std::uint32_t*>(memory + words);
@@ -159,6 +171,7 @@ void CudaSide<T>::addWorkspace(EncodeArgs& args, const cuda::Call& call) {
   args.arena_at = reinterpret_cast<std::uint64_t*>(memory + arena_at);
   args.to = reinterpret_cast<std::uint64_t*>(memory + to);
   args.n_coded = reinterpret_cast<std::uint32_t*>(memory + n_coded);
+  args.slots = memory + slots;
   args.arena = memory + arena;
 }
 
@@ -175,7 +188,8 @@ void CudaSide<T>::encode(const cuda::Call& call) {
   args.hold = hold();
   args.marker = markerFor<T>(stage_.fill_);
   args.max_values = shape.max_values;
-  args.max_bricks = std::max<std::uint64_t>(shape.max_bricks, 1);
+  args.max_bricks = shape.max_bricks;
+  args.slot_bytes = shape.slot_bytes;
   if (args.hold == Hold::kTiles) {
     args.max_hold_tiles = 1;
     for (std::size_t axis = 0; axis < 3; ++axis) {

@@ -7,6 +7,7 @@
 #include "backends/cuda/lookback.cuh"
 #include "fz/cuda_part.h"
 #include "transforms/mask/cuda/bricks.cuh"
+#include "transforms/mask/cuda/lane_coder.cuh"
 #include "transforms/mask/cuda/values.cuh"
 
 namespace fz::mask {
@@ -20,6 +21,7 @@ using cuda::warpId;
 
 constexpr unsigned kBrickThreads = kBrickWarps * kWarp;
 constexpr unsigned kTileWarps = kTileThreads / kWarp;
+constexpr unsigned kBrickRoom = 4;  // more blocks, where a rare kernel does long work
 
 __device__ __forceinline__ std::uint64_t kindBytes(std::uint64_t n_bricks) {
   return (n_bricks + 3) / 4;
@@ -143,7 +145,68 @@ __device__ std::uint64_t keepBytes(const EncodeArgs& args,
   return at;
 }
 
-/// A warp for each brick of each layer.
+__device__ void noteBrick(const EncodeArgs& args,
+                          std::uint32_t layer,
+                          std::uint64_t brick,
+                          BrickKind kind,
+                          std::uint32_t n_bytes,
+                          std::uint64_t at) {
+  const std::uint64_t slot = layer * args.max_bricks + brick;
+  args.kinds[slot] = kind;
+  args.brick_bytes[slot] = static_cast<std::uint16_t>(n_bytes);
+  args.arena_at[slot] = at;
+}
+
+/// A warp for several bricks of the first layer, each to its own slot.
+template <class T>
+__global__ void __launch_bounds__(kWarp) firstLayerKernel(EncodeArgs args) {
+  __shared__ std::uint64_t rows[kLaneBricks][kBrickRows + 1];  // threads meet in no bank
+  __shared__ LaneChances<kLaneBricks>::Table chances;
+  if (args.found->n_missing == 0) {
+    return;
+  }
+  const Field field = fieldOf(args.shape, sizeof(T));
+  const Grid grid = makeGrid(field.extents[0], field.extents[1], field.extents[2]);
+  const std::uint64_t n_bricks = grid.bricks();
+  const std::uint64_t first = std::uint64_t{blockIdx.x} * kLaneBricks;
+  const std::uint64_t slot_bytes = slotBytes(grid);
+  BrickKind kind = kNone;
+  std::uint32_t n_ones = 0;
+  for (std::uint32_t k = 0; k < kLaneBricks && first + k < n_bricks; ++k) {
+    const Brick brick = brickAt(grid, first + k);
+    const BrickKind found = loadRows<T>(args, grid, brick, 0, rows[k]);
+    kind = laneId() == k ? found : kind;
+    n_ones += found == kNone ? 0 : countOnes(brick, rows[k]);
+  }
+  const std::uint64_t own = first + laneId();
+  std::uint32_t n_bytes = 0;
+  if (laneId() < kLaneBricks && own < n_bricks && kind == kCoded) {
+    const Brick brick = brickAt(grid, own);
+    const std::uint32_t raw_bytes = brick.rawBytes(grid);
+    LaneEncoder<kLaneBricks> encoder({chances, laneId()}, args.slots + own * slot_bytes, raw_bytes);
+    codeLaneBrick(encoder, grid, brick, rows[laneId()]);
+    n_bytes = encoder.isDone() ? raw_bytes : encoder.finish();
+    if (n_bytes >= raw_bytes) {
+      kind = kRaw;
+      n_bytes = raw_bytes;
+    }
+  }
+  __syncwarp();
+  const unsigned raw = __ballot_sync(kAllLanes, kind == kRaw);
+  for (std::uint32_t k = 0; k < kLaneBricks; ++k) {
+    if ((raw >> k & 1) != 0) {
+      packRaw(grid, brickAt(grid, first + k), rows[k], args.slots + (first + k) * slot_bytes);
+    }
+  }
+  if (laneId() < kLaneBricks && own < n_bricks) {
+    noteBrick(args, 0, own, kind, n_bytes, own * slot_bytes);
+  }
+  if (laneId() == 0 && n_ones != 0) {
+    addTo(&args.found->n_ones[0], n_ones);
+  }
+}
+
+/// A warp for each brick of the layers that tell patterns apart.
 template <class T>
 __global__ void __launch_bounds__(kBrickThreads) brickKernel(EncodeArgs args) {
   __shared__ std::uint64_t all_rows[kBrickWarps][kBrickRows];
@@ -154,7 +217,7 @@ __global__ void __launch_bounds__(kBrickThreads) brickKernel(EncodeArgs args) {
   const Grid grid = makeGrid(field.extents[0], field.extents[1], field.extents[2]);
   const std::uint64_t n_bricks = grid.bricks();
   const std::uint64_t n_all = n_bricks * args.found->n_layers;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * kBrickWarps + warpId(); i < n_all;
+  for (std::uint64_t i = n_bricks + std::uint64_t{blockIdx.x} * kBrickWarps + warpId(); i < n_all;
        i += std::uint64_t{gridDim.x} * kBrickWarps) {
     const auto layer = static_cast<std::uint32_t>(i / n_bricks);
     const Brick brick = brickAt(grid, i % n_bricks);
@@ -179,10 +242,7 @@ __global__ void __launch_bounds__(kBrickThreads) brickKernel(EncodeArgs args) {
     }
     const std::uint32_t n_ones = kind == kNone ? 0 : countOnes(brick, rows);
     if (laneId() == 0) {
-      const std::uint64_t slot = layer * args.max_bricks + i % n_bricks;
-      args.kinds[slot] = kind;
-      args.brick_bytes[slot] = static_cast<std::uint16_t>(n_bytes);
-      args.arena_at[slot] = at;
+      noteBrick(args, layer, i % n_bricks, kind, n_bytes, at);
       if (n_ones != 0) {
         addTo(&args.found->n_ones[layer], n_ones);
       }
@@ -289,7 +349,7 @@ __device__ void writeBrick(const EncodeArgs& args,
                  std::uint32_t{args.brick_bytes[slot]}, 2);
     }
   }
-  const std::uint8_t* const bytes = args.arena + args.arena_at[slot];
+  const std::uint8_t* const bytes = (slots == 0 ? args.slots : args.arena) + args.arena_at[slot];
   std::uint8_t* const to = out + args.to[slot];
   for (std::uint32_t i = laneId(); i < args.brick_bytes[slot]; i += kWarp) {
     to[i] = bytes[i];
@@ -377,8 +437,12 @@ __global__ void __launch_bounds__(kTileThreads) rawKernel(EncodeArgs args) {
 template <class T>
 void launchWrite(const EncodeArgs& args, const cuda::Call& call) {
   call.launch("mask: dictionary", dictionaryKernel<T>, 1, kKeySlots, 0, args);
-  const unsigned n_brick_blocks = cuda::gridFor(args.max_bricks, kBrickWarps);
-  call.launch("mask: bricks", brickKernel<T>, n_brick_blocks, kBrickThreads, 0, args);
+  call.launch("mask: bricks", firstLayerKernel<T>, cuda::gridFor(args.max_bricks, kLaneBricks),
+              kWarp, 0, args);
+  call.launch("mask: bricks of patterns", brickKernel<T>,
+              std::min(kRareBlocks * kBrickRoom * cuda::multiprocessorCount(),
+                       cuda::gridFor(args.max_bricks, kBrickWarps)),
+              kBrickThreads, 0, args);
   call.launch("mask: places", placeKernel, kMaxLayers, kPlanThreads, 0, args,
               static_cast<std::uint32_t>(sizeof(T)));
   call.launch("mask: stream", streamKernel<T>, cuda::gridFor(args.max_bricks, kTileWarps),
