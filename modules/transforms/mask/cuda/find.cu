@@ -126,32 +126,66 @@ struct WarpValues {
   }
 };
 
-/// Counts, patterns and the first valid value of a warp that has missing ones.
+/// What the warps of a block find together: all of them adding to the same words of memory would
+/// take longer than looking at the values.
+struct TileFindings {
+  unsigned long long key;  ///< of one of the patterns
+  unsigned n_missing;
+  unsigned n_filled;
+};
+
+/// All threads: counts and patterns of a tile that has missing values.
 template <class T>
-__device__ void noteFindings(const WarpValues<T>& values, const EncodeArgs& args) {
+__device__ void noteFindings(const WarpValues<T>& values,
+                             bool has_missing,
+                             const EncodeArgs& args,
+                             TileFindings& tile) {
   Findings& found = *args.found;
   const auto marker = static_cast<BitsOf<T>>(args.marker);
-  BitsOf<T> known = marker;
+  if (threadIdx.x == 0) {
+    tile = {};
+  }
+  __syncthreads();
   std::uint32_t n_missing = 0;
   std::uint32_t n_filled = 0;
+  BitsOf<T> pattern = marker;
+  if (has_missing) {
 #pragma unroll
-  for (unsigned r = 0; r < kRows; ++r) {
-    const unsigned missing = values.missing[r];
-    n_missing += static_cast<std::uint32_t>(__popc(missing));
-    n_filled += static_cast<std::uint32_t>(
-        __popc(__ballot_sync(kAllLanes, values.isMissingHere(r) && isFiniteBits<T>(values.v[r]))));
-    if (values.isMissingHere(r) && values.v[r] != known) {
-      addKey(found, static_cast<BitsOf<T>>(values.v[r] ^ marker));
+    for (unsigned r = kRows; r-- > 0;) {
+      const unsigned missing = values.missing[r];
+      n_missing += static_cast<std::uint32_t>(__popc(missing));
+      n_filled += static_cast<std::uint32_t>(__popc(
+          __ballot_sync(kAllLanes, values.isMissingHere(r) && isFiniteBits<T>(values.v[r]))));
+      if (missing != 0) {
+        pattern = ofLane(values.v[r], lowestLane(missing));
+      }
     }
-    __syncwarp();
-    if (missing != 0) {
-      known = ofLane(values.v[r], lowestLane(missing));
+    if (laneId() == 0) {
+      atomicAdd(&tile.n_missing, n_missing);  // order-free: only sums
+      atomicAdd(&tile.n_filled, n_filled);
+      atomicCAS(&tile.key, 0ull,  // order-free: any of them will do
+                static_cast<unsigned long long>(static_cast<BitsOf<T>>(pattern ^ marker)));
     }
   }
-  if (laneId() == 0) {
-    addTo(&found.n_missing, n_missing);
-    if (n_filled != 0) {
-      addTo(&found.n_filled, n_filled);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    addKey(found, tile.key);
+    addTo(&found.n_missing, tile.n_missing);
+    if (tile.n_filled != 0) {
+      addTo(&found.n_filled, tile.n_filled);
+    }
+  }
+  if (has_missing) {
+    BitsOf<T> known = static_cast<BitsOf<T>>(tile.key) ^ marker;
+#pragma unroll
+    for (unsigned r = 0; r < kRows; ++r) {
+      if (values.isMissingHere(r) && values.v[r] != known) {
+        addKey(found, static_cast<BitsOf<T>>(values.v[r] ^ marker));
+      }
+      __syncwarp();
+      if (values.missing[r] != 0) {
+        known = ofLane(values.v[r], lowestLane(values.missing[r]));
+      }
     }
   }
 }
@@ -248,6 +282,7 @@ template <class T, Hold kHold>
 __global__ void __launch_bounds__(kTileThreads) findKernel(EncodeArgs args, Fills<T> fills) {
   __shared__ std::uint64_t warp_last[kWarps];
   __shared__ std::uint64_t tile_before;
+  __shared__ TileFindings tile;
   const Field field = fieldOf(args.shape, sizeof(T));
   if (!beginEncode(args, field, sizeof(T))) {
     return;
@@ -258,9 +293,7 @@ __global__ void __launch_bounds__(kTileThreads) findKernel(EncodeArgs args, Fill
   const bool has_missing = values.load(reinterpret_cast<const T*>(args.in), fills);
   values.storeWords(args.words);
   if (__syncthreads_or(has_missing ? 1 : 0) != 0) {
-    if (has_missing) {
-      noteFindings(values, args);
-    }
+    noteFindings(values, has_missing, args, tile);
     if constexpr (kHold == Hold::kField) {
       holdRows(values, heldBefore(values, args, warp_last, tile_before));
     } else if constexpr (kHold == Hold::kLanes) {
@@ -278,28 +311,41 @@ __global__ void __launch_bounds__(kTileThreads) findKernel(EncodeArgs args, Fill
     LastValid{args.last_valid}.publish(blockIdx.x, end < field.n_values ? end : field.n_values);
   }
   values.store(reinterpret_cast<T*>(args.out.data));
-  // Only the first tiles can have the first valid value, but which they are nobody knows yet.
-  if constexpr (kHold == Hold::kField) {
-    std::uint64_t first = ~std::uint64_t{0};
-#pragma unroll
-    for (unsigned r = kRows; r-- > 0;) {
-      const unsigned valid = values.valid(r);
-      first = valid != 0 ? values.first + r * kWarp + lowestLane(valid) : first;
-    }
-    auto* first_valid = reinterpret_cast<unsigned long long*>(&args.found->first_valid);
-    if (laneId() == 0 && *static_cast<volatile unsigned long long*>(first_valid) < ~first) {
-      atomicMax(first_valid, static_cast<unsigned long long>(~first));
+}
+
+/// Index of the first valid value, for all threads; there is one. Nearly always it is near.
+__device__ std::uint64_t firstValid(const EncodeArgs& args, std::uint64_t n_values) {
+  __shared__ unsigned long long first;
+  const auto* words = reinterpret_cast<const std::uint64_t*>(args.words);
+  const std::uint64_t n_words = (n_values + 63) / 64;
+  if (threadIdx.x == 0) {
+    first = ~0ull;
+  }
+  for (std::uint64_t at = 0; at < n_words; at += blockDim.x) {
+    const std::uint64_t own = at + threadIdx.x;
+    const std::uint64_t left = own < n_words ? n_values - own * 64 : 0;
+    const std::uint64_t valid =
+        left == 0 ? 0 : ~words[own] & lowBits(left < 64 ? static_cast<std::uint32_t>(left) : 64);
+    if (__syncthreads_or(valid != 0 ? 1 : 0) != 0) {
+      if (valid != 0) {
+        atomicMin(&first, static_cast<unsigned long long>(own * 64 + bits::firstSet(valid)));
+      }
+      break;
     }
   }
+  __syncthreads();
+  return first;
 }
 
 /// What lies before the first valid value takes that one.
 template <class T>
-__global__ void leadKernel(EncodeArgs args) {
-  const std::uint64_t first = ~args.found->first_valid;
-  if (first == ~std::uint64_t{0} || args.found->n_missing == 0) {
+__global__ void __launch_bounds__(kTileThreads) leadKernel(EncodeArgs args) {
+  const std::uint64_t n_missing = args.found->n_missing;
+  const std::uint64_t n_values = fieldOf(args.shape, sizeof(T)).n_values;
+  if (n_missing == 0 || n_missing == n_values || (args.words[0] & 1) == 0) {
     return;
   }
+  const std::uint64_t first = firstValid(args, n_values);
   auto* out = reinterpret_cast<BitsOf<T>*>(args.out.data);
   const BitsOf<T> value = reinterpret_cast<const BitsOf<T>*>(args.in)[first];
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < first;

@@ -58,8 +58,7 @@ enum class Hold : std::uint32_t {
 struct Findings {
   std::uint64_t n_missing;
   std::uint64_t n_filled;
-  std::uint64_t first_valid;  ///< ~index of the first valid value, the largest; 0: none
-  std::uint64_t n_keys;       ///< patterns, while they are not too many
+  std::uint64_t n_keys;  ///< patterns, while they are not too many
   std::uint64_t has_too_many;
   std::uint64_t arena_bytes;  ///< of the bricks taken
   std::uint64_t n_ones[kMaxLayers];
