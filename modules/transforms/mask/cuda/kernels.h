@@ -60,6 +60,7 @@ struct Findings {
   std::uint64_t n_filled;
   std::uint64_t n_keys;  ///< patterns, while they are not too many
   std::uint64_t has_too_many;
+  std::uint64_t next_tile;    ///< of the values one by one
   std::uint64_t arena_bytes;  ///< of the bricks taken
   std::uint64_t n_ones[kMaxLayers];
   std::uint64_t keys[kKeySlots];  ///< patterns, each exclusive-or the marker; 0: none

@@ -498,8 +498,9 @@ void launchDecode(const DecodeArgs& args, const Fills<T>& fills, const cuda::Cal
               args);
   call.launch("mask: put", putKernel<T>, cuda::gridFor(args.n_values, kTileValues), kTileThreads, 0,
               args, fills);
-  call.launch("mask: patterns", indexKernel<T>, cuda::gridFor(args.n_bricks, 1), kIndexThreads, 0,
-              args);
+  call.launch("mask: patterns", indexKernel<T>,
+              std::min(kRareBlocks * cuda::multiprocessorCount(), cuda::gridFor(args.n_bricks, 1)),
+              kIndexThreads, 0, args);
 }
 
 template void launchDecode(const DecodeArgs&, const Fills<float>&, const cuda::Call&);

@@ -5,6 +5,7 @@
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
+#include "backends/cuda/tile_ticket.cuh"
 #include "fz/cuda_part.h"
 #include "transforms/mask/cuda/bricks.cuh"
 #include "transforms/mask/cuda/lane_coder.cuh"
@@ -393,20 +394,14 @@ __global__ void __launch_bounds__(kTileThreads) streamKernel(EncodeArgs args) {
   }
 }
 
-/// The missing values in order, where they have too many patterns.
+/// The block: the missing values of a tile in order.
 template <class T>
-__global__ void __launch_bounds__(kTileThreads) rawKernel(EncodeArgs args) {
+__device__ void writeRaw(const EncodeArgs& args, std::uint64_t tile, std::uint8_t* out) {
   __shared__ std::uint32_t warp_sums[kTileWarps];
   __shared__ std::uint64_t before;
-  const Findings& found = *args.found;
-  if (found.n_missing == 0 || found.n_patterns != 0 ||
-      streamBytes<T>(found) > args.mask.capacity_bytes) {
-    return;
-  }
   constexpr unsigned kPerThread = kTileValues / kTileThreads;
   static_assert(32 % kPerThread == 0);
-  const std::uint64_t first =
-      std::uint64_t{blockIdx.x} * kTileValues + std::uint64_t{threadIdx.x} * kPerThread;
+  const std::uint64_t first = tile * kTileValues + std::uint64_t{threadIdx.x} * kPerThread;
   const unsigned missing =
       args.words[first / 32] >> (first % 32) & static_cast<unsigned>(lowBits(kPerThread));
   std::uint32_t n_tile = 0;
@@ -415,20 +410,45 @@ __global__ void __launch_bounds__(kTileThreads) rawKernel(EncodeArgs args) {
   const cuda::LookBack look_back{args.ranks};
   if (warpId() == 0) {
     if (laneId() == 0) {
-      look_back.publish(blockIdx.x, n_tile);
+      look_back.publish(tile, n_tile);
     }
     __syncwarp();
-    const std::uint64_t sum = look_back.prefix(blockIdx.x, n_tile);
+    const std::uint64_t sum = look_back.prefix(tile, n_tile);
     if (laneId() == 0) {
       before = sum;
     }
   }
   __syncthreads();
   rank += before;
-  std::uint8_t* const out = args.mask.data + layerAt<T>(found, found.n_layers);
   const auto* values = reinterpret_cast<const BitsOf<T>*>(args.in);
   for (unsigned left = missing; left != 0; left &= left - 1, ++rank) {
     storeBytes(out + rank * sizeof(T), values[first + bits::firstSet(left)], sizeof(T));
+  }
+}
+
+/// Where missing values have too many patterns, they stand in the stream one by one.
+template <class T>
+__global__ void __launch_bounds__(kTileThreads) rawKernel(EncodeArgs args) {
+  __shared__ std::uint32_t tile;
+  const Findings& found = *args.found;
+  if (found.n_missing == 0 || found.n_patterns != 0 ||
+      streamBytes<T>(found) > args.mask.capacity_bytes) {
+    return;
+  }
+  const std::uint64_t n_values = fieldOf(args.shape, sizeof(T)).n_values;
+  const std::uint64_t n_tiles = (n_values + kTileValues - 1) / kTileValues;
+  std::uint8_t* const out = args.mask.data + layerAt<T>(found, found.n_layers);
+  while (true) {
+    if (threadIdx.x == 0) {
+      tile = cuda::TileTicket{&args.found->next_tile}.take();
+    }
+    __syncthreads();
+    const std::uint32_t own = tile;
+    if (own >= n_tiles) {
+      return;
+    }
+    writeRaw<T>(args, own, out);
+    __syncthreads();
   }
 }
 
@@ -447,7 +467,9 @@ void launchWrite(const EncodeArgs& args, const cuda::Call& call) {
               static_cast<std::uint32_t>(sizeof(T)));
   call.launch("mask: stream", streamKernel<T>, cuda::gridFor(args.max_bricks, kTileWarps),
               kTileThreads, 0, args);
-  call.launch("mask: values", rawKernel<T>, cuda::gridFor(args.max_values, kTileValues),
+  call.launch("mask: values", rawKernel<T>,
+              std::min(kRareBlocks * cuda::multiprocessorCount(),
+                       cuda::gridFor(args.max_values, kTileValues)),
               kTileThreads, 0, args);
 }
 
