@@ -28,6 +28,10 @@ __device__ __forceinline__ unsigned highestLane(unsigned lanes) {
 __device__ __forceinline__ unsigned lowestLane(unsigned lanes) {
   return static_cast<unsigned>(__ffs(static_cast<int>(lanes))) - 1;
 }
+/// The last lane that has a value.
+__device__ __forceinline__ unsigned lastLane(unsigned valid, unsigned missing) {
+  return highestLane(valid | missing);
+}
 __device__ __forceinline__ unsigned lanesBelow() {
   return (1u << laneId()) - 1;
 }
@@ -37,7 +41,7 @@ __device__ __forceinline__ U ofLane(U value, unsigned lane) {
 }
 
 /// Adds a pattern to the set. 257 of them are too many, whoever comes first.
-__device__ void addKey(Findings& found, std::uint64_t key) {
+__device__ __noinline__ void addKey(Findings& found, std::uint64_t key) {
   if (*static_cast<volatile std::uint64_t*>(&found.has_too_many) != 0) {
     return;
   }
@@ -67,6 +71,7 @@ template <class T>
 struct WarpValues {
   BitsOf<T> v[kRows];
   unsigned missing[kRows];
+  unsigned own_word;  ///< of the row whose number is the lane's
   std::uint64_t first;
   std::uint64_t n_values;
 
@@ -75,12 +80,15 @@ struct WarpValues {
   }
   /// Lanes of a row that have a valid value.
   __device__ __forceinline__ unsigned valid(unsigned row) const {
-    return __ballot_sync(kAllLanes, at(row) < n_values) & ~missing[row];
+    const std::uint64_t begin = first + row * kWarp;
+    const std::uint64_t left = begin < n_values ? n_values - begin : 0;
+    return ~missing[row] & (left >= kWarp ? kAllLanes : (1u << left) - 1);
   }
   __device__ __forceinline__ bool isMissingHere(unsigned row) const {
     return (missing[row] >> laneId() & 1) != 0;
   }
 
+  template <bool kHasFills>
   __device__ __forceinline__ bool load(const T* in, const Fills<T>& fills) {
     const auto* bits = reinterpret_cast<const BitsOf<T>*>(in);
 #pragma unroll
@@ -88,10 +96,14 @@ struct WarpValues {
       v[r] = at(r) < n_values ? __ldcs(bits + at(r)) : BitsOf<T>{0};
     }
     unsigned any = 0;
+    own_word = 0;
 #pragma unroll
     for (unsigned r = 0; r < kRows; ++r) {
-      missing[r] = __ballot_sync(kAllLanes, at(r) < n_values && isMissing<T>(v[r], fills));
-      any |= missing[r];
+      const bool is_missing = kHasFills ? isMissing<T>(v[r], fills) : !isFiniteBits<T>(v[r]);
+      const unsigned lanes = __ballot_sync(kAllLanes, at(r) < n_values && is_missing);
+      missing[r] = lanes;
+      any |= lanes;
+      own_word = laneId() == r ? lanes : own_word;
     }
     return any != 0;
   }
@@ -105,13 +117,8 @@ struct WarpValues {
     }
   }
   __device__ __forceinline__ void storeWords(std::uint32_t* words) const {
-    unsigned mine = 0;
-#pragma unroll
-    for (unsigned r = 0; r < kRows; ++r) {
-      mine = laneId() == r ? missing[r] : mine;
-    }
     if (laneId() < kRows) {
-      words[first / 32 + laneId()] = mine;
+      words[first / 32 + laneId()] = own_word;
     }
   }
   /// Index of the last valid value and 1; 0: none.
@@ -126,6 +133,27 @@ struct WarpValues {
   }
 };
 
+/// Adds the patterns of a warp but the one that is known.
+template <class T>
+__device__ __forceinline__ void addOthers(const WarpValues<T>& values,
+                                          BitsOf<T> known,
+                                          const EncodeArgs& args) {
+  BitsOf<T> last = known;
+#pragma unroll
+  for (unsigned r = 0; r < kRows; ++r) {
+    const bool is_other = values.isMissingHere(r) && values.v[r] != known && values.v[r] != last;
+    const unsigned others = values.missing[r] != 0 ? __ballot_sync(kAllLanes, is_other) : 0;
+    if (others != 0) {
+      if (is_other) {
+        addKey(*args.found,
+               static_cast<BitsOf<T>>(values.v[r] ^ static_cast<BitsOf<T>>(args.marker)));
+      }
+      __syncwarp();
+      last = ofLane(values.v[r], highestLane(others));
+    }
+  }
+}
+
 /// What the warps of a block find together: all of them adding to the same words of memory would
 /// take longer than looking at the values.
 struct TileFindings {
@@ -136,10 +164,10 @@ struct TileFindings {
 
 /// All threads: counts and patterns of a tile that has missing values.
 template <class T>
-__device__ void noteFindings(const WarpValues<T>& values,
-                             bool has_missing,
-                             const EncodeArgs& args,
-                             TileFindings& tile) {
+__device__ __forceinline__ void noteFindings(const WarpValues<T>& values,
+                                             bool has_missing,
+                                             const EncodeArgs& args,
+                                             TileFindings& tile) {
   Findings& found = *args.found;
   const auto marker = static_cast<BitsOf<T>>(args.marker);
   if (threadIdx.x == 0) {
@@ -151,13 +179,19 @@ __device__ void noteFindings(const WarpValues<T>& values,
   BitsOf<T> pattern = marker;
   if (has_missing) {
 #pragma unroll
-    for (unsigned r = kRows; r-- > 0;) {
+    for (unsigned r = 0; r < kRows; ++r) {
       const unsigned missing = values.missing[r];
-      n_missing += static_cast<std::uint32_t>(__popc(missing));
-      n_filled += static_cast<std::uint32_t>(__popc(
-          __ballot_sync(kAllLanes, values.isMissingHere(r) && isFiniteBits<T>(values.v[r]))));
       if (missing != 0) {
+        n_missing += static_cast<std::uint32_t>(__popc(missing));
         pattern = ofLane(values.v[r], lowestLane(missing));
+        // Nearly all rows have one pattern.
+        const bool is_other = values.isMissingHere(r) && values.v[r] != pattern;
+        if (__any_sync(kAllLanes, is_other)) {
+          n_filled += static_cast<std::uint32_t>(__popc(
+              __ballot_sync(kAllLanes, values.isMissingHere(r) && isFiniteBits<T>(values.v[r]))));
+        } else if (isFiniteBits<T>(pattern)) {
+          n_filled += static_cast<std::uint32_t>(__popc(missing));
+        }
       }
     }
     if (laneId() == 0) {
@@ -176,17 +210,7 @@ __device__ void noteFindings(const WarpValues<T>& values,
     }
   }
   if (has_missing) {
-    BitsOf<T> known = static_cast<BitsOf<T>>(tile.key) ^ marker;
-#pragma unroll
-    for (unsigned r = 0; r < kRows; ++r) {
-      if (values.isMissingHere(r) && values.v[r] != known) {
-        addKey(found, static_cast<BitsOf<T>>(values.v[r] ^ marker));
-      }
-      __syncwarp();
-      if (values.missing[r] != 0) {
-        known = ofLane(values.v[r], lowestLane(values.missing[r]));
-      }
-    }
+    addOthers(values, static_cast<BitsOf<T>>(tile.key) ^ marker, args);
   }
 }
 
@@ -196,13 +220,17 @@ __device__ __forceinline__ void holdRows(WarpValues<T>& values, BitsOf<T> held) 
 #pragma unroll
   for (unsigned r = 0; r < kRows; ++r) {
     const unsigned valid = values.valid(r);
-    const unsigned before = valid & lanesBelow();
-    const BitsOf<T> from = ofLane(values.v[r], before != 0 ? highestLane(before) : 0);
-    const BitsOf<T> last = ofLane(values.v[r], valid != 0 ? highestLane(valid) : 0);
-    if (values.isMissingHere(r)) {
-      values.v[r] = before != 0 ? from : held;
+    if (values.missing[r] != 0) {
+      const unsigned before = valid & lanesBelow();
+      const BitsOf<T> from = ofLane(values.v[r], before != 0 ? highestLane(before) : 0);
+      if (values.isMissingHere(r)) {
+        values.v[r] = before != 0 ? from : held;
+      }
     }
-    held = valid != 0 ? last : held;
+    // A missing one at the end holds the same.
+    held = valid != 0 || values.missing[r] != 0
+               ? ofLane(values.v[r], lastLane(valid, values.missing[r]))
+               : held;
   }
 }
 
@@ -212,22 +240,39 @@ __device__ __forceinline__ void holdLanes(WarpValues<T>& values, std::uint32_t u
   const unsigned own = static_cast<unsigned>(lowBits(unit)) << (laneId() / unit * unit);
 #pragma unroll
   for (unsigned r = 0; r < kRows; ++r) {
-    const unsigned valid = values.valid(r) & own;
-    const unsigned before = valid & lanesBelow();
-    const unsigned lane = before != 0 ? highestLane(before) : valid != 0 ? lowestLane(valid) : 0;
-    const BitsOf<T> from = ofLane(values.v[r], lane);
-    if (values.isMissingHere(r)) {
-      values.v[r] = valid != 0 ? from : BitsOf<T>{0};
+    if (values.missing[r] != 0) {
+      const unsigned valid = values.valid(r) & own;
+      const unsigned before = valid & lanesBelow();
+      const unsigned lane = before != 0 ? highestLane(before) : valid != 0 ? lowestLane(valid) : 0;
+      const BitsOf<T> from = ofLane(values.v[r], lane);
+      if (values.isMissingHere(r)) {
+        values.v[r] = valid != 0 ? from : BitsOf<T>{0};
+      }
+    }
+  }
+}
+
+/// Whatever does not need the values before.
+template <class T, Hold kHold>
+__device__ __forceinline__ void replaceOrHold(WarpValues<T>& values, std::uint32_t unit) {
+  if constexpr (kHold == Hold::kLanes) {
+    holdLanes(values, unit);
+  } else {
+#pragma unroll
+    for (unsigned r = 0; r < kRows; ++r) {
+      values.v[r] = !values.isMissingHere(r)   ? values.v[r]
+                    : kHold == Hold::kQuietNan ? kQuietNanBits<T>
+                                               : BitsOf<T>{0};
     }
   }
 }
 
 /// The value that stands before a warp's, 0 where there is none.
 template <class T>
-__device__ BitsOf<T> heldBefore(const WarpValues<T>& values,
-                                const EncodeArgs& args,
-                                std::uint64_t (&warp_last)[kWarps],
-                                std::uint64_t& tile_before) {
+__device__ __forceinline__ BitsOf<T> heldBefore(const WarpValues<T>& values,
+                                                const EncodeArgs& args,
+                                                std::uint64_t (&warp_last)[kWarps],
+                                                std::uint64_t& tile_before) {
   const std::uint64_t last = values.lastValid();
   if (laneId() == 0) {
     warp_last[warpId()] = last;
@@ -269,7 +314,9 @@ __device__ bool beginEncode(const EncodeArgs& args, const Field& field, std::uin
     if (!field.is_good) {
       cuda::recordError(args.record, DeviceError::kDoesNotFit, cuda::load(args.shape.size));
     } else {
-      args.record->value[kExtentSlot] = field.extents[0];
+      for (unsigned axis = 0; axis < 3; ++axis) {
+        args.record->value[kExtentSlot + axis] = field.extents[axis];
+      }
       if (!args.out.size_known) {
         cuda::publishSize(args.record, 0, n_bytes, args.out.capacity_bytes);
       }
@@ -278,7 +325,7 @@ __device__ bool beginEncode(const EncodeArgs& args, const Field& field, std::uin
   return field.is_good && n_bytes <= args.out.capacity_bytes;
 }
 
-template <class T, Hold kHold>
+template <class T, Hold kHold, bool kHasFills>
 __global__ void __launch_bounds__(kTileThreads) findKernel(EncodeArgs args, Fills<T> fills) {
   __shared__ std::uint64_t warp_last[kWarps];
   __shared__ std::uint64_t tile_before;
@@ -290,21 +337,18 @@ __global__ void __launch_bounds__(kTileThreads) findKernel(EncodeArgs args, Fill
   WarpValues<T> values;
   values.first = std::uint64_t{blockIdx.x} * kTileValues + warpId() * kWarpValues;
   values.n_values = field.n_values;
-  const bool has_missing = values.load(reinterpret_cast<const T*>(args.in), fills);
+  const bool has_missing =
+      values.template load<kHasFills>(reinterpret_cast<const T*>(args.in), fills);
   values.storeWords(args.words);
   if (__syncthreads_or(has_missing ? 1 : 0) != 0) {
     noteFindings(values, has_missing, args, tile);
     if constexpr (kHold == Hold::kField) {
-      holdRows(values, heldBefore(values, args, warp_last, tile_before));
-    } else if constexpr (kHold == Hold::kLanes) {
-      holdLanes(values, args.hold_extents[0]);
-    } else {
-#pragma unroll
-      for (unsigned r = 0; r < kRows; ++r) {
-        values.v[r] = !values.isMissingHere(r)   ? values.v[r]
-                      : kHold == Hold::kQuietNan ? kQuietNanBits<T>
-                                                 : BitsOf<T>{0};
+      const BitsOf<T> held = heldBefore(values, args, warp_last, tile_before);
+      if (has_missing) {
+        holdRows(values, held);
       }
+    } else if (has_missing) {
+      replaceOrHold<T, kHold>(values, args.hold_extents[0]);
     }
   } else if (kHold == Hold::kField && threadIdx.x == 0) {
     const std::uint64_t end = (std::uint64_t{blockIdx.x} + 1) * kTileValues;
@@ -545,17 +589,21 @@ void launchFind(const EncodeArgs& args, const Fills<T>& fills, const cuda::Call&
   };
   switch (args.hold) {
     case Hold::kField:
-      launch(findKernel<T, Hold::kField>);
+      launch(args.has_fills ? findKernel<T, Hold::kField, true>
+                            : findKernel<T, Hold::kField, false>);
       break;
     case Hold::kLanes:
-      launch(findKernel<T, Hold::kLanes>);
+      launch(args.has_fills ? findKernel<T, Hold::kLanes, true>
+                            : findKernel<T, Hold::kLanes, false>);
       break;
     case Hold::kQuietNan:
-      launch(findKernel<T, Hold::kQuietNan>);
+      launch(args.has_fills ? findKernel<T, Hold::kQuietNan, true>
+                            : findKernel<T, Hold::kQuietNan, false>);
       break;
     case Hold::kUnits:
     case Hold::kTiles:
-      launch(findKernel<T, Hold::kUnits>);
+      launch(args.has_fills ? findKernel<T, Hold::kUnits, true>
+                            : findKernel<T, Hold::kUnits, false>);
       break;
   }
   launchHold<T>(args, call);

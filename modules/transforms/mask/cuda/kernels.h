@@ -15,7 +15,7 @@ namespace fz::mask {
 // Slots of the config in StageRecord::value.
 constexpr unsigned kMissingSlot = 0;
 constexpr unsigned kFilledSlot = 1;
-constexpr unsigned kExtentSlot = 2;
+constexpr unsigned kExtentSlot = 2;  ///< of x; y and z follow
 
 /// What record->error_value says of damage; error_index is a place that goes with it.
 enum class Reason : std::uint64_t {
@@ -34,10 +34,10 @@ constexpr std::uint32_t kMaxKeys = 256;  ///< patterns, as kMaxPatterns in strea
 constexpr std::uint32_t kKeySlots = 1024;
 constexpr std::uint32_t kMaxFills = 8;
 
+/// Declared values, and NaN, which nothing equals, where there are fewer.
 template <class T>
 struct Fills {
   T value[kMaxFills];
-  std::uint32_t n;
 };
 
 /// The field as it comes. An extent x of 0 is as many as there are.
@@ -78,6 +78,7 @@ struct EncodeArgs {
   CudaOutput mask;
   StageRecord* record;
   Hold hold;
+  bool has_fills;  ///< declared
   std::uint32_t hold_extents[3];
   std::uint64_t marker;  ///< bits of a value that is never missing
   Findings* found;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include <cuda_runtime_api.h>
@@ -56,6 +57,14 @@ std::uint64_t markerFor(const std::vector<double>& fill) {
   return bits;
 }
 
+template <class T>
+Fills<T> fillsOf(const std::vector<T>& values) {
+  Fills<T> fills;
+  std::fill_n(fills.value, kMaxFills, std::numeric_limits<T>::quiet_NaN());
+  std::copy(values.begin(), values.end(), fills.value);
+  return fills;
+}
+
 }  // namespace
 
 template <class T>
@@ -71,7 +80,9 @@ class CudaSide final : public CudaPart {
   std::vector<DeviceField> fields() const override {
     return {{kConfigMissing, 8, kMissingSlot},
             {kConfigFilled, 8, kFilledSlot},
-            {kConfigExtent, 8, kExtentSlot}};
+            {kConfigExtent, 8, kExtentSlot},
+            {kConfigExtent + 8, 8, kExtentSlot + 1},
+            {kConfigExtent + 16, 8, kExtentSlot + 2}};
   }
   bool readsUnaligned(std::size_t input) const override { return stage_.isInverse() && input == 1; }
   TileOp tileOp() const override { return NoOp{"has kernels of its own"}; }
@@ -186,6 +197,7 @@ void CudaSide<T>::encode(const cuda::Call& call) {
   args.mask = call.outputs[1];
   args.record = call.record;
   args.hold = hold();
+  args.has_fills = !stage_.fill_.empty();
   args.marker = markerFor<T>(stage_.fill_);
   args.max_values = shape.max_values;
   args.max_bricks = shape.max_bricks;
@@ -208,9 +220,7 @@ void CudaSide<T>::encode(const cuda::Call& call) {
   for (const double value : stage_.fill_) {
     addFill(value, values);
   }
-  Fills<T> fills{};
-  fills.n = static_cast<std::uint32_t>(values.size());
-  std::copy(values.begin(), values.end(), fills.value);
+  const Fills<T> fills = fillsOf(values);
   addZeroed(args, call);
   addWorkspace(args, call);
   launchEncode<T>(args, fills, call);
@@ -220,7 +230,8 @@ template <class T>
 void CudaSide<T>::finishEncode(const StageRecord& record) {
   stage_.n_missing_ = record.value[kMissingSlot];
   stage_.n_filled_ = record.value[kFilledSlot];
-  stage_.shape_ = {record.value[kExtentSlot], extents_[1], extents_[2]};
+  stage_.shape_ = {record.value[kExtentSlot], record.value[kExtentSlot + 1],
+                   record.value[kExtentSlot + 2]};
 }
 
 template <class T>
@@ -241,9 +252,9 @@ void CudaSide<T>::decode(const cuda::Call& call) {
   const std::size_t words = zeroed.add<std::uint64_t>(n_values / 64 + 2);
   std::uint8_t* const memory = zeroed_.get<std::uint8_t>(call.pool, zeroed.size()).data();
   FZ_CUDA_CHECK(cudaMemsetAsync(memory, 0, zeroed.size(), call.stream));
-  Fills<T> fills{};
+  std::vector<T> values;
   for (const double value : stage_.fill_) {
-    fills.value[fills.n++] = static_cast<T>(value);
+    values.push_back(static_cast<T>(value));
   }
   launchDecode<T>(
       {.in = call.inputs[0].data,
@@ -259,7 +270,7 @@ void CudaSide<T>::decode(const cuda::Call& call) {
        .words = reinterpret_cast<std::uint64_t*>(memory + words),
        .offsets = work_.get<std::uint64_t>(call.pool, kMaxLayers * (n_bricks + 1)).data(),
        .n_bricks = n_bricks},
-      fills, call);
+      fillsOf(values), call);
 }
 
 template <class T>

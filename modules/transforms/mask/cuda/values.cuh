@@ -38,7 +38,8 @@ __device__ __forceinline__ bool isFiniteBits(BitsOf<T> bits) {
 template <class T>
 __device__ __forceinline__ bool isMissing(BitsOf<T> bits, const Fills<T>& fills) {
   bool missing = !isFiniteBits<T>(bits);
-  for (std::uint32_t k = 0; k < fills.n; ++k) {
+#pragma unroll
+  for (std::uint32_t k = 0; k < kMaxFills; ++k) {
     missing = missing || valueOf<T>(bits) == fills.value[k];
   }
   return missing;
