@@ -92,6 +92,17 @@ def _is_constant(array: Any, fill: tuple[float, ...]) -> bool:
     return finite.size == 0 or bool(finite.min() == finite.max())
 
 
+def _may_have_fill(array: Any) -> bool:
+    """False only where the library would not refuse the range of these values."""
+    finite = _finite(array)
+    low, high = finite.min(), finite.max()
+    inner = finite[(finite > low) & (finite < high)]
+    if inner.size == 0:
+        return True
+    width = [float(end) / 32 for end in (low, high, inner.min(), inner.max())]  # never infinite
+    return width[1] - width[0] > 10 * (width[3] - width[2])
+
+
 def _has_zero_at_an_end(array: Any) -> bool:
     finite = _finite(array)
     return bool(finite.min() == 0 or finite.max() == 0)
@@ -110,6 +121,9 @@ def _compress(
         # whole array spans: such a chunk is kept bit for bit.
         if _is_constant(array, fill):
             return _lossless(array, options, backend)
+        # Such a chunk is decided on in host memory; the bytes are the same.
+        if backend == "cuda" and _may_have_fill(array):
+            array, backend = array.get(), "cpu"
     try:
         return _compress_lossy(array, options, backend, fill)
     except FillValueError:
