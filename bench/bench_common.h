@@ -57,6 +57,16 @@ struct Row {
   double shareOf(double gbs) const { return 100 * gbs * (1 + 1 / ratio) / (2 * memcpy_gbs); }
 };
 
+/// A field of which 35 % are NaN, in the shape of coasts, and the same with its gaps filled
+/// smoothly (noise is on the sea only).
+struct CoastFields {
+  std::array<std::size_t, 3> dims;
+  Bytes filled;
+  Bytes missing;
+};
+/// A square of up to n_bytes.
+CoastFields makeCoasts(std::size_t n_bytes);
+
 /// A preset on a field with missing values, and on the same field with its gaps filled. Best times
 /// of whole calls.
 struct MissingRow {

@@ -18,6 +18,7 @@
 #include "fz/presets.h"
 #include "fz/simple_stage.h"
 #include "gpu_bench_groups.h"
+#include "gpu_bench_missing.h"
 #include "gpu_bench_small.h"
 #include "gpu_bench_stage.h"
 #include "mem/mempool.h"
@@ -293,6 +294,9 @@ int run(int argc, char** argv) {
   app.add_flag("--groups", groups_only, "fused chains only: the group alone and the whole call");
   bool small_only = false;
   app.add_flag("--small", small_only, "whole calls on a field of 26 MB only");
+  bool missing_only = false;
+  app.add_flag("--missing", missing_only,
+               "what missing values cost presets: whole calls, beside the same field filled");
   app.add_option("--json", json_path, "write the figures to this file as well");
   CLI11_PARSE(app, argc, argv);
   bench.n_bytes = megabytes << 20;
@@ -319,6 +323,10 @@ int run(int argc, char** argv) {
       std::ofstream(json_path) << json.dump(2) << '\n';
     }
   };
+  if (missing_only) {
+    measureMissing(bench.n_bytes, bench.runs, bench.only, bench.stream);
+    return 0;
+  }
   if (groups_only || small_only) {
     measureGroupsAndCalls();
     writeJson();

@@ -106,7 +106,7 @@ def compress(
     bound
         ``"abs:E"``, ``"rel:E"`` (of each value) or ``"range:E"`` (of max - min; a constant
         field has none, and E is an absolute bound then; where what looks like a fill value sets
-        the range of an array in host memory, `FillValueError`). NaN, infinities and `fill` have no
+        the range of the array, `FillValueError`). NaN, infinities and `fill` have no
         part in it and come back bit for bit. Required with a preset, whose own would be a
         guess; with `pipeline` or `toml` it replaces theirs. ``"lossless"`` keeps every bit. Or a
         result, for arrays in host memory: ``"psnr:80"`` and ``"ratio:20"``, for which `find_bound`

@@ -123,7 +123,7 @@ def _compress(
         # whole array spans: such a chunk is kept bit for bit.
         if _is_constant(array, fill):
             return _lossless(array, options, backend)
-        # The library looks for fill values in host memory only; the bytes are the same.
+        # Such a chunk is decided on in host memory; the bytes are the same.
         if backend == "cuda" and _may_have_fill(array):
             array, backend = array.get(), "cpu"
     try:

@@ -179,11 +179,6 @@ class Pipeline:
         if is_device_array(array) and self.backend != "cpu":
             if out is not None:
                 raise TypeError("compress: out is for arrays in host memory")
-            if self._fill:
-                raise UnsupportedError(
-                    "compress: fill values are looked for in host memory only; copy the array "
-                    "there, or leave fill out"
-                )
             return self._compress_device(array, stream)
         values = host_array(array)
         name, shape = check_type(values.dtype), check_shape(values.shape)

@@ -142,7 +142,8 @@ std::unique_ptr<DeviceMemory> compressDevice(const NativePipeline& self,
   const DeviceOf device(deviceMemory(address));
   const std::lock_guard<std::mutex> lock(self.session()->mutex);
   Pipeline& pipeline = self.pipeline();
-  const CompressedView frame = pipeline.compress(deviceMemory(address), n_bytes, streamOf(stream));
+  const CompressedView frame =
+      self.deviceCompressor().compress(deviceMemory(address), n_bytes, streamOf(stream));
   void* const copy =
       pipeline.getMemoryPool().allocate(frame.n_bytes, streamOf(stream), "frame", true);
   if (copy == nullptr) {

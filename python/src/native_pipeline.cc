@@ -260,6 +260,13 @@ NativePipeline::NativePipeline(const std::string& toml,
   configure(pipeline(), type_, options_);
 }
 
+DeviceCompressor& NativePipeline::deviceCompressor() const {
+  if (device_compressor_ == nullptr) {
+    device_compressor_ = std::make_unique<DeviceCompressor>(pipeline(), type_, options_);
+  }
+  return *device_compressor_;
+}
+
 std::shared_ptr<Session> decodingSession(const DecodeSettings& settings) {
   auto session = std::make_shared<Session>();
   Pipeline& pipeline = session->pipeline;

@@ -10,6 +10,7 @@
 
 #include "fz/backend.h"
 #include "fz/data_type.h"
+#include "fz/device_api.h"
 #include "fz/host_api.h"
 #include "fz/limits.h"
 #include "pipeline/compressor.h"
@@ -50,6 +51,8 @@ class NativePipeline {
 
   const std::shared_ptr<Session>& session() const { return session_; }
   Pipeline& pipeline() const { return session_->pipeline; }
+  /// For arrays on a device, on pipeline() and one more; the session's lock is held.
+  DeviceCompressor& deviceCompressor() const;
 
   /// What fz::compress() needs to do the same.
   const CompressOptions& options() const { return options_; }
@@ -59,6 +62,7 @@ class NativePipeline {
   CompressOptions options_;
   DataType type_;
   std::shared_ptr<Session> session_;
+  mutable std::unique_ptr<DeviceCompressor> device_compressor_;
 };
 
 /// How a frame is decoded.

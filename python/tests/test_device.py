@@ -182,6 +182,33 @@ def test_zarr_arrays_stay_on_the_gpu_and_stores_are_those_of_the_cpu(zarr_on_gpu
         assert written[0] == written[1], chunk
 
 
+@pytest.mark.parametrize("bound", ["abs:1e-3", "range:1e-3"])
+@pytest.mark.parametrize("preset", ["cuszp2", "pfpl", "fzgpu"])
+def test_missing_values_in_cupy_arrays_give_the_bytes_of_numpy(preset, bound):
+    cupy = library("cupy")
+    field = rough((30, 40, 50))
+    pipeline = fz.Pipeline(preset=preset, bound=bound, fill=-9999)
+    for gaps in (None, np.nan, -9999.0, np.nan):
+        values = field.copy()
+        if gaps is not None:
+            values[5:20, 10:30] = gaps
+            values[7, 11, ::2] = np.inf
+        frame = pipeline.compress(cupy.asarray(values))
+        assert bytes(frame) == pipeline.compress(values)
+        assert same_bits(fz.decompress(frame).get(), fz.decompress(bytes(frame)))
+
+
+def test_an_undeclared_fill_value_in_a_cupy_array_is_refused():
+    cupy = library("cupy")
+    field = rough((30, 40, 50))
+    field[:10] = -9999
+    with pytest.raises(fz.FillValueError):
+        fz.compress(cupy.asarray(field), "range:1e-3")
+    assert bytes(fz.compress(cupy.asarray(field), "range:1e-3", fill="none")) == fz.compress(
+        field, "range:1e-3", fill="none"
+    )
+
+
 def test_decoders_are_used_again_for_frames_of_any_kind():
     cupy = library("cupy")
     frames = []

@@ -75,15 +75,6 @@ void loadPipeline(Pipeline& pipeline, DataType type, const CompressOptions& opti
   pipeline.loadConfigText(std::string(preset->toml), std::string(preset->name), overrides, false);
 }
 
-void loadWithSettings(Pipeline& pipeline, DataType type, const CompressOptions& options) {
-  pipeline.setBackend(options.backend);
-  pipeline.setThreads(options.threads);
-  pipeline.setMemoryLimit(options.max_memory_bytes);
-  pipeline.setProgress(options.progress);
-  pipeline.setLosslessFallback(options.lossless_fallback);
-  loadPipeline(pipeline, type, options);
-}
-
 /// With the dims that follow from extents, where those are given.
 CompressOptions withDims(const CompressOptions& options) {
   CompressOptions made = options;
@@ -97,6 +88,15 @@ CompressOptions withDims(const CompressOptions& options) {
   return made;
 }
 
+void loadWithSettings(Pipeline& pipeline, DataType type, const CompressOptions& options) {
+  pipeline.setBackend(options.backend);
+  pipeline.setThreads(options.threads);
+  pipeline.setMemoryLimit(options.max_memory_bytes);
+  pipeline.setProgress(options.progress);
+  pipeline.setLosslessFallback(options.lossless_fallback);
+  loadPipeline(pipeline, type, options);
+}
+
 /// What a run on the CPU made, in memory of its own.
 Frame copyOf(const CompressedView& view) {
   const auto* data = static_cast<const std::uint8_t*>(view.data);
@@ -105,8 +105,12 @@ Frame copyOf(const CompressedView& view) {
 
 }  // namespace
 
-void configure(Pipeline& pipeline, DataType type, const CompressOptions& options) try {
+void loadUnfinalized(Pipeline& pipeline, DataType type, const CompressOptions& options) {
   loadWithSettings(pipeline, type, withDims(options));
+}
+
+void configure(Pipeline& pipeline, DataType type, const CompressOptions& options) try {
+  loadUnfinalized(pipeline, type, options);
   pipeline.finalize();
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();

@@ -51,6 +51,9 @@ class HostCompression {
   std::unique_ptr<FieldWatch> watch_;  ///< where a fill value is declared that the sample has not
 };
 
+/// As configure(), but the pipeline is left open for more stages.
+void loadUnfinalized(Pipeline& pipeline, DataType type, const CompressOptions& options);
+
 /// Throws FillValueError, as Pipeline::requireRangeWithoutFill() does, unless the options say that
 /// no value is to be suspected.
 void requireSoundRange(Pipeline& pipeline, ByteView values, const CompressOptions& options);

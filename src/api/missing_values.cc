@@ -12,6 +12,7 @@
 #include "core/require.h"
 #include "fz/params.h"
 #include "fz/stage_descriptor.h"
+#include "shared/field_sample.h"
 #include "shared/fp.h"
 
 namespace fz {
@@ -20,9 +21,7 @@ namespace {
 
 constexpr std::string_view kMask = "Mask";
 constexpr std::string_view kSkip = "skip";
-constexpr std::size_t kWordValues = 64;
-// A sample is a few words of values, spread over the field.
-constexpr std::size_t kSampleWords = 64;
+using field_sample::kWordValues;
 
 /// Values of a caller, who need not have aligned them.
 template <class T>
@@ -82,12 +81,11 @@ bool hasMissingIn(DataType type, ByteView values, std::span<const double> fill, 
       found = words.hasAnyMissing();
       return;
     }
-    const std::size_t n = all ? words.count() : std::min(words.count(), kSampleWords);
+    const std::size_t n =
+        all ? words.count() : static_cast<std::size_t>(field_sample::count(words.count()));
     for (std::size_t i = 0; i < n && !found; ++i) {
-      // Odd places of equal shares, so that no period of the field hides from all of them.
-      constexpr std::size_t kScatter = 2654435761;
-      const std::size_t share = words.count() / n;
-      found = words.hasMissing(all ? i : i * share + i * kScatter % share);
+      found = words.hasMissing(
+          all ? i : static_cast<std::size_t>(field_sample::word(i, words.count())));
     }
   });
   return found;
@@ -148,16 +146,12 @@ bool MissingWatch::isThereIn(ByteView part) const noexcept {
   return type_ == DataType::FLOAT32 ? has_missing(fill_f32_) : has_missing(fill_f64_);
 }
 
-namespace {
-
 void requireFewFills(std::span<const double> fill) {
   const auto n_finite = static_cast<std::size_t>(
       std::count_if(fill.begin(), fill.end(), [](double value) { return fp::isFinite(value); }));
   FZ_REQUIRE_ARG(n_finite <= kMaxFillValues, "at most {} fill values can be declared, not {}",
                  kMaxFillValues, n_finite);
 }
-
-}  // namespace
 
 bool hasMissing(DataType type, ByteView values, std::span<const double> fill) {
   requireFewFills(fill);
@@ -187,6 +181,14 @@ MaskSettings maskSettingsFor(Pipeline& pipeline,
                              DataType type,
                              ByteView values,
                              std::span<const double> fill) {
+  return maskSettingsFor(pipeline, [&] {
+    ValidRange range;
+    withWords(type, values, fill, [&](const auto& words) { range = words.range(); });
+    return range;
+  });
+}
+
+MaskSettings maskSettingsFor(Pipeline& pipeline, const std::function<ValidRange()>& range_of) {
   const Stage& first = *onlySource(pipeline)->stage;
   if (canSkipMissing(first)) {
     return {};
@@ -201,8 +203,7 @@ MaskSettings maskSettingsFor(Pipeline& pipeline,
   if (is_relative && is_open) {
     // Zeros must not be part of the range, and a stage that need not look for it can work on tiles
     // from the Mask.
-    ValidRange range;
-    withWords(type, values, fill, [&](const auto& words) { range = words.range(); });
+    const ValidRange range = range_of();
     if (range.low < range.high) {
       settings.value_base =
           std::min(fp::sub(range.high, range.low), std::numeric_limits<double>::max());

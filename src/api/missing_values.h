@@ -2,10 +2,12 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "backends/cpu/field_watch.h"
+#include "backends/cpu/missing.h"
 #include "fz/data_type.h"
 #include "fz/missing.h"
 #include "fz/span.h"
@@ -46,6 +48,12 @@ MaskSettings maskSettingsFor(Pipeline& pipeline,
                              DataType type,
                              ByteView values,
                              std::span<const double> fill);
+
+/// The same where the range of the valid values is found elsewhere, if it is asked for.
+MaskSettings maskSettingsFor(Pipeline& pipeline, const std::function<ValidRange()>& range_of);
+
+/// Throws InvalidArgument for more fill values than a frame can name.
+void requireFewFills(std::span<const double> fill);
 
 /// Puts a Mask before the stages of a pipeline that is not finalized. Throws InvalidArgument for
 /// more fill values than a frame can name. Precondition: canBeMasked().

@@ -1,4 +1,5 @@
 #include "api/device_copy.h"
+#include "api/device_field.h"
 #include "core/require.h"
 
 namespace fz {
@@ -11,6 +12,35 @@ Frame compressByDevice(Pipeline& /*pipeline*/,
 
 std::vector<std::uint8_t> takeFromDevice(void* /*memory*/, std::size_t /*n_bytes*/) {
   detail::throwError(ErrorCode::kNoDevice, "this build has no CUDA");
+}
+
+namespace cuda {
+class FieldLook {};
+}  // namespace cuda
+
+DeviceField::Room::Room() = default;
+DeviceField::Room::~Room() = default;
+
+DeviceField::DeviceField(Room& /*room*/,
+                         int /*device*/,
+                         DataType /*type*/,
+                         const void* /*values*/,
+                         std::size_t /*n_bytes*/,
+                         std::span<const double> /*fill*/,
+                         cudaStream_t /*stream*/) {
+  detail::throwError(ErrorCode::kNoDevice, "this build has no CUDA");
+}
+
+bool DeviceField::hasMissing() const {
+  return false;
+}
+bool DeviceField::hasAnyMissing() const {
+  return false;
+}
+ValidRange DeviceField::rangeOfValid() const {
+  return {};
+}
+void DeviceField::requireRangeWithoutFill(const Pipeline& /*pipeline*/) const {
 }
 
 }  // namespace fz

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/device_field.h"
 #include "api/missing_values.h"
 #include "fz.h"
 #include "fz/host_api.h"
@@ -40,6 +41,7 @@ struct fz_pipeline {
   /// Values that a Mask takes out for this pipeline; UNKNOWN: it gets none.
   fz::DataType masked_type = fz::DataType::UNKNOWN;
   fz::Pipeline pipeline;
+  fz::DeviceField::Room room;  ///< for looks at values in device memory
   /// For fields with missing values; made when the first one comes, and again when one comes that
   /// needs other settings.
   std::unique_ptr<fz::c_api::MaskedPipeline> masked;
@@ -75,6 +77,8 @@ void loadStages(fz_pipeline& handle);
 /// The handle's pipeline for this field, which has missing values. Throws as loading does.
 /// Precondition: handle.masked_type is known.
 Pipeline& maskedFor(fz_pipeline& handle, ByteView values);
+/// The same for a field with these settings.
+Pipeline& maskedFor(fz_pipeline& handle, const MaskSettings& settings);
 /// Bytes that no archive of a field with missing values can exceed. The same precondition.
 std::size_t maskedBound(const fz_pipeline& handle, std::size_t n_bytes);
 

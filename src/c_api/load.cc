@@ -81,7 +81,7 @@ void loadStages(fz_pipeline& handle) {
   Pipeline& pipeline = handle.pipeline;
   loadConfig(handle.recipe, pipeline);
   for (const DataType type : {DataType::FLOAT32, DataType::FLOAT64}) {
-    if (!handle.device_memory && canBeMasked(pipeline, type)) {
+    if (canBeMasked(pipeline, type)) {
       handle.masked_type = type;
     }
   }
@@ -89,8 +89,11 @@ void loadStages(fz_pipeline& handle) {
 }
 
 Pipeline& maskedFor(fz_pipeline& handle, ByteView values) {
-  const MaskSettings settings =
-      maskSettingsFor(handle.pipeline, handle.masked_type, values, handle.fill);
+  return maskedFor(handle,
+                   maskSettingsFor(handle.pipeline, handle.masked_type, values, handle.fill));
+}
+
+Pipeline& maskedFor(fz_pipeline& handle, const MaskSettings& settings) {
   if (handle.masked == nullptr || handle.masked->settings != settings) {
     handle.masked.reset();
     auto made = std::make_unique<MaskedPipeline>();

@@ -69,8 +69,6 @@ std::unique_ptr<fz_pipeline> makeHandle(const fz_options& options) {
 std::unique_ptr<fz_pipeline> load(const std::string& toml,
                                   const std::string& name,
                                   const fz_options& options) {
-  FZ_REQUIRE(options.n_fill == 0 || options.memory == FZ_MEMORY_HOST, ErrorCode::kUnsupported,
-             "fz_options: fill values are found in host memory only, and memory is device memory");
   std::unique_ptr<fz_pipeline> handle = makeHandle(options);
   handle->recipe.toml = toml;
   handle->recipe.name = name;
@@ -146,7 +144,7 @@ std::unique_ptr<fz_pipeline> loadArchive(fz::ByteView frame, fz_options options)
   }
   // Its Mask was put there for a field with missing values, as it will be for the next such field.
   const bool is_masked = info.missing && info.missing->n_missing > 0;
-  if (is_masked && !info.lossless && options.memory == FZ_MEMORY_HOST) {
+  if (is_masked && !info.lossless) {
     fz_options with_fill = options;
     if (options.n_fill == 0) {
       with_fill.fill = info.missing->fill.data();

@@ -64,16 +64,50 @@ CompressedView compressHost(fz_pipeline& handle, ByteView bytes, cudaStream_t st
   return compressBy(handle, maskedFor(handle, bytes), bytes, stream);
 }
 
-/// The frame of these values, which lies in the memory of one of the handle's pipelines. Values on
-/// a device are not looked at: reading them here would take longer than compressing them there.
+/// By one of the handle's pipelines, from device memory.
+CompressedView compressBy(const fz_pipeline& handle,
+                          Pipeline& pipeline,
+                          const DeviceField& field,
+                          ByteView bytes,
+                          cudaStream_t stream) {
+  const CompressedView frame = pipeline.compress(bytes.data(), bytes.size(), stream);
+  if (handle.recipe.options.fill_check == FZ_FILL_CHECK) {
+    field.requireRangeWithoutFill(pipeline);
+  }
+  return frame;
+}
+
+/// As compressHost(), for values that the host does not read.
+CompressedView compressDevice(fz_pipeline& handle, ByteView bytes, cudaStream_t stream) {
+  Pipeline& plain = handle.pipeline;
+  const DataType type = handle.masked_type;
+  if (type == DataType::UNKNOWN) {
+    return plain.compress(bytes.data(), bytes.size(), stream);
+  }
+  const DeviceField field(handle.room, plain.getDevice(), type, bytes.data(), bytes.size(),
+                          handle.fill, stream);
+  if (!field.hasMissing()) {
+    try {
+      return compressBy(handle, plain, field, bytes, stream);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kBoundViolation || !field.hasAnyMissing()) {
+        throw;
+      }
+    }
+  }
+  Pipeline& masked =
+      maskedFor(handle, maskSettingsFor(plain, [&] { return field.rangeOfValid(); }));
+  return compressBy(handle, masked, field, bytes, stream);
+}
+
+/// The frame of these values, which lies in the memory of one of the handle's pipelines.
 CompressedView compressValues(fz_pipeline& handle,
                               const void* values,
                               std::size_t n_bytes,
                               cudaStream_t stream) {
-  if (handle.device_memory) {
-    return handle.pipeline.compress(values, n_bytes, stream);
-  }
-  return compressHost(handle, {static_cast<const std::uint8_t*>(values), n_bytes}, stream);
+  const ByteView bytes(static_cast<const std::uint8_t*>(values), n_bytes);
+  return handle.device_memory ? compressDevice(handle, bytes, stream)
+                              : compressHost(handle, bytes, stream);
 }
 
 /// Length that the header announces.

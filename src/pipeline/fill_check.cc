@@ -285,6 +285,33 @@ void check(const BoundInfo& bound, const Values<T>& values, const CpuExecutor& e
 }
 
 template <class T>
+void check(const BoundInfo& bound, const DistantField<T>& field) {
+  if (bound.mode != ErrorBoundMode::NOA || !(bound.requested > 0.0)) {
+    return;
+  }
+  constexpr long double kRounding = 1.001L;
+  const long double stated =
+      static_cast<long double>(bound.absolute) / static_cast<long double>(bound.requested);
+  if (isSound(field.sample, stated * kRounding)) {
+    return;
+  }
+  const ValueEnds<T> all = field.all();
+  if (isSound(all, stated * kRounding) || !all.hasRange() ||
+      !isOfRange(bound, width(all.low, all.high))) {
+    return;
+  }
+  const std::optional<Suspect<T>> suspect = suspectOf(all);
+  if (!suspect) {
+    return;
+  }
+  const auto finding =
+      findingOf(*suspect, all, field.count_of(suspect->value), field.n_values, bound.requested);
+  if (finding) {
+    refuseFill(*finding);
+  }
+}
+
+template <class T>
 std::optional<FillValueFinding> suspectOfAll(const Values<T>& values, const CpuExecutor& executor) {
   const auto never = [](const ValueEnds<T>& /*ends*/) { return false; };
   const std::optional<ValueEnds<T>> all = endsOf(values, {}, executor, never);
@@ -306,6 +333,13 @@ void checkRangeBound(const BoundInfo& bound,
   } else if (type == DataType::FLOAT64) {
     check(bound, Values<double>(values, fill), executor);
   }
+}
+
+void checkRangeBound(const BoundInfo& bound, const DistantField<float>& field) {
+  check(bound, field);
+}
+void checkRangeBound(const BoundInfo& bound, const DistantField<double>& field) {
+  check(bound, field);
 }
 
 std::optional<FillValueFinding> findFill(const CountedEnds<float>& field, double requested) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,17 @@ void checkRangeBound(const BoundInfo& bound,
                      ByteView values,
                      std::span<const double> fill,
                      const CpuExecutor& executor);
+
+/// A field that cannot be read here: the ends of part of it, and how to ask for more.
+template <class T>
+struct DistantField {
+  std::size_t n_values = 0;
+  ValueEnds<T> sample;  ///< of values that are not missing, as those of all()
+  std::function<ValueEnds<T>()> all;
+  std::function<std::size_t(T)> count_of;
+};
+void checkRangeBound(const BoundInfo& bound, const DistantField<float>& field);
+void checkRangeBound(const BoundInfo& bound, const DistantField<double>& field);
 
 /// What is to be said of a field by its ends and how often the outermost of them occur: a value at
 /// an end that is no rare extreme. `requested` is the part of the range that a bound is.

@@ -1,4 +1,6 @@
 // The C interface on device memory and with a stream. Skipped where there is no device.
+#include <limits>
+
 #include <cuda_runtime_api.h>
 
 #include "c_api_support.h"
@@ -101,6 +103,49 @@ TEST_F(CDevice, EveryPresetTakesDeviceMemoryOnAStreamAndWritesTheBytesOfTheCpu) 
     EXPECT_EQ(fz_verify(pipeline.get(), archive.data(), n_bytes, stream_), FZ_OK)
         << fz_last_error();
   }
+}
+
+TEST_F(CDevice, MissingValuesInDeviceMemoryGiveTheBytesOfTheCpu) {
+  Bytes values = smoothField(DataType::FLOAT32, {150, 70, 11}).bytes;
+  auto* const floats = reinterpret_cast<float*>(values.data());
+  for (std::size_t i = 0; i < values.size() / sizeof(float); ++i) {
+    const float missing = i % 2 == 0 ? std::numeric_limits<float>::quiet_NaN() : -9999.0f;
+    floats[i] = i / 100 % 5 == 0 ? missing : floats[i];
+  }
+  const OnDevice input(values);
+  static const double kFill = -9999.0;
+  for (const char* const preset : {"cuszp2", "pfpl", "fzgpu"}) {
+    SCOPED_TRACE(preset);
+    fz_options cpu = cpuOptions();
+    cpu.bound_mode = FZ_BOUND_NOA;
+    cpu.error_bound = 1e-3;
+    fz_options device = options(FZ_MEMORY_DEVICE);
+    for (fz_options* const made : {&cpu, &device}) {
+      made->fill = &kFill;
+      made->n_fill = 1;
+    }
+    const PipelineHandle pipeline = fromPreset(preset, device);
+    std::size_t bound = 0;
+    ASSERT_EQ(fz_compress_bound(pipeline.get(), values.size(), &bound), FZ_OK) << fz_last_error();
+    const OnDevice archive(bound);
+    std::size_t n_bytes = 0;
+    ASSERT_EQ(fz_compress(pipeline.get(), input.data(), input.size(), archive.data(), bound,
+                          &n_bytes, stream_),
+              FZ_OK)
+        << fz_last_error();
+    EXPECT_TRUE(archive.get(n_bytes) == compressed(fromPreset(preset, cpu).get(), values));
+  }
+  fz_options device = options(FZ_MEMORY_DEVICE);
+  const PipelineHandle pipeline = fromPreset("pfpl", device);
+  for (std::size_t i = 0; i < values.size() / sizeof(float); ++i) {
+    floats[i] = i / 100 % 5 == 0 ? -9999.0f : floats[i];
+  }
+  const OnDevice undeclared(values);
+  const OnDevice archive(2 * values.size());
+  std::size_t n_bytes = 0;
+  EXPECT_EQ(fz_compress(pipeline.get(), undeclared.data(), undeclared.size(), archive.data(),
+                        archive.size(), &n_bytes, stream_),
+            FZ_ERROR_FILL_VALUE);
 }
 
 TEST_F(CDevice, HostMemoryOnTheCudaBackendGivesTheBytesOfTheCpu) {

@@ -303,13 +303,6 @@ TEST(CMissing, WrongFillOptionsAreErrors) {
     o.n_fill = 9;
   };
   expectRefused(declare, argument, "at most 8 fill values, not 9");
-  expectRefused(
-      [](fz_options& o) {
-        o.memory = FZ_MEMORY_DEVICE;
-        o.fill = kFills;
-        o.n_fill = 1;
-      },
-      FZ_ERROR_UNSUPPORTED, "host memory only");
 }
 
 TEST(CMissing, FillValuesOfALosslessPipelineAreHarmless) {

@@ -16,6 +16,8 @@ inline constexpr std::uint32_t kBrickRows = 256;
 inline constexpr std::uint32_t kMaxRawBytes = kRowBits * kBrickRows / 8;
 
 enum BrickKind : std::uint8_t { kNone = 0, kAll = 1, kCoded = 2, kRaw = 3 };
+/// How a layer is stored. SPEC: layer, field 1.
+enum LayerForm : std::uint8_t { kAllZeros = 0, kAllOnes = 1, kBricks = 2 };
 
 FZ_HD std::uint64_t lowBits(std::uint32_t n) {
   return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;

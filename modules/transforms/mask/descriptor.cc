@@ -57,8 +57,6 @@ const StageDescriptor& descriptor() {
       .params = &table,
       .adjust_config_defaults = nullptr,
       .make_cuda = cudaPartMaker(),
-      .graph_compatible_forward = false,
-      .graph_compatible_inverse = false,
   };
   return kDescriptor;
 }

@@ -16,6 +16,8 @@ namespace fz {
 
 namespace mask {
 const StageDescriptor& descriptor();
+template <class T>
+class CudaSide;
 
 /// MaskStage, whatever its element type.
 class MaskBase : public SimpleStage {
@@ -83,6 +85,8 @@ class MaskBase : public SimpleStage {
   void readConfig(ByteReader& in) override;
 
  private:
+  template <class T>
+  friend class CudaSide;
   struct State;
 
   std::size_t valueBytes() const { return getDataTypeSize(type_); }

@@ -15,8 +15,6 @@ namespace fz::mask {
 
 /// With more patterns than this the missing values stand in the stream one by one.
 inline constexpr std::size_t kMaxPatterns = 256;
-/// How a layer is stored. SPEC: layer, field 1.
-enum LayerForm : std::uint8_t { kAllZeros = 0, kAllOnes = 1, kBricks = 2 };
 
 /// Layers behind the first one, which tell n patterns apart.
 std::uint32_t indexLayers(std::size_t n_patterns);

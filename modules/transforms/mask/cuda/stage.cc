@@ -1,10 +1,318 @@
-#include "fz/stage_descriptor.h"
+// Mask on a device.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+#include "backends/cpu/missing.h"
+#include "core/cuda_part_maker.h"
+#include "core/require.h"
+#include "cuda_check.h"
+#include "mem/scratch.h"
+#include "shared/bits.h"
+#include "transforms/mask/codec.h"
+#include "transforms/mask/cuda/kernels.h"
+#include "transforms/mask/mask_stage.h"
+#include "transforms/mask/stream.h"
 
 namespace fz::mask {
 
-/// The stage has no kernels yet: on a device it runs on the host, with copies and waits.
+namespace {
+
+// SPEC: config.
+constexpr std::uint32_t kConfigMissing = 8;
+constexpr std::uint32_t kConfigFilled = 16;
+constexpr std::uint32_t kConfigExtent = 24;
+
+static_assert(kMaxKeys == kMaxPatterns && kMaxFills == kMaxFillValues);
+
+/// Parts of one piece of memory, each 64-byte aligned.
+class Parts {
+ public:
+  template <class U>
+  std::size_t add(std::uint64_t n) {
+    const std::size_t at = n_bytes_;
+    n_bytes_ = bits::roundUp<std::size_t>(at + static_cast<std::size_t>(n) * sizeof(U), 64);
+    return at;
+  }
+  std::size_t size() const { return n_bytes_; }
+
+ private:
+  std::size_t n_bytes_ = 0;
+};
+
+/// Bits of a value that no encoder takes for a missing one.
+template <class T>
+std::uint64_t markerFor(const std::vector<double>& fill) {
+  T marker{1};
+  while (std::any_of(fill.begin(), fill.end(),
+                     [&](double value) { return static_cast<T>(value) == marker; })) {
+    marker += T{1};
+  }
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &marker, sizeof(marker));
+  return bits;
+}
+
+template <class T>
+Fills<T> fillsOf(const std::vector<T>& values) {
+  Fills<T> fills;
+  std::fill_n(fills.value, kMaxFills, std::numeric_limits<T>::quiet_NaN());
+  std::copy(values.begin(), values.end(), fills.value);
+  return fills;
+}
+
+}  // namespace
+
+template <class T>
+class CudaSide final : public CudaPart {
+ public:
+  explicit CudaSide(MaskStage<T>& stage) : stage_(stage) {}
+
+  void encode(const cuda::Call& call) override;
+  void decode(const cuda::Call& call) override;
+  void finishEncode(const StageRecord& record) override;
+  void finishDecode(const StageRecord& record) override;
+  void throwError(const StageRecord& record) const override;
+  std::vector<DeviceField> fields() const override {
+    return {{kConfigMissing, 8, kMissingSlot},
+            {kConfigFilled, 8, kFilledSlot},
+            {kConfigExtent, 8, kExtentSlot},
+            {kConfigExtent + 8, 8, kExtentSlot + 1},
+            {kConfigExtent + 16, 8, kExtentSlot + 2}};
+  }
+  bool readsUnaligned(std::size_t input) const override { return stage_.isInverse() && input == 1; }
+  TileOp tileOp() const override { return NoOp{"has kernels of its own"}; }
+
+ private:
+  struct Shape {
+    std::array<std::size_t, 3> extents;  ///< x may be 0: only the device knows
+    std::uint64_t max_values;
+    std::uint64_t max_bricks;
+    std::uint64_t slot_bytes;
+  };
+
+  Shape shapeFor(const DeviceSize& size) const;
+  Hold hold() const;
+  void addZeroed(EncodeArgs& args, const cuda::Call& call);
+  void addWorkspace(EncodeArgs& args, const cuda::Call& call);
+
+  MaskStage<T>& stage_;
+  std::array<std::size_t, 3> extents_ = {0, 1, 1};  ///< of the last encode
+  Scratch zeroed_;
+  Scratch work_;
+};
+
+template <class T>
+auto CudaSide<T>::shapeFor(const DeviceSize& size) const -> Shape {
+  if (size.isExact()) {
+    const auto dims = stage_.dimsFor(static_cast<std::size_t>(size.n_bytes), ErrorCode::kBadSize);
+    const Grid grid = makeGrid(dims[0], dims[1], dims[2]);
+    const std::uint64_t n_bricks = std::max<std::uint64_t>(grid.bricks(), 1);
+    const std::uint64_t slot_bytes =
+        bits::roundUp<std::uint64_t>(grid.n_bits == 0 ? 0 : brickAt(grid, 0).rawBytes(grid), 4);
+    return {dims, size.n_bytes / sizeof(T), n_bricks, n_bricks * slot_bytes};
+  }
+  const auto& set = stage_.getDims();
+  const std::uint64_t most = size.n_bytes / sizeof(T);
+  std::size_t n_rows = 0;
+  std::size_t n_held = 0;
+  const bool overflows = __builtin_mul_overflow(set[1], set[2], &n_rows) ||
+                         __builtin_mul_overflow(n_rows, set[0], &n_held);
+  FZ_REQUIRE(!overflows && n_held <= most && n_rows <= std::max<std::uint64_t>(most, 1),
+             ErrorCode::kBadSize,
+             "Mask: dims {} x {} x {} hold more values than the input, which has {} at most",
+             set[0], set[1], set[2], most);
+  // More values have more bricks, unless there is an axis less.
+  const std::uint64_t n_x = set[0] != 0 ? set[0] : most / n_rows;
+  const std::uint64_t n_bricks =
+      std::max<std::uint64_t>({makeGrid(n_x, set[1], set[2]).bricks(),
+                               makeGrid(1, set[1], set[2]).bricks(), std::uint64_t{1}});
+  return {set, most, n_bricks, n_bricks * kMaxRawBytes};
+}
+
+template <class T>
+Hold CudaSide<T>::hold() const {
+  const auto& tile = stage_.hold_;
+  if (stage_.keeps_nan_) {
+    return Hold::kQuietNan;
+  }
+  if (tile[1] > 1 || tile[2] > 1) {
+    return Hold::kTiles;
+  }
+  return tile[0] == 0 ? Hold::kField : 32 % tile[0] == 0 ? Hold::kLanes : Hold::kUnits;
+}
+
+template <class T>
+void CudaSide<T>::addZeroed(EncodeArgs& args, const cuda::Call& call) {
+  const std::uint64_t n_tiles = bits::ceilDiv<std::uint64_t>(args.max_values, kTileValues) + 1;
+  Parts parts;
+  const std::size_t found = parts.add<Findings>(1);
+  const std::size_t last_valid = parts.add<std::uint64_t>(n_tiles);
+  const std::size_t ranks = parts.add<std::uint64_t>(n_tiles);
+  std::uint8_t* const memory = zeroed_.get<std::uint8_t>(call.pool, parts.size()).data();
+  FZ_CUDA_CHECK(cudaMemsetAsync(memory, 0, parts.size(), call.stream));
+  args.found = reinterpret_cast<Findings*>(memory + found);
+  args.last_valid = reinterpret_cast<std::uint64_t*>(memory + last_valid);
+  args.ranks = reinterpret_cast<std::uint64_t*>(memory + ranks);
+}
+
+template <class T>
+void CudaSide<T>::addWorkspace(EncodeArgs& args, const cuda::Call& call) {
+  const std::uint64_t n_tiles = bits::ceilDiv<std::uint64_t>(args.max_values, kTileValues) + 1;
+  const std::uint64_t n_slots = kMaxLayers * args.max_bricks;
+  Parts parts;
+  const std::size_t words = parts.add<std::uint32_t>(n_tiles * (kTileValues / 32));
+  const std::size_t firsts = parts.add<std::uint32_t>(args.max_hold_tiles);
+  const std::size_t kinds = parts.add<std::uint8_t>(n_slots);
+  const std::size_t brick_bytes = parts.add<std::uint16_t>(n_slots);
+  const std::size_t arena_at = parts.add<std::uint64_t>(n_slots);
+  const std::size_t to = parts.add<std::uint64_t>(n_slots);
+  const std::size_t n_coded = parts.add<std::uint32_t>(n_slots);
+  const std::size_t slots = parts.add<std::uint8_t>(args.slot_bytes);
+  const std::size_t arena = parts.add<std::uint8_t>(args.mask.capacity_bytes);
+  std::uint8_t* const memory = work_.get<std::uint8_t>(call.pool, parts.size()).data();
+  args.words = reinterpret_cast<std::uint32_t*>(memory + words);
+  args.tile_firsts = reinterpret_cast<std::uint32_t*>(memory + firsts);
+  args.kinds = memory + kinds;
+  args.brick_bytes = reinterpret_cast<std::uint16_t*>(memory + brick_bytes);
+  args.arena_at = reinterpret_cast<std::uint64_t*>(memory + arena_at);
+  args.to = reinterpret_cast<std::uint64_t*>(memory + to);
+  args.n_coded = reinterpret_cast<std::uint32_t*>(memory + n_coded);
+  args.slots = memory + slots;
+  args.arena = memory + arena;
+}
+
+template <class T>
+void CudaSide<T>::encode(const cuda::Call& call) {
+  const Shape shape = shapeFor(call.inputs[0].size);
+  extents_ = shape.extents;
+  EncodeArgs args{};
+  args.in = call.inputs[0].data;
+  args.shape = {call.inputs[0].size, {extents_[0], extents_[1], extents_[2]}};
+  args.out = call.outputs[0];
+  args.mask = call.outputs[1];
+  args.record = call.record;
+  args.hold = hold();
+  args.has_fills = !stage_.fill_.empty();
+  args.marker = markerFor<T>(stage_.fill_);
+  args.max_values = shape.max_values;
+  args.max_bricks = shape.max_bricks;
+  args.slot_bytes = shape.slot_bytes;
+  if (args.hold == Hold::kTiles) {
+    args.max_hold_tiles = 1;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const std::uint64_t extent =
+          extents_[axis] != 0
+              ? extents_[axis]
+              : shape.max_values / std::max<std::size_t>(extents_[1] * extents_[2], 1);
+      args.max_hold_tiles *=
+          bits::ceilDiv<std::uint64_t>(std::max<std::uint64_t>(extent, 1), stage_.hold_[axis]);
+    }
+  }
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    args.hold_extents[axis] = static_cast<std::uint32_t>(stage_.hold_[axis]);
+  }
+  std::vector<T> values;
+  for (const double value : stage_.fill_) {
+    addFill(value, values);
+  }
+  const Fills<T> fills = fillsOf(values);
+  addZeroed(args, call);
+  addWorkspace(args, call);
+  launchEncode<T>(args, fills, call);
+}
+
+template <class T>
+void CudaSide<T>::finishEncode(const StageRecord& record) {
+  stage_.n_missing_ = record.value[kMissingSlot];
+  stage_.n_filled_ = record.value[kFilledSlot];
+  stage_.shape_ = {record.value[kExtentSlot], record.value[kExtentSlot + 1],
+                   record.value[kExtentSlot + 2]};
+}
+
+template <class T>
+void CudaSide<T>::decode(const cuda::Call& call) {
+  const DeviceSize& size = call.inputs[0].size;
+  const auto& shape = stage_.shape_;
+  const std::uint64_t n_values = shape[0] * shape[1] * shape[2];  // a config has no more
+  const bool is_good = size.isExact()
+                           ? size.n_bytes % sizeof(T) == 0 && size.n_bytes / sizeof(T) == n_values
+                           : n_values <= size.n_bytes / sizeof(T);
+  FZ_REQUIRE(is_good, ErrorCode::kCorrupt, "Mask: {} bytes of values for dims {} x {} x {}",
+             size.n_bytes, shape[0], shape[1], shape[2]);
+  const std::uint64_t n_bricks = makeGrid(shape[0], shape[1], shape[2]).bricks();
+  const std::uint64_t n_tiles = bits::ceilDiv<std::uint64_t>(n_values, kTileValues) + 1;
+  Parts zeroed;
+  const std::size_t plan = zeroed.add<MaskPlan>(1);
+  const std::size_t ranks = zeroed.add<std::uint64_t>(n_tiles);
+  const std::size_t words = zeroed.add<std::uint64_t>(n_values / 64 + 2);
+  std::uint8_t* const memory = zeroed_.get<std::uint8_t>(call.pool, zeroed.size()).data();
+  FZ_CUDA_CHECK(cudaMemsetAsync(memory, 0, zeroed.size(), call.stream));
+  std::vector<T> values;
+  for (const double value : stage_.fill_) {
+    values.push_back(static_cast<T>(value));
+  }
+  launchDecode<T>(
+      {.in = call.inputs[0].data,
+       .in_size = size,
+       .mask = call.inputs[1].data,
+       .mask_size = call.inputs[1].size,
+       .out = call.outputs[0],
+       .record = call.record,
+       .extents = {shape[0], shape[1], shape[2]},
+       .n_values = n_values,
+       .plan = reinterpret_cast<MaskPlan*>(memory + plan),
+       .ranks = reinterpret_cast<std::uint64_t*>(memory + ranks),
+       .words = reinterpret_cast<std::uint64_t*>(memory + words),
+       .offsets = work_.get<std::uint64_t>(call.pool, kMaxLayers * (n_bricks + 1)).data(),
+       .n_bricks = n_bricks},
+      fillsOf(values), call);
+}
+
+template <class T>
+void CudaSide<T>::finishDecode(const StageRecord& record) {
+  stage_.n_missing_ = record.value[kMissingSlot];
+  stage_.n_filled_ = record.value[kFilledSlot];
+}
+
+template <class T>
+void CudaSide<T>::throwError(const StageRecord& record) const {
+  if (!stage_.isInverse()) {
+    detail::throwError(ErrorCode::kBadSize,
+                       fmt::format("Mask: dims {} x {} x {} do not go with {} bytes", extents_[0],
+                                   extents_[1], extents_[2], record.error_index));
+  }
+  const auto text = [&] {
+    switch (static_cast<Reason>(record.error_value)) {
+      case Reason::kSize:
+        return fmt::format("{} missing values, or the bytes of the values, do not go with it",
+                           record.value[kMissingSlot]);
+      case Reason::kPatterns:
+        return std::string("a pattern is out of order, or was not declared");
+      case Reason::kLayer:
+        return fmt::format("a layer before byte {} does not fit", record.error_index);
+      case Reason::kBrick:
+        return fmt::format("brick {} is damaged", record.error_index);
+      case Reason::kCount:
+        return fmt::format("{} missing values announced, the mask has {}",
+                           record.value[kMissingSlot], record.error_index);
+      case Reason::kIndex:
+        return fmt::format("a missing value near {} has a pattern that does not exist",
+                           record.error_index);
+      default:
+        return fmt::format("{} fill values announced, the mask has others",
+                           record.value[kFilledSlot]);
+    }
+  };
+  detail::throwError(ErrorCode::kCorrupt, "Mask: the mask is damaged: " + text());
+}
+
 MakeCudaPart cudaPartMaker() {
-  return nullptr;
+  return &makeCudaPart<CudaSide, MaskStage<float>, MaskStage<double>>;
 }
 
 }  // namespace fz::mask

@@ -1,0 +1,104 @@
+#pragma once
+
+// Bricks in shared memory, which a warp loads and packs; one lane codes. Device code only.
+
+#include <cstdint>
+
+#include "backends/cuda/device.cuh"
+#include "transforms/mask/codec.h"
+
+namespace fz::mask {
+
+/// f(row) by the lanes of a warp.
+template <class F>
+__device__ __forceinline__ void forLaneRows(const Brick& brick, F f) {
+  for (std::uint32_t row = cuda::laneId(); row < brick.rows(); row += cuda::kWarp) {
+    f(row);
+  }
+  __syncwarp();
+}
+
+/// Bytes of memory for each brick of a grid as it is; the first one is the largest.
+FZ_HD std::uint32_t slotBytes(const Grid& grid) {
+  return bits::roundUp(brickAt(grid, 0).rawBytes(grid), 4u);
+}
+
+/// What kind of brick rows make, from any ones and any zeros that the lanes have met.
+__device__ __forceinline__ BrickKind kindOf(std::uint64_t ones, std::uint64_t zeros) {
+  const bool has_ones = __any_sync(cuda::kAllLanes, ones != 0) != 0;
+  const bool has_zeros = __any_sync(cuda::kAllLanes, zeros != 0) != 0;
+  return !has_ones ? kNone : !has_zeros ? kAll : kCoded;
+}
+
+/// The warp: the rows back to back.
+__device__ __forceinline__ void packRaw(const Grid& grid,
+                                        const Brick& brick,
+                                        const std::uint64_t* rows,
+                                        std::uint8_t* out) {
+  const auto n_bits = static_cast<std::uint32_t>(brick.bits(grid));
+  const std::uint32_t n_x = grid.is_line ? kRowBits : brick.n_x;
+  for (std::uint32_t byte = cuda::laneId(); byte < (n_bits + 7) / 8; byte += cuda::kWarp) {
+    unsigned packed = 0;
+    for (std::uint32_t k = 0; k < 8 && 8 * byte + k < n_bits; ++k) {
+      const std::uint32_t at = 8 * byte + k;
+      packed |= static_cast<unsigned>(rows[at / n_x] >> (at % n_x) & 1) << k;
+    }
+    out[byte] = static_cast<std::uint8_t>(packed);
+  }
+  __syncwarp();
+}
+
+/// The warp: the counterpart, from bytes at any address.
+__device__ __forceinline__ void unpackRaw(const Grid& grid,
+                                          const Brick& brick,
+                                          const std::uint8_t* in,
+                                          std::uint64_t* rows) {
+  const std::uint32_t n_x = grid.is_line ? kRowBits : brick.n_x;
+  forLaneRows(brick, [&](std::uint32_t row) {
+    const std::uint32_t n = brick.rowBits(grid, row);
+    std::uint64_t bits = 0;
+    for (std::uint32_t i = 0; i < n;) {
+      const std::uint32_t at = row * n_x + i;
+      bits |= static_cast<std::uint64_t>(in[at / 8] >> (at % 8)) << i;
+      i += 8 - at % 8;
+    }
+    rows[row] = bits & lowBits(n);
+  });
+}
+
+/// The warp: rows of a brick of a layer in bricks, from the bytes of coded and raw ones. False for
+/// all lanes: they are not such a brick.
+__device__ __forceinline__ bool readRows(const Grid& grid,
+                                         const Brick& brick,
+                                         BrickKind kind,
+                                         const std::uint8_t* bytes,
+                                         std::uint32_t n_bytes,
+                                         std::uint64_t* rows) {
+  bool is_good = true;
+  if (kind == kNone || kind == kAll) {
+    forLaneRows(brick, [&](std::uint32_t row) {
+      rows[row] = kind == kAll ? lowBits(brick.rowBits(grid, row)) : 0;
+    });
+    return true;
+  }
+  if (kind == kRaw) {
+    unpackRaw(grid, brick, bytes, rows);
+  } else {
+    if (cuda::laneId() == 0) {
+      BitDecoder decoder(bytes, n_bytes);
+      codeBrick(decoder, grid, brick, rows);
+      is_good = decoder.isAtEnd();
+    }
+    __syncwarp();
+    is_good = __all_sync(cuda::kAllLanes, is_good ? 1 : 0) != 0;
+  }
+  std::uint64_t ones = 0;
+  std::uint64_t zeros = 0;
+  forLaneRows(brick, [&](std::uint32_t row) {
+    ones |= rows[row];
+    zeros |= rows[row] ^ lowBits(brick.rowBits(grid, row));
+  });
+  return kindOf(ones, zeros) == kCoded && is_good;
+}
+
+}  // namespace fz::mask

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fz/device_types.h"
+#include "transforms/mask/cuda/policy.h"
+
+namespace fz::cuda {
+struct Call;
+}
+
+namespace fz::mask {
+
+// Slots of the config in StageRecord::value.
+constexpr unsigned kMissingSlot = 0;
+constexpr unsigned kFilledSlot = 1;
+constexpr unsigned kExtentSlot = 2;  ///< of x; y and z follow
+
+/// What record->error_value says of damage; error_index is a place that goes with it.
+enum class Reason : std::uint64_t {
+  kNone = 0,
+  kSize = 1,      ///< bytes of the values do not go with the dims
+  kPatterns = 2,  ///< the dictionary
+  kLayer = 3,     ///< sizes of a layer, or where the mask ends
+  kBrick = 4,
+  kCount = 5,   ///< missing values announced
+  kIndex = 6,   ///< a pattern that does not exist, or where nothing is missing
+  kFilled = 7,  ///< fill values announced
+};
+
+constexpr std::uint32_t kMaxLayers = 9;  ///< of a mask: where, and eight bits of an index
+constexpr std::uint32_t kMaxKeys = 256;  ///< patterns, as kMaxPatterns in stream.h
+constexpr std::uint32_t kKeySlots = 1024;
+constexpr std::uint32_t kMaxFills = 8;
+
+/// Declared values, and NaN, which nothing equals, where there are fewer.
+template <class T>
+struct Fills {
+  T value[kMaxFills];
+};
+
+/// The field as it comes. An extent x of 0 is as many as there are.
+struct FieldShape {
+  DeviceSize size;
+  std::uint64_t extents[3];
+};
+
+enum class Hold : std::uint32_t {
+  kField,     ///< the value before, in the whole field
+  kLanes,     ///< in units that divide 32 values
+  kUnits,     ///< in other units
+  kTiles,     ///< in tiles of several rows
+  kQuietNan,  ///< no value: all missing ones become NaN of one kind
+};
+
+/// What encoding finds; zero before.
+struct Findings {
+  std::uint64_t n_missing;
+  std::uint64_t n_filled;
+  std::uint64_t n_keys;  ///< patterns, while they are not too many
+  std::uint64_t has_too_many;
+  std::uint64_t next_tile;    ///< of the values one by one
+  std::uint64_t arena_bytes;  ///< of the bricks taken
+  std::uint64_t n_ones[kMaxLayers];
+  std::uint64_t keys[kKeySlots];  ///< patterns, each exclusive-or the marker; 0: none
+  // From here on written before it is read.
+  std::uint64_t n_patterns;
+  std::uint64_t n_layers;  ///< all of them
+  std::uint64_t layer_bytes[kMaxLayers];
+  std::uint64_t patterns[kMaxKeys];  ///< ascending
+};
+
+struct EncodeArgs {
+  const std::uint8_t* in;
+  FieldShape shape;
+  CudaOutput out;
+  CudaOutput mask;
+  StageRecord* record;
+  Hold hold;
+  bool has_fills;  ///< declared
+  std::uint32_t hold_extents[3];
+  std::uint64_t marker;  ///< bits of a value that is never missing
+  Findings* found;
+  std::uint64_t* last_valid;   ///< for each tile, see LastValid; zero
+  std::uint64_t* ranks;        ///< look-back states for each tile, zero
+  std::uint32_t* words;        ///< 32 values each, and four more; those are zero
+  std::uint32_t* tile_firsts;  ///< kTiles: the place of the first valid value of a tile, and 1
+  std::uint64_t max_bricks;    ///< of a layer
+  std::uint8_t* kinds;         ///< of the bricks of all layers
+  std::uint16_t* brick_bytes;
+  std::uint64_t* arena_at;   ///< where its bytes stand
+  std::uint64_t* to;         ///< and where they go in the layer
+  std::uint32_t* n_coded;    ///< coded ones before it
+  std::uint8_t* slots;       ///< of the first layer's bricks, as large as the first of them
+  std::uint8_t* arena;       ///< as large as the output
+  std::uint64_t max_values;  ///< of the launch: the input has no more
+  std::uint64_t max_hold_tiles;
+  std::uint64_t slot_bytes;  ///< of all slots
+};
+
+/// What a decoder finds in the mask; zero before.
+struct MaskPlan {
+  std::uint64_t is_good;
+  std::uint64_t n_patterns;
+  std::uint64_t n_layers;
+  std::uint64_t raw_at;  ///< values one by one
+  std::uint64_t n_ones;  ///< of the first layer
+  std::uint64_t n_filled;
+  std::uint64_t n_damaged;  ///< bricks of the first layer
+  std::uint64_t n_done;     ///< blocks
+  std::uint64_t form[kMaxLayers];
+  std::uint64_t kinds_at[kMaxLayers];
+  std::uint64_t payload_at[kMaxLayers];
+  std::uint64_t patterns[kMaxKeys];
+};
+
+struct DecodeArgs {
+  const std::uint8_t* in;
+  DeviceSize in_size;
+  const std::uint8_t* mask;  ///< at any address
+  DeviceSize mask_size;
+  CudaOutput out;
+  StageRecord* record;
+  std::uint64_t extents[3];
+  std::uint64_t n_values;
+  MaskPlan* plan;
+  std::uint64_t* ranks;    ///< look-back states for each tile, zero
+  std::uint64_t* words;    ///< 64 values each, and one more; zero
+  std::uint64_t* offsets;  ///< of the bricks of all layers in their payload; n_bricks + 1 of each
+  std::uint64_t n_bricks;  ///< of a layer
+};
+
+/// Enqueue only.
+template <class T>
+void launchEncode(const EncodeArgs& args, const Fills<T>& fills, const cuda::Call& call);
+template <class T>
+void launchDecode(const DecodeArgs& args, const Fills<T>& fills, const cuda::Call& call);
+
+/// Parts of launchEncode: the filled field, and where values are missing; the port "mask" of it.
+template <class T>
+void launchFind(const EncodeArgs& args, const Fills<T>& fills, const cuda::Call& call);
+template <class T>
+void launchWrite(const EncodeArgs& args, const cuda::Call& call);
+
+}  // namespace fz::mask

@@ -1,0 +1,161 @@
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <random>
+
+#include "fz/byte_io.h"
+#include "fz/error.h"
+#include "gpu/device_stage.h"
+#include "transforms/mask/mask_stage.h"
+
+// Masks on a device: every way to fill, masks of many shapes, and masks that lie, beside the CPU.
+
+namespace fz::test {
+namespace {
+
+constexpr std::uint16_t kMaskId = 20481;
+
+struct MaskShape {
+  const char* name;
+  bool (*is_missing)(std::size_t x, std::size_t y, std::size_t z, std::size_t i);
+  unsigned n_patterns;
+};
+
+bool isLand(std::size_t x, std::size_t y, std::size_t z, std::size_t /*i*/) {
+  const auto wave = [](std::size_t at, double step) {
+    return std::sin(step * static_cast<double>(at));
+  };
+  return wave(x, 0.07) + wave(y, 0.11) + wave(z, 0.3) + 0.3 * wave(x + 3 * y, 0.53) > 0.35;
+}
+bool isRare(std::size_t /*x*/, std::size_t /*y*/, std::size_t /*z*/, std::size_t i) {
+  return i * 2654435761u % 4096 < 40;
+}
+bool isOdd(std::size_t x, std::size_t y, std::size_t z, std::size_t /*i*/) {
+  return (x + y + z) % 2 == 1;
+}
+bool isNearlyAll(std::size_t /*x*/, std::size_t /*y*/, std::size_t /*z*/, std::size_t i) {
+  return i % 9000 != 8500;
+}
+
+constexpr MaskShape kShapes[] = {{"land", isLand, 1},
+                                 {"land, patterns", isLand, 3},
+                                 {"rare", isRare, 200},
+                                 {"rare, too many", isRare, 1000},
+                                 {"odd", isOdd, 2},
+                                 {"odd, too many", isOdd, 400},
+                                 {"nearly all", isNearlyAll, 1}};
+
+template <class T>
+T patternOf(unsigned k) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  if (k == 1) {
+    return static_cast<T>(-9999);
+  }
+  const auto quiet = std::bit_cast<Bits>(std::numeric_limits<T>::quiet_NaN());
+  return std::bit_cast<T>(static_cast<Bits>(quiet | k));
+}
+
+template <class T>
+Bytes maskedField(const std::array<std::size_t, 3>& dims, const MaskShape& shape) {
+  std::vector<T> values(dims[0] * dims[1] * dims[2]);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool is_missing =
+        shape.is_missing(i % dims[0], i / dims[0] % dims[1], i / dims[0] / dims[1], i);
+    values[i] = is_missing ? patternOf<T>(static_cast<unsigned>(i * 7919 / 3 % shape.n_patterns))
+                           : static_cast<T>(std::cos(0.01 * static_cast<double>(i)));
+  }
+  return toBytes(values);
+}
+
+template <class T>
+Encoded encodeMask(const Bytes& field,
+                   const std::array<std::size_t, 3>& dims,
+                   const std::string& hold,
+                   bool on_device) {
+  MaskStage<T> stage;
+  stage.setFill({-9999.0, 1e30});
+  stage.setDims(dims);
+  stage.setHoldText(hold);
+  return on_device ? encodeOnDevice(stage, field) : encode(stage, field);
+}
+
+template <class T>
+class DeviceMask : public OnDevice<> {};
+using Floats = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(DeviceMask, Floats);
+
+TYPED_TEST(DeviceMask, FillsAndCodesAsTheCpu) {
+  using Dims = std::array<std::size_t, 3>;
+  std::vector<Dims> grids = {{30'011, 1, 1}, {130, 177, 1}, {64, 64, 5}, {33, 35, 37}};
+  std::vector<std::string> holds = {"",    "32",   "8",   "1",     "48",    "100",
+                                    "512", "5000", "8x8", "4x4x4", "5x1x2", "nan"};
+  if (isSmallRun()) {
+    grids = {{130, 37, 2}};
+    holds = {"", "32", "48", "8x8x2"};
+  }
+  for (const Dims& dims : grids) {
+    for (const MaskShape& shape : kShapes) {
+      const Bytes field = maskedField<TypeParam>(dims, shape);
+      for (const std::string& hold : holds) {
+        SCOPED_TRACE(std::string(shape.name) + ", hold '" + hold + "', " + std::to_string(dims[0]) +
+                     " x " + std::to_string(dims[1]));
+        const Encoded cpu = encodeMask<TypeParam>(field, dims, hold, false);
+        const Encoded gpu = encodeMask<TypeParam>(field, dims, hold, true);
+        EXPECT_TRUE(gpu.config == cpu.config);
+        EXPECT_TRUE(gpu.streams[0] == cpu.streams[0]) << "filled field";
+        EXPECT_EQ(gpu.streams[1].size(), cpu.streams[1].size());
+        EXPECT_TRUE(gpu.streams[1] == cpu.streams[1]) << "mask";
+        EXPECT_TRUE(decodeOnDevice(kMaskId, cpu) == field) << "decoded";
+        if (testing::Test::HasFailure()) {
+          return;
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(DeviceMask, RefusesMasksThatLie) {
+  const std::array<std::size_t, 3> dims = {130, 37, 2};
+  for (const MaskShape& shape : kShapes) {
+    const Bytes field = maskedField<TypeParam>(dims, shape);
+    const Encoded good = encodeMask<TypeParam>(field, dims, "32", false);
+    std::mt19937_64 rng(3);
+    const int n_rounds = isSmallRun() ? 10 : 120;
+    for (int round = 0; round < n_rounds; ++round) {
+      Encoded bad = good;
+      Bytes& mask = bad.streams[1];
+      if (round < 4) {
+        // Counts of the config, one too many or too few.
+        const std::size_t at = round < 2 ? 8 : 16;
+        storeLe(bad.config.data() + at,
+                loadLe<std::uint64_t>(bad.config.data() + at) + (round % 2 == 0 ? 1 : ~0ull));
+      } else if (round == 4) {
+        mask.push_back(0);
+      } else if (round % 7 == 5) {
+        mask.resize(rng() % mask.size());
+      } else {
+        const std::size_t reach =
+            round % 2 == 0 ? mask.size() : std::min<std::size_t>(60, mask.size());
+        mask[rng() % reach] ^= static_cast<std::uint8_t>(1u << (rng() % 8));
+      }
+      SCOPED_TRACE(std::string(shape.name) + ", round " + std::to_string(round));
+      const auto outcome = [&](auto decode_it) {
+        try {
+          return std::make_pair(std::string(), decode_it());
+        } catch (const Error& error) {
+          return std::make_pair(std::string(errorCodeName(error.code())), Bytes());
+        }
+      };
+      const auto cpu = outcome([&] { return decode(kMaskId, bad); });
+      const auto gpu = outcome([&] { return decodeOnDevice(kMaskId, bad); });
+      EXPECT_EQ(gpu.first, cpu.first);
+      EXPECT_TRUE(gpu.second == cpu.second);
+      if (testing::Test::HasFailure()) {
+        return;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fz::test
