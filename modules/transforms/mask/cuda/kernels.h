@@ -137,10 +137,19 @@ void launchEncode(const EncodeArgs& args, const Fills<T>& fills, const cuda::Cal
 template <class T>
 void launchDecode(const DecodeArgs& args, const Fills<T>& fills, const cuda::Call& call);
 
-/// Parts of launchEncode: the filled field, and where values are missing; the port "mask" of it.
+/// Parts of launchEncode: the filled field, but for what launchHold() fills behind it, and where
+/// values are missing; patterns and bricks; the port "mask" of them.
 template <class T>
 void launchFind(const EncodeArgs& args, const Fills<T>& fills, const cuda::Call& call);
 template <class T>
+void launchHold(const EncodeArgs& args, const cuda::Call& call);
+template <class T>
+void launchBricks(const EncodeArgs& args, const cuda::Call& call);
+template <class T>
 void launchWrite(const EncodeArgs& args, const cuda::Call& call);
+
+/// The first part of launchDecode: what stands where in the mask.
+template <class T>
+void launchPlan(const DecodeArgs& args, const Fills<T>& fills, const cuda::Call& call);
 
 }  // namespace fz::mask
