@@ -34,6 +34,7 @@ std::vector<StageRun> stageRuns() {
       {"Lorenzo", {kI32}, {{"block_size", "32"}}},
       {"Lorenzo", {kI32}, {}, {4096, 4096, 1}},
       {"Lorenzo", {kI32}, {}, {256, 256, 256}},
+      {"Lorenzo", {kI32}, {{"axes", "xz"}}, {256, 256, 256}},
       {"TiledLorenzo", {kI32}, {}, {4096, 4096, 1}},
       {"TiledLorenzo", {kI32}, {}, {256, 256, 256}},
       {"Difference", {kI32, kU32}, {{"chunk_size", "16384"}}},

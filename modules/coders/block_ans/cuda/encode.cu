@@ -4,6 +4,7 @@
 #include "backends/cuda/last_block.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/shared_memory.h"
+#include "coders/block_ans/cuda/place.cuh"
 #include "coders/block_ans/cuda/policy.h"
 #include "coders/block_ans/cuda/values.cuh"
 #include "fz/cuda_part.h"
@@ -13,7 +14,7 @@ namespace fz::block_ans {
 namespace {
 
 constexpr unsigned kThreads = kEncodeThreads;
-constexpr unsigned kWarps = kThreads / kWarp;
+constexpr unsigned kWarps = kEncodeWarps;
 constexpr unsigned kRuns = kGroupBlocks / kRunBlocks;
 constexpr unsigned kLanesOfRun = kLanes / kRuns;  // whose classes are those of a run
 static_assert(kLanesOfRun == 2 && kRunBlocks == 4);
@@ -185,14 +186,23 @@ struct ChunkGroups {
   std::uint32_t end;
 };
 
-/// The values of a group whose lane has the classes `both`. False: there are raw_words words.
-template <class T, Map kMap>
+/// The class of a block of which this lane has two values.
+template <Map kMap, class P>
+__device__ __forceinline__ std::uint32_t classOfPair(P pair) {
+  constexpr std::uint32_t kMost = 1u << kMaxClass;  // decides the class alone
+  const std::uint32_t sum = min(numberOf<kMap>(pair.x), kMost) + min(numberOf<kMap>(pair.y), kMost);
+  return min(bits::bitWidth(__reduce_add_sync(kAllLanes, sum)), kMaxClass);
+}
+
+/// The values of a group. `both` are the classes of the lane's blocks: known where kMeasured, else
+/// found. False: there are as many words as the chunk's values have.
+template <class T, Map kMap, bool kMeasured>
 __device__ __forceinline__ bool putGroup(const EncodeArgs& args,
                                          std::uint64_t n_values,
                                          std::uint64_t group,
-                                         std::uint32_t both,
                                          const uint4* steps,
                                          T* staging,
+                                         std::uint32_t& both,
                                          std::uint32_t& x,
                                          WordsDown& words) {
   const T* const values = reinterpret_cast<const T*>(args.in.data);
@@ -206,10 +216,15 @@ __device__ __forceinline__ bool putGroup(const EncodeArgs& args,
       fetchLastRun(values, first + run * kRunValues, n_values, to);
     }
   };
-  // Classes of a run's blocks, the first one lowest, known to be the same in all lanes.
+  // Classes of a run's blocks, the first one lowest, known to be the same in all lanes. Of -1:
+  // none.
   const std::uint32_t shifted = both << (laneId() % kLanesOfRun * 16);
-  const auto classesOf = [&](unsigned run) {
-    return __reduce_or_sync(kAllLanes, laneId() / kLanesOfRun == run ? shifted : 0u);
+  const auto classesOf = [&](unsigned run) -> std::uint32_t {
+    if constexpr (kMeasured) {
+      return __reduce_or_sync(kAllLanes, laneId() / kLanesOfRun == run ? shifted : 0u);
+    } else {
+      return run < kRuns ? 1 : 0;
+    }
   };
   std::uint32_t classes = classesOf(kRuns - 1);
   if (classes != 0) {
@@ -218,7 +233,7 @@ __device__ __forceinline__ bool putGroup(const EncodeArgs& args,
   commitCopies();
 #pragma unroll 1
   for (int run = kRuns - 1; run >= 0; --run) {
-    const std::uint32_t next = classesOf(static_cast<unsigned>(run - 1));  // of -1: none
+    const std::uint32_t next = classesOf(static_cast<unsigned>(run - 1));
     if (next != 0) {
       fetch(static_cast<unsigned>(run - 1));
     }
@@ -226,14 +241,23 @@ __device__ __forceinline__ bool putGroup(const EncodeArgs& args,
     waitForGroups<1>();
     __syncwarp();
     if (classes != 0) {
-      const T* pair =
-          staging + run % 2 * kRunValues + (kRunBlocks - 1) * kBlockValues + 2 * laneId();
+      const T* at = staging + run % 2 * kRunValues + (kRunBlocks - 1) * kBlockValues + 2 * laneId();
 #pragma unroll 1
-      for (unsigned b = kRunBlocks; b > 0; --b, pair -= kBlockValues, classes <<= 8) {
-        const std::uint32_t block_class = classes >> 24;
+      for (unsigned b = kRunBlocks; b > 0; --b, at -= kBlockValues, classes <<= 8) {
+        std::uint32_t block_class = classes >> 24;
+        if constexpr (kMeasured) {
+          if (block_class == 0) {
+            continue;
+          }
+        }
+        const auto pair = *reinterpret_cast<const typename Pair<T>::Type*>(at);
+        if constexpr (!kMeasured) {
+          block_class = classOfPair<kMap>(pair);
+          const unsigned block = static_cast<unsigned>(run) * kRunBlocks + b - 1;
+          both |= laneId() == block / 2 ? block_class << (block % 2 * 8) : 0;
+        }
         if (block_class != 0) {
-          putBlock<kMap>(x, block_class, *reinterpret_cast<const typename Pair<T>::Type*>(pair),
-                         steps, words);
+          putBlock<kMap>(x, block_class, pair, steps, words);
         }
       }
     }
@@ -249,7 +273,7 @@ __device__ __forceinline__ bool putGroup(const EncodeArgs& args,
 }
 
 /// Returns the words of a chunk: as many as its values have when it would not be shorter.
-template <class T, Map kMap>
+template <class T, Map kMap, bool kMeasured>
 __device__ __forceinline__ std::uint32_t encodeChunk(const EncodeArgs& args,
                                                      std::uint64_t n_values,
                                                      std::uint32_t chunk,
@@ -266,13 +290,14 @@ __device__ __forceinline__ std::uint32_t encodeChunk(const EncodeArgs& args,
   WordsDown words(slot_end - room, room);
   std::uint32_t x = kLowState;
   const uint4* const class_steps = steps + kClassSteps;
-  std::uint32_t both = args.classes[std::uint64_t{groups.end - 1} * kLanes + laneId()];
+  const auto classesOf = [&](std::uint32_t group) -> std::uint32_t {
+    return kMeasured ? args.classes[std::uint64_t{group} * kLanes + laneId()] : 0;
+  };
+  std::uint32_t both = classesOf(groups.end - 1);
   for (std::uint32_t g = groups.end; g-- > groups.begin;) {
-    std::uint32_t next = 0;  // classes of the group before, ahead of time
-    if (g > groups.begin) {
-      next = args.classes[std::uint64_t{g - 1} * kLanes + laneId()];
-    }
-    if (!putGroup<T, kMap>(args, n_values, g, both, steps, staging, x, words)) {
+    // Those of the group before, ahead of time.
+    const std::uint32_t next = g > groups.begin ? classesOf(g - 1) : 0;
+    if (!putGroup<T, kMap, kMeasured>(args, n_values, g, steps, staging, both, x, words)) {
       return raw_words;
     }
     const std::uint32_t even = both & 255u;
@@ -285,163 +310,7 @@ __device__ __forceinline__ std::uint32_t encodeChunk(const EncodeArgs& args,
   return n_words < raw_words ? n_words : raw_words;
 }
 
-constexpr unsigned kThreadChunks = 8;
-
-/// A whole thread block: where each chunk begins among chunks. Returns the bytes of all.
-__device__ std::uint64_t sumChunks(const EncodeArgs& args, std::uint64_t n_chunks) {
-  __shared__ std::uint64_t warp_sums[kWarps];
-  std::uint64_t carry = 0;
-  for (std::uint64_t tile = 0; tile < n_chunks; tile += kThreads * kThreadChunks) {
-    const std::uint64_t c = tile + threadIdx.x * kThreadChunks;
-    std::uint32_t n_words[kThreadChunks];
-    std::uint64_t own = 0;
-#pragma unroll
-    for (unsigned i = 0; i < kThreadChunks; i += 4) {
-      uint4 four = make_uint4(0, 0, 0, 0);
-      if (c + i < n_chunks) {
-        four = __ldcg(reinterpret_cast<const uint4*>(args.chunk_words + c + i));
-      }
-      n_words[i] = four.x;
-      n_words[i + 1] = four.y;
-      n_words[i + 2] = four.z;
-      n_words[i + 3] = four.w;
-    }
-#pragma unroll
-    for (unsigned i = 0; i < kThreadChunks; ++i) {
-      n_words[i] = c + i < n_chunks ? n_words[i] : 0;
-      own += n_words[i];
-    }
-    std::uint64_t of_tile = 0;
-    std::uint64_t before = carry + cuda::blockExclusiveSum<kThreads>(own, warp_sums, &of_tile);
-#pragma unroll
-    for (unsigned i = 0; i < kThreadChunks; ++i) {
-      if (c + i < n_chunks) {
-        args.chunk_at[c + i] = 2 * before;
-      }
-      before += n_words[i];
-    }
-    carry += of_tile;
-    __syncthreads();
-  }
-  return 2 * carry;
-}
-
-/// Bytes of tables in a stream.
-__device__ std::uint32_t bookBytes(const EncodePlan& plan) {
-  std::uint32_t n_bytes = 0;
-  for (std::uint32_t t = 0; t < kTables; ++t) {
-    n_bytes += plan.table_bytes[t];
-  }
-  return n_bytes == 0 ? 0 : (kTables + n_bytes + 3) / 4 * 4;
-}
-
-struct PackedBlocks {
-  static constexpr unsigned kMax = kMaxPackedValues / kBlockValues;
-  std::uint32_t width[kMax];
-  std::uint32_t at[kMax + 1];  ///< of its width in the stream
-};
-
-__device__ __forceinline__ std::uint32_t blockLength(std::uint32_t n_values, std::uint32_t block) {
-  return min(kBlockValues, n_values - block * kBlockValues);
-}
-
-/// A whole thread block: the form kPacked of few values. Returns its bytes.
-template <class T, Map kMap>
-__device__ std::uint32_t measurePacked(const T* values,
-                                       std::uint32_t n_values,
-                                       PackedBlocks& blocks) {
-  const std::uint32_t n_blocks = (n_values + kBlockValues - 1) / kBlockValues;
-  for (std::uint32_t b = warpId(); b < n_blocks; b += kWarps) {
-    std::uint32_t all = 0;
-    for (std::uint32_t i = laneId(); i < blockLength(n_values, b); i += kWarp) {
-      all |= numberOf<kMap>(values[b * kBlockValues + i]);
-    }
-    all = __reduce_or_sync(kAllLanes, all);
-    if (laneId() == 0) {
-      blocks.width[b] = bits::bitWidth(all);
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    std::uint32_t at = 1;
-    for (std::uint32_t b = 0; b < n_blocks; ++b) {
-      blocks.at[b] = at;
-      at += 1 + (blockLength(n_values, b) * blocks.width[b] + 7) / 8;
-    }
-    blocks.at[n_blocks] = at;
-  }
-  __syncthreads();
-  return blocks.at[n_blocks];
-}
-
-template <class T, Map kMap>
-__device__ void writePackedBlocks(const T* values,
-                                  std::uint32_t n_values,
-                                  const PackedBlocks& blocks,
-                                  std::uint8_t* out) {
-  const std::uint32_t n_blocks = (n_values + kBlockValues - 1) / kBlockValues;
-  if (threadIdx.x == 0) {
-    out[0] = static_cast<std::uint8_t>(Form::kPacked);
-  }
-  for (std::uint32_t b = warpId(); b < n_blocks; b += kWarps) {
-    const std::uint32_t width = blocks.width[b];
-    std::uint8_t* const to = out + blocks.at[b];
-    const std::uint32_t n_bytes = blocks.at[b + 1] - blocks.at[b] - 1;
-    if (laneId() == 0) {
-      to[0] = static_cast<std::uint8_t>(width);
-    }
-    for (std::uint32_t i = laneId(); i < n_bytes; i += kWarp) {
-      std::uint32_t byte = 0;
-      for (std::uint32_t bit = 0; bit < 8; ++bit) {
-        const std::uint32_t at = 8 * i + bit;
-        const std::uint32_t value = at / width;
-        if (value < blockLength(n_values, b)) {
-          const std::uint32_t u = numberOf<kMap>(values[b * kBlockValues + value]);
-          byte |= (u >> (at % width) & 1u) << bit;
-        }
-      }
-      to[1 + i] = static_cast<std::uint8_t>(byte);
-    }
-  }
-}
-
-/// A whole thread block, when all chunks are there.
-template <class T, Map kMap>
-__device__ __noinline__ void placeStream(const EncodeArgs& args) {
-  __shared__ PackedBlocks blocks;
-  EncodePlan& plan = *args.plan;
-  const std::uint64_t n_values = plan.n_values;
-  const std::uint64_t n_chunks = plan.n_chunks;
-  const std::uint64_t of_chunks = sumChunks(args, n_chunks);
-  const std::uint32_t n_book_bytes = bookBytes(plan);
-  const std::uint64_t n_stored = kHeaderBytes + n_values * sizeof(T);
-  std::uint64_t n_bytes = kHeaderBytes + n_book_bytes + kEntryBytes * n_chunks + of_chunks;
-  Form form = n_book_bytes == 0 ? Form::kBank : Form::kCounted;
-  if (n_bytes >= n_stored) {
-    n_bytes = n_stored;
-    form = Form::kStored;
-  }
-  const T* const values = reinterpret_cast<const T*>(args.in.data);
-  if (n_values <= kMaxPackedValues) {
-    const auto n_few = static_cast<std::uint32_t>(n_values);
-    const std::uint32_t n_packed = measurePacked<T, kMap>(values, n_few, blocks);
-    if (n_packed < n_bytes) {
-      n_bytes = n_packed;
-      form = Form::kPacked;
-      if (n_packed <= args.out.capacity_bytes) {
-        writePackedBlocks<T, kMap>(values, n_few, blocks, args.out.data);
-      }
-    }
-  }
-  if (threadIdx.x == 0) {
-    cuda::publishSize(args.record, 0, n_bytes, args.out.capacity_bytes);
-    plan.form = n_bytes <= args.out.capacity_bytes ? static_cast<std::uint32_t>(form)
-                                                   : EncodePlan::kNothing;
-    plan.n_book_bytes = n_book_bytes;
-  }
-}
-
-template <class T, Map kMap>
+template <class T, Map kMap, bool kMeasured>
 __global__ void __launch_bounds__(kThreads, kEncodeBlocks)
     encodeKernel(const __grid_constant__ EncodeArgs args) {
   extern __shared__ uint4 shared_steps[];
@@ -462,7 +331,7 @@ __global__ void __launch_bounds__(kThreads, kEncodeBlocks)
       const ChunkGroups groups{uniform(args.first_group[chunk]),
                                uniform(args.first_group[chunk + 1])};
       const std::uint32_t n_words =
-          encodeChunk<T, kMap>(args, n_values, chunk, groups, shared_steps, staging);
+          encodeChunk<T, kMap, kMeasured>(args, n_values, chunk, groups, shared_steps, staging);
       if (laneId() == 0) {
         args.chunk_words[chunk] = n_words;
         chunk = n_blocks * kWarps + atomicAdd(&args.plan->next_chunk, 1u);  // order-free: who
@@ -486,7 +355,8 @@ void launchEncode(const EncodeArgs& args, std::size_t value_bytes, const cuda::C
   const unsigned n_resident = kEncodeBlocks * cuda::multiprocessorCount();
   const unsigned n_blocks = std::min(cuda::gridFor(args.max_chunks, 1), n_resident);
   withTypeAndMap(value_bytes, args.map, [&]<class T, Map kMap>() {
-    const auto kernel = encodeKernel<T, kMap>;
+    const auto kernel =
+        args.is_counted ? encodeKernel<T, kMap, true> : encodeKernel<T, kMap, false>;
     constexpr std::size_t kSharedBytes = kSteps * sizeof(uint4) + kStagingBytes<T>;
     cuda::allowSharedBytes(reinterpret_cast<const void*>(kernel), kSharedBytes);
     call.launch("block_ans encode", kernel, n_blocks, kThreads, kSharedBytes, args);

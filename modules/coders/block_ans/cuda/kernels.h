@@ -83,8 +83,8 @@ struct EncodeArgs {
   std::uint64_t* n_blocks_done;
 
   EncodePlan* plan;
-  std::uint16_t* classes;      ///< kLanes of each group: two of a lane
-  std::uint16_t* weights;      ///< of groups, a multiple of 32
+  std::uint16_t* classes;      ///< if counted: kLanes of each group: two of a lane
+  std::uint16_t* weights;      ///< if counted: of groups, a multiple of 32
   std::uint32_t* first_group;  ///< of each chunk, and the number of groups behind the last
   std::uint32_t* chunk_words;  ///< a multiple of 8
   std::uint64_t* chunk_at;     ///< bytes before each chunk, among chunks; a multiple of 8
@@ -93,7 +93,7 @@ struct EncodeArgs {
   std::uint16_t* words;        ///< slots of chunks
 };
 
-/// Classes, weights and counts.
+/// Classes, weights and counts, for counted tables.
 void launchMeasure(const EncodeArgs& args, std::size_t value_bytes, const cuda::Call& call);
 /// Tables and chunks.
 void launchTables(const EncodeArgs& args,

@@ -73,7 +73,7 @@ __device__ __forceinline__ std::uint32_t classOfFour(const std::uint32_t* u) {
 }
 
 /// Eight blocks of a group.
-template <class T, Map kMap, bool kCounts>
+template <class T, Map kMap>
 __device__ __forceinline__ void measureBlocks(const Piece<T>& piece,
                                               std::uint32_t* counts,
                                               std::uint8_t* classes) {
@@ -88,7 +88,7 @@ __device__ __forceinline__ void measureBlocks(const Piece<T>& piece,
     if (laneId() % (kWarp / 2) == 0) {
       classes[2 * j + laneId() / (kWarp / 2)] = static_cast<std::uint8_t>(block_class);
     }
-    if (kCounts && block_class != 0) {
+    if (block_class != 0) {
       if ((four[0] | four[1] | four[2] | four[3]) >= 16) {
 #pragma unroll
         for (unsigned i = 0; i < 4; ++i) {
@@ -124,7 +124,7 @@ __device__ __forceinline__ void addCounts(const Shared& shared, std::uint64_t* c
   }
 }
 
-template <class T, Map kMap, bool kCounts>
+template <class T, Map kMap>
 __global__ void __launch_bounds__(kThreads, kMeasureBlocks) measureKernel(EncodeArgs args) {
   __shared__ Shared shared;
   for (unsigned i = threadIdx.x; i < sizeof(Shared) / 4; i += kThreads) {
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(kThreads, kMeasureBlocks) measureKernel(Encode
       next.load(values,
                 is_last ? first + n_warps * kGroupValues : first + (b + 2 * kLoads) * kBlockValues,
                 is_last ? endOf(g + n_warps) : end);
-      measureBlocks<T, kMap, kCounts>(piece, shared.symbols, classes + b);
+      measureBlocks<T, kMap>(piece, shared.symbols, classes + b);
       piece = next;
     }
     __syncwarp();
@@ -163,10 +163,8 @@ __global__ void __launch_bounds__(kThreads, kMeasureBlocks) measureKernel(Encode
     const std::uint32_t even = both & 255u;
     const std::uint32_t odd = both >> 8;
     args.classes[g * kLanes + laneId()] = static_cast<std::uint16_t>(both);
-    if constexpr (kCounts) {
-      atomicAdd(&shared.contexts[kFirstContext * kContextStride + even], 1u);  // order-free: counts
-      atomicAdd(&shared.contexts[even * kContextStride + odd], 1u);            // order-free: counts
-    }
+    atomicAdd(&shared.contexts[kFirstContext * kContextStride + even], 1u);  // order-free: counts
+    atomicAdd(&shared.contexts[even * kContextStride + odd], 1u);            // order-free: counts
     const std::uint32_t of_group =
         __reduce_add_sync(kAllLanes, blockWeight(even) + blockWeight(odd));
     if (laneId() == 0) {
@@ -182,9 +180,7 @@ __global__ void __launch_bounds__(kThreads, kMeasureBlocks) measureKernel(Encode
   if (threadIdx.x == 0) {
     addTo(args.total_weight, shared.weight);
   }
-  if constexpr (kCounts) {
-    addCounts(shared, args.counts);
-  }
+  addCounts(shared, args.counts);
 }
 
 }  // namespace
@@ -193,9 +189,7 @@ void launchMeasure(const EncodeArgs& args, std::size_t value_bytes, const cuda::
   const unsigned n_resident = kMeasureBlocks * cuda::multiprocessorCount();
   const unsigned n_blocks = std::min(cuda::gridFor(args.max_groups, kWarps), n_resident);
   withTypeAndMap(value_bytes, args.map, [&]<class T, Map kMap>() {
-    const auto kernel =
-        args.is_counted ? measureKernel<T, kMap, true> : measureKernel<T, kMap, false>;
-    call.launch("block_ans measure", kernel, n_blocks, kThreads, 0, args);
+    call.launch("block_ans measure", measureKernel<T, kMap>, n_blocks, kThreads, 0, args);
   });
 }
 

@@ -116,6 +116,7 @@ void CudaSide::encode(const cuda::Call& call) {
   const bool is_counted = stage_.settings_.tables == BlockAnsTables::Counted;
   const std::uint64_t n_groups = std::max<std::uint64_t>(groupsOf(in.size.n_bytes, value_bytes), 1);
   const std::uint64_t n_chunks = maxChunks(n_groups, stage_.settings_.chunk_weight, is_counted);
+  const std::uint64_t n_measured = is_counted ? bits::roundUp<std::uint64_t>(n_groups, 32) : 0;
   constexpr std::uint64_t kWords = sizeof(std::uint16_t);
   auto& zeroed = *reinterpret_cast<Zeroed*>(zeroed_.get(call, sizeof(Zeroed)));
   auto& tables = tables_.get<EncodeTablesRoom>(call.pool, 1)[0];
@@ -132,9 +133,8 @@ void CudaSide::encode(const cuda::Call& call) {
       .total_weight = &zeroed.total_weight,
       .n_blocks_done = &zeroed.n_blocks_done,
       .plan = &tables.plan,
-      .classes = classes_.get<std::uint16_t>(call.pool, n_groups * kLanes).data(),
-      .weights =
-          weights_.get<std::uint16_t>(call.pool, bits::roundUp<std::uint64_t>(n_groups, 32)).data(),
+      .classes = classes_.get<std::uint16_t>(call.pool, n_measured * kLanes).data(),
+      .weights = weights_.get<std::uint16_t>(call.pool, n_measured).data(),
       .first_group = first_groups_.get<std::uint32_t>(call.pool, n_chunks + 1).data(),
       .chunk_words =
           chunk_words_.get<std::uint32_t>(call.pool, bits::roundUp<std::uint64_t>(n_chunks, 8))
@@ -147,7 +147,9 @@ void CudaSide::encode(const cuda::Call& call) {
                    .get<std::uint16_t>(call.pool,
                                        in.size.n_bytes / kWords + (n_chunks + 1) * kSlackWords)
                    .data()};
-  launchMeasure(args, value_bytes, call);
+  if (is_counted) {
+    launchMeasure(args, value_bytes, call);
+  }
   launchTables(args, bankTables(value_bytes), value_bytes, call);
   launchEncode(args, value_bytes, call);
   launchCompact(args, value_bytes, call);
