@@ -191,16 +191,87 @@ class LaneEncoder {
   Interval interval_;
 };
 
-/// What a row's bits are predicted from, by whole rows.
-struct RowPrediction {
+/// What the bits of a row are predicted from, by whole rows. All words here have the first bit of
+/// a row at the top, where bits that are alike can be counted.
+struct RowAround {
   std::uint64_t north;
+  std::uint64_t north_west;
+  std::uint64_t north_east;
   std::uint64_t behind;
-  std::uint64_t last;
-  bool has_any;
+  std::uint64_t agree_on_zero;  ///< all of them are 0
+  std::uint64_t agree_on_one;
 
-  __device__ __forceinline__ std::uint64_t northWest() const { return north << 1 | (north & 1); }
-  __device__ __forceinline__ std::uint64_t northEast() const { return north >> 1 | (north & last); }
+  __device__ __forceinline__
+  RowAround(std::uint64_t north_row, std::uint64_t row_behind, bool has_any, std::uint32_t n_bits)
+      : north(north_row), behind(row_behind) {
+    const std::uint64_t row = ~std::uint64_t{0} << (kRowBits - n_bits);
+    const std::uint64_t last = row & (0 - row);
+    north_west = north >> 1 | (north & std::uint64_t{1} << 63);
+    north_east = north << 1 | (north & last);
+    agree_on_zero = ~(north | north_west | north_east | behind) & row;
+    agree_on_one = north & north_west & north_east & behind & row;
+    if (!has_any) {
+      agree_on_zero = row;
+      agree_on_one = row;
+    }
+  }
+  __device__ __forceinline__ std::uint32_t context(std::uint32_t i, bool west) const {
+    const auto at = [i](std::uint64_t word) {
+      return static_cast<std::uint32_t>((word << i) >> 32) >> 31;
+    };
+    return (west ? 1u : 0u) | at(north) << 1 | at(north_west) << 2 | at(north_east) << 3 |
+           at(behind) << 4;
+  }
 };
+
+__device__ __forceinline__ std::uint32_t leadingZeros(std::uint64_t word) {
+  return static_cast<std::uint32_t>(__clzll(static_cast<long long>(word)));
+}
+
+/// A row from the places where its bits change.
+__device__ __forceinline__ std::uint64_t rowOfChanges(std::uint64_t changes, bool first) {
+#pragma unroll
+  for (unsigned step = 1; step < kRowBits; step *= 2) {
+    changes ^= changes >> step;
+  }
+  return first ? ~changes : changes;
+}
+
+/// As codeRow(), with bits in the other order: places where the row changes.
+template <class Coder>
+__device__ __forceinline__ std::uint64_t codeLaneRow(
+    Coder& coder, std::uint64_t known, const RowAround& around, bool west, std::uint32_t n_bits) {
+  std::uint64_t changes = 0;
+  for (std::uint32_t i = 0; i < n_bits;) {
+    const std::uint64_t agree = (west ? around.agree_on_one : around.agree_on_zero) << i;
+    const std::uint32_t n_run = leadingZeros(~agree);
+    const std::uint32_t first = leadingZeros((west ? ~known : known) << i);
+    const bool is_run = n_run != 0;
+    const std::uint32_t context =
+        is_run ? kNeighbourContexts + (west ? kRunClasses : 0) + 31 -
+                     static_cast<std::uint32_t>(__clz(static_cast<int>(n_run)))
+               : around.context(i, west);
+    // Of a run whether it goes on as west is, else what the bit is.
+    const bool bit = coder.code(context, is_run ? first >= n_run : (first == 0) != west);
+    bool changes_here = bit != west;
+    std::uint32_t n_like = 0;
+    if (is_run) {
+      changes_here = !bit;
+      n_like = n_run;
+      if (!bit) {
+        const std::uint32_t place = codePlace(coder, first, n_run);
+        n_like = place < n_run ? place : n_run - 1;
+      }
+    }
+    i += n_like;
+    if (changes_here) {
+      changes |= std::uint64_t{1} << (kRowBits - 1 - i);
+      west = !west;
+    }
+    i += is_run && !changes_here ? 0 : 1;
+  }
+  return changes;
+}
 
 /// As codeBrick(), decision after decision whatever the rows are.
 template <class Coder>
@@ -209,60 +280,19 @@ __device__ void codeLaneBrick(Coder& coder,
                               const Brick& brick,
                               std::uint64_t* rows) {
   const std::uint32_t n_rows = brick.rows();
-  std::uint32_t row = 0;
-  std::uint32_t y = 0;  // of the row, in its plane
   std::uint64_t before = 0;
-  for (; row < n_rows; ++row, y = y + 1 == brick.n_y ? 0 : y + 1) {
+  std::uint32_t y = 0;  // of the row, in its plane
+  for (std::uint32_t row = 0; row < n_rows; ++row, y = y + 1 == brick.n_y ? 0 : y + 1) {
     const std::uint32_t n = grid.is_line ? brick.rowBits(grid, row) : brick.n_x;
     const bool has_behind = !grid.is_line && row >= brick.n_y;
     const bool has_north = !grid.is_line && y != 0;
-    const std::uint64_t behind = has_behind ? rows[row - brick.n_y] : 0;
-    RowPrediction around;
-    around.has_any = has_north || has_behind;
-    around.north = has_north ? before : behind;
-    around.behind = has_behind ? behind : around.north;
-    around.last = std::uint64_t{1} << (n - 1);
-    bool west = grid.is_line ? before >> (kRowBits - 1) != 0 : (around.north & 1) != 0;
-    const std::uint64_t any =
-        around.north | around.northWest() | around.northEast() | around.behind;
-    const std::uint64_t all =
-        around.north & around.northWest() & around.northEast() & around.behind;
-    const std::uint64_t known = rows[row];
-    std::uint64_t bits = 0;
-    for (std::uint32_t i = 0; i < n;) {
-      const std::uint64_t unlike = around.has_any ? (west ? ~all : any) >> i : 0;
-      const std::uint32_t n_like = bits::firstSet(unlike);
-      const std::uint32_t n_run = n_like < n - i ? n_like : n - i;
-      const auto at = [&](std::uint64_t word) {
-        return static_cast<std::uint32_t>(word >> i) & 1u;
-      };
-      const std::uint32_t beside = (west ? 1u : 0u) | at(around.north) << 1 |
-                                   at(around.northWest()) << 2 | at(around.northEast()) << 3 |
-                                   at(around.behind) << 4;
-      const std::uint32_t of_run =
-          kNeighbourContexts + (west ? kRunClasses : 0) + bits::bitWidth(n_run) - 1;
-      const std::uint64_t here = (west ? ~known : known) >> i;
-      const std::uint32_t first = bits::firstSet(here);
-      const bool is_run = n_run != 0;
-      const bool bit =
-          coder.code(is_run ? of_run : beside, is_run ? first >= n_run : ((known >> i) & 1) != 0);
-      std::uint32_t n_west = n_run;  // bits that are as west is
-      bool has_other = !is_run;
-      if (is_run && !bit) {
-        const std::uint32_t place = codePlace(coder, first, n_run);
-        n_west = place < n_run ? place : n_run - 1;
-        has_other = true;
-      }
-      bits |= west ? lowBits(n_west) << i : 0;
-      i += n_west;
-      if (has_other) {
-        west = is_run ? !west : bit;
-        bits |= static_cast<std::uint64_t>(west) << i;
-        ++i;
-      }
-    }
-    rows[row] = bits;
-    before = bits;
+    const std::uint64_t row_behind = has_behind ? __brevll(rows[row - brick.n_y]) : 0;
+    const std::uint64_t north = has_north ? before : row_behind;
+    const RowAround around(north, has_behind ? row_behind : north, has_north || has_behind, n);
+    const bool west = grid.is_line ? (before & 1) != 0 : north >> 63 != 0;
+    const std::uint64_t changes = codeLaneRow(coder, __brevll(rows[row]), around, west, n);
+    before = rowOfChanges(changes, west) & ~std::uint64_t{0} << (kRowBits - n);
+    rows[row] = __brevll(before);
     if (coder.isDone()) {
       return;
     }
