@@ -39,9 +39,9 @@ class CudaSide final : public CudaPart {
   device::Setup* clearedSetup(const cuda::Call& call);
   void enqueueSetup(const cuda::Call& call, device::Setup* setup, std::uint32_t* words);
   Tuned tune(const cuda::Call& call, const device::Setup* setup, TuneFamily family);
-  /// walk(Arena&), once to measure and once with memory.
+  /// walk(Arena&), once to measure and once with memory, at least n_bytes.
   template <class F>
-  void inArena(const cuda::Call& call, F walk);
+  void inArena(const cuda::Call& call, std::size_t n_bytes, F walk);
 
   InterpBase& stage_;
   Scratch setup_memory_;
@@ -56,8 +56,52 @@ class CudaSide final : public CudaPart {
 
 namespace {
 
+constexpr std::uint64_t kMostCropValues = std::uint64_t{1} << 20;  // see tune.cc
+
 std::uint32_t axesOf(const Extents& n) {
   return std::max(1u, countAxes(activeAxes(n)));
+}
+
+/// Levels of one axis each along some axes, along x on the finest lattices, where rows become
+/// short: no plan keeps more lattices at once.
+void addSingleLevels(Plan& plan, Axes axes, std::size_t n_each) {
+  for (std::size_t axis = 3; axis-- > 0;) {
+    for (std::size_t i = 0; has(axes, axis) && i < n_each; ++i) {
+      Level level;
+      level.axes = static_cast<Axes>(1u << axis);
+      plan.add(level);
+    }
+  }
+}
+
+/// Memory for encoding a field with whatever plan: what those take that need most, which code
+/// differences along an axis by many levels, and some for the ends of rows.
+std::size_t mostMemory(const cuda::Call& call, const Extents& n) {
+  constexpr std::size_t kEach = 26;
+  constexpr std::size_t kEachInside = 15;
+  constexpr std::size_t kLeastForEnds = std::size_t{1} << 20;
+  constexpr std::size_t kMostForEnds = std::size_t{16} << 20;
+  std::size_t most = 0;
+  for (std::size_t axis = 0; axis < 4; ++axis) {
+    Plan plan;
+    if (axis == 3) {
+      addSingleLevels(plan, kXyz, kEach);
+    } else {
+      Level nested;
+      nested.axes = static_cast<Axes>(1u << axis);
+      nested.is_nested = true;
+      nested.n_inner = 2 * kEachInside;
+      plan.add(nested);
+      addSingleLevels(plan, static_cast<Axes>(kXyz & ~nested.axes), kEachInside);
+    }
+    const Plan fitted = fittedPlan(plan, n);
+    device::Arena arena(nullptr);
+    device::Walk(call, arena, nullptr, DataType::INT32, {})
+        .encode(wholePlan(fitted, n, 0), device::fieldGrid(nullptr, DataType::FLOAT32, n), nullptr,
+                {});
+    most = std::max(most, arena.most());
+  }
+  return most + std::clamp(most / 4, kLeastForEnds, kMostForEnds);
 }
 
 /// Waits where only the device knows it.
@@ -80,11 +124,11 @@ device::Setup* CudaSide::clearedSetup(const cuda::Call& call) {
 }
 
 template <class F>
-void CudaSide::inArena(const cuda::Call& call, F walk) {
+void CudaSide::inArena(const cuda::Call& call, std::size_t n_bytes, F walk) {
   device::Arena measure(nullptr);
   walk(measure);
-  device::Arena arena(
-      arena_memory_.get<std::uint8_t>(call.pool, std::max<std::size_t>(1, measure.most())).data());
+  const std::size_t most = std::max({std::size_t{1}, n_bytes, measure.most()});
+  device::Arena arena(arena_memory_.get<std::uint8_t>(call.pool, most).data());
   walk(arena);
 }
 
@@ -116,6 +160,8 @@ Tuned CudaSide::tune(const cuda::Call& call, const device::Setup* setup, TuneFam
       context != nullptr && context->cpu != nullptr ? *context->cpu : CpuExecutor::serial();
   const Core core = {executor,          nullptr, host_stack_, host_worker_memory_,
                      stage_.code_type_, {},      nullptr};
+  // As much as a search may look at, whatever the values are.
+  crop_memory_.get<std::int32_t>(call.pool, std::min(config.values(), kMostCropValues));
   const auto read = [&](const std::array<std::size_t, 3>& first, const Extents& n_crop,
                         std::int32_t* out) {
     const std::size_t n_values = std::size_t{n_crop[0]} * n_crop[1] * n_crop[2];
@@ -170,7 +216,8 @@ void CudaSide::encode(const cuda::Call& call) {
     return;  // the run is repeated with more room
   }
   const device::Marks marks = {words.data(), call.inputs[0].data, config.input_type, true, {}};
-  inArena(call, [&](device::Arena& arena) {
+  // With a search all the memory that another plan might need, so that later calls take none.
+  inArena(call, family == TuneFamily::kAll ? mostMemory(call, n) : 0, [&](device::Arena& arena) {
     device::Walk(call, arena, setup, stage_.code_type_, marks)
         .encode(wholePlan(config.plan, n, 0),
                 device::fieldGrid(call.inputs[0].data, config.input_type, n), codes.data, {});
@@ -222,10 +269,8 @@ void CudaSide::decode(const cuda::Call& call) {
   if (!out.size_known) {
     device::launchPublish(call.record, 0, n_bytes, out.capacity_bytes, call);
   }
-  if (out.capacity_bytes < n_bytes || call.inputs[0].size.n_bytes < code_bytes) {
-    FZ_REQUIRE(out.capacity_bytes < n_bytes, ErrorCode::kCorrupt, "{}: {} bytes of codes needed",
-               kName, code_bytes);
-    return;
+  if (out.capacity_bytes < n_bytes) {
+    return;  // the run is repeated with more room
   }
   device::Setup* const setup = clearedSetup(call);
   device::launchDecodeSetup({.setup = setup,
@@ -238,7 +283,10 @@ void CudaSide::decode(const cuda::Call& call) {
                              .has_alpha = config.plan.has_alpha,
                              .record = call.record},
                             call);
-  inArena(call, [&](device::Arena& arena) {
+  if (call.inputs[0].size.n_bytes < code_bytes) {
+    return;  // recorded, unless the stage before this one has had too little room itself
+  }
+  inArena(call, 0, [&](device::Arena& arena) {
     device::Walk(call, arena, setup, stage_.code_type_, {})
         .decode(wholePlan(config.plan, n, 0), call.inputs[0].data,
                 device::fieldGrid(out.data, config.input_type, n));
