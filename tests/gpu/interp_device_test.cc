@@ -118,7 +118,7 @@ void expectSame(const std::vector<T>& values, const Setting& setting) {
   ASSERT_TRUE(decodeOnDevice(kId, cpu) == decode(kId, cpu));
 }
 
-const Dims kShapes[] = {{70, 45, 37},  {33, 100, 9}, {130, 2, 65}, {3, 5, 200},
+const Dims kShapes[] = {{70, 45, 37},  {33, 100, 9}, {130, 2, 65}, {3, 5, 200}, {100, 21, 90},
                         {513, 120, 1}, {64, 64, 64}, {2, 3, 2},    {5000, 1, 1}};
 
 std::vector<Dims> shapes() {

@@ -179,6 +179,84 @@ __global__ void __launch_bounds__(kThreads) fourSumKernel(const __grid_constant_
   }
 }
 
+/// Along x and y at once: a thread block for each plane, which goes from row to row, and a thread
+/// for four values of each.
+template <class TCode>
+__global__ void __launch_bounds__(kMaxPlaneThreads)
+    planeSumKernel(const __grid_constant__ SumJob job) {
+  constexpr unsigned kMaxWarps = kMaxPlaneThreads / cuda::kWarp;
+  constexpr std::uint32_t kRows = 4;  // asked for at once; even, for the two sets of totals
+  __shared__ std::uint32_t totals[2][kMaxWarps];
+  const EndJob& end = job.end;
+  const Setup& setup = *end.setup;
+  if (setup.is_ok == 0) {
+    return;
+  }
+  const Scale scale = setup.scale;
+  const std::int32_t units = binOf(setup, end.halvings).units;
+  const std::uint32_t z = blockIdx.x;
+  const std::uint32_t x = 4 * threadIdx.x;
+  const std::uint32_t x_loaded = min(x, (end.n[0] - 1) / 4 * 4);
+  const auto load = [&](std::uint32_t y) {
+    return loadFour<TCode>(end, codePlace(end.array, x_loaded, min(y, end.n[1] - 1), z));
+  };
+  std::uint32_t above[4] = {};
+  Four ahead[kRows];
+#pragma unroll
+  for (std::uint32_t r = 0; r < kRows; ++r) {
+    ahead[r] = load(r);
+  }
+  for (std::uint32_t first = 0; first < end.n[1]; first += kRows) {
+    Four rows[kRows];
+#pragma unroll
+    for (std::uint32_t r = 0; r < kRows; ++r) {
+      rows[r] = ahead[r];
+      ahead[r] = load(first + kRows + r);
+    }
+#pragma unroll
+    for (std::uint32_t r = 0; r < kRows; ++r) {
+      if (first + r >= end.n[1]) {
+        break;
+      }
+      std::uint32_t sums[4];
+      std::uint32_t own = 0;
+#pragma unroll
+      for (unsigned e = 0; e < 4; ++e) {
+        own += x + e < end.n[0] ? static_cast<std::uint32_t>(rows[r].v[e]) : 0u;
+        sums[e] = own;
+      }
+      const std::uint32_t total = cuda::warpInclusiveSum(own);
+      if (cuda::laneId() == cuda::kWarp - 1) {
+        totals[r % 2][cuda::warpId()] = total;
+      }
+      __syncthreads();
+      std::uint32_t before = total - own;
+      for (unsigned w = 0; w < cuda::warpId(); ++w) {
+        before += totals[r % 2][w];
+      }
+#pragma unroll
+      for (unsigned e = 0; e < 4; ++e) {
+        above[e] += before + sums[e];
+      }
+      if (!job.is_last && x + 4 <= end.n[0]) {
+        auto* const out =
+            static_cast<std::int32_t*>(end.bins.data) + placeIn(end.bins, x, first + r, z);
+        *reinterpret_cast<int4*>(out) =
+            make_int4(static_cast<int>(above[0]), static_cast<int>(above[1]),
+                      static_cast<int>(above[2]), static_cast<int>(above[3]));
+      } else {
+#pragma unroll
+        for (unsigned e = 0; e < 4; ++e) {
+          if (x + e < end.n[0]) {
+            storeSum(job, {{x + e, first + r, z}}, static_cast<std::int32_t>(above[e]), units,
+                     scale);
+          }
+        }
+      }
+    }
+  }
+}
+
 /// Along y or z: a thread for each chunk, so that neighbours have neighbouring lines.
 template <bool kStores>
 __global__ void __launch_bounds__(kThreads) columnSumKernel(const __grid_constant__ SumJob job) {
@@ -272,12 +350,15 @@ SumJob sumJob(const EndJob& end, unsigned axis) {
   return job;
 }
 
+bool hasAlignedRows(const Grid& bins) {
+  return reinterpret_cast<std::uintptr_t>(bins.data) % 16 == 0 && bins.step[1] % 4 == 0 &&
+         bins.step[2] % 4 == 0;
+}
+
 template <bool kStores>
 auto sumKernel(const SumJob& job) {
   const bool has_fours = job.end.array.log2[0] >= 2 && job.chunk % 4 == 0;
-  const bool is_aligned =
-      job.is_last || (reinterpret_cast<std::uintptr_t>(job.end.bins.data) % 16 == 0 &&
-                      job.end.bins.step[1] % 4 == 0);
+  const bool is_aligned = job.is_last || hasAlignedRows(job.end.bins);
   if (job.axis != 0) {
     return columnSumKernel<kStores>;
   }
@@ -300,6 +381,24 @@ void launchSums(const SumJob& job, const cuda::Call& call) {
                 strideBlocks(job.n_lines * cuda::kWarp, n_processors), kThreads, 0, job);
   }
   call.launch("interp sums", sumKernel<true>(job), n_blocks, kThreads, 0, job);
+}
+
+/// Sums along x and y at once, where there are planes enough and rows fit into a thread block.
+bool launchPlaneSums(const EndJob& end, const cuda::Call& call) {
+  SumJob job = {};
+  job.end = end;
+  job.is_first = true;
+  job.is_last = end.axes == 3;
+  const bool is_fit = (end.axes & 3) == 3 && end.array.log2[0] >= 2 &&
+                      (job.is_last || hasAlignedRows(end.bins)) &&
+                      isForPlanes(end.n[0], end.n[2], cuda::multiprocessorCount());
+  if (is_fit) {
+    const unsigned n_threads = bits::roundUp(bits::ceilDiv(end.n[0], 4u), cuda::kWarp);
+    call.launch("interp plane sums",
+                end.code_bytes == 2 ? planeSumKernel<std::int16_t> : planeSumKernel<std::int32_t>,
+                end.n[2], n_threads, 0, job);
+  }
+  return is_fit;
 }
 
 }  // namespace
@@ -332,7 +431,7 @@ void launchDecodeEnd(const EndJob& end, const cuda::Call& call) {
                 0, job);
     return;
   }
-  for (unsigned axis = 0; axis < 3; ++axis) {
+  for (unsigned axis = launchPlaneSums(end, call) ? 2 : 0; axis < 3; ++axis) {
     if ((end.axes >> axis & 1) != 0) {
       SumJob job = sumJob(end, axis);
       job.is_first = (end.axes & ((1u << axis) - 1)) == 0;

@@ -35,6 +35,11 @@ inline constexpr std::uint32_t kDirectPlanes = 32;
 
 // Sums along an axis.
 inline constexpr std::uint32_t kMinSumChunk = 256;
+inline constexpr unsigned kMaxPlaneThreads = 512;
+/// Whether planes are summed up by a thread block each.
+inline bool isForPlanes(std::uint32_t n_row, std::uint32_t n_planes, unsigned n_processors) {
+  return n_row <= 4 * kMaxPlaneThreads && n_row >= 64 && n_planes >= n_processors / 2;
+}
 /// Values of a line that are summed up in one go, for lines so long and so many.
 inline std::uint32_t sumChunk(std::uint32_t n,
                               std::uint64_t n_lines,
