@@ -15,10 +15,6 @@ class Contender:
     unpack: Callable  # (packed, values whose type and shape are wanted) -> values
 
 
-# Presets all of whose stages have kernels; others take arrays on a GPU by way of the host.
-ON_GPU = ("fast", "pfpl", "fzgpu", "cusz", "cuszp", "cuszp2", "cuszp3", "cuszp3_fixed", "cuszp3_outlier", "speed")
-
-
 def of_fz(preset: str) -> Contender:
     import fz
 
@@ -28,8 +24,7 @@ def of_fz(preset: str) -> Contender:
     def unpack(packed, _):
         return fz.decompress(packed, threads=1, backend="cpu")
 
-    runs_on = "CPU and NVIDIA GPU, same bytes" if preset in ON_GPU else "CPU; GPU arrays by way of the host"
-    return Contender(f"fz {preset}", runs_on, False, pack, unpack)
+    return Contender(f"fz {preset}", "CPU and NVIDIA GPU, same bytes", False, pack, unpack)
 
 
 def of_sz3() -> Contender:

@@ -37,11 +37,12 @@ bool DeviceImage::update(ByteView bytes, cudaStream_t stream) {
   }
   if (bytes.size() > capacity_bytes_) {
     release();
-    device_ = static_cast<std::uint8_t*>(pool_->allocatePersistentDevice(bytes.size(), "header"));
-    pinned_ = static_cast<std::uint8_t*>(pool_->allocatePersistentPinned(bytes.size(), "header"));
+    const std::size_t n_room = bytes.size() + kHeaderHeadroom;
+    device_ = static_cast<std::uint8_t*>(pool_->allocatePersistentDevice(n_room, "header"));
+    pinned_ = static_cast<std::uint8_t*>(pool_->allocatePersistentPinned(n_room, "header"));
     FZ_REQUIRE(device_ != nullptr && pinned_ != nullptr, ErrorCode::kOutOfMemory,
-               "Pipeline: cannot allocate {} bytes for the header", bytes.size());
-    capacity_bytes_ = bytes.size();
+               "Pipeline: cannot allocate {} bytes for the header", n_room);
+    capacity_bytes_ = n_room;
   }
   std::memcpy(pinned_, bytes.data(), bytes.size());
   FZ_CUDA_CHECK(cudaMemcpyAsync(device_, pinned_, bytes.size(), cudaMemcpyHostToDevice, stream));

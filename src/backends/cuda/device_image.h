@@ -10,6 +10,11 @@
 
 namespace fz {
 
+/// Bytes by which a header may become longer without new memory: configs have the plan that a stage
+/// searched for, and the one for a field may be longer than that for zeros, with which memory is
+/// taken ahead.
+inline constexpr std::size_t kHeaderHeadroom = 256;
+
 /// Bytes on the device that the host rarely changes: uploaded when they differ from what is there.
 class DeviceImage {
  public:

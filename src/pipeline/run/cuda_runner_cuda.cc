@@ -305,7 +305,9 @@ void CudaRunner::runToEnd(const void* data, std::size_t n_bytes, cudaStream_t st
   const std::size_t padded_bytes = bits::roundUp(n_bytes, core_.alignment);
   repeatUntilDone("Pipeline", [&] {
     const FrameRoom room = frameRoom(n_bytes);
-    core_.frame.reserve(room.n_bytes, 0, "frame");
+    if (core_.frame.capacity() < room.n_bytes) {
+      core_.frame.reserve(room.n_bytes + kHeaderHeadroom, 0, "frame");
+    }
     launch({data, n_bytes, padded_bytes, core_.frame.data(), room.first_segment_bytes},
            Request::Mode::kWaits, {stream, &launcher_});
     call_timer_.end(stream);
