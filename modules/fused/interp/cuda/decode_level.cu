@@ -308,17 +308,13 @@ unsigned shapeLevel(LevelJob& job) {
   for (std::uint32_t odd = 1; odd <= job.axes; ++odd) {
     const CodePlaces& array = job.classes[odd];
     const std::uint64_t block_bytes = 64 * std::uint64_t{job.code_bytes};
-    const std::uint64_t n_blocks_x = array.n_padded[0] >> array.log2[0];
-    const std::uint64_t n_blocks_y = array.n_padded[1] >> array.log2[1];
-    const std::uint64_t row_bytes = array.block_step[1] * block_bytes;
-    const std::uint64_t plane_bytes = array.block_step[2] * block_bytes;
-    job.is_regular = job.is_regular && array.block_step[0] <= 1 && plane_bytes <= kFits &&
-                     n_blocks_y * row_bytes + n_blocks_x * block_bytes <= kFits;
-    job.class_codes[odd] = static_cast<std::uint8_t*>(job.codes) + array.start * job.code_bytes;
-    job.row_bytes[odd] = static_cast<std::uint32_t>(row_bytes);
-    job.plane_bytes[odd] = static_cast<std::uint32_t>(plane_bytes);
+    job.is_regular = job.is_regular && array.block_step[0] <= 1 &&
+                     array.block_step[1] * block_bytes <= kFits &&
+                     array.block_step[2] * block_bytes <= kFits;
+    job.start_bytes[odd] = array.start * job.code_bytes;
+    job.row_bytes[odd] = static_cast<std::uint32_t>(array.block_step[1] * block_bytes);
+    job.plane_bytes[odd] = static_cast<std::uint32_t>(array.block_step[2] * block_bytes);
   }
-  job.is_regular = job.is_regular && static_cast<std::uint64_t>(job.source.step[2]) <= kFits;
   const auto hasPairs = [&](const Grid& grid) {
     const std::size_t pair_bytes = 2 * getDataTypeSize(grid.type);
     return (job.axes & kX) != 0 && job.n[0] % 2 == 0 && grid.step[1] % 2 == 0 &&

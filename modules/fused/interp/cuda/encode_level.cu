@@ -30,20 +30,15 @@ __device__ __noinline__ void markAll(const LevelJob& job, Points cell, std::uint
   }
 }
 
-/// Lists the points of a cell in a plane, a bit per class, whose reconstruction misses the bound.
+/// Lists a point if what its code gives misses the bound.
 template <std::uint32_t kAxes>
-__device__ __noinline__ void testAll(const LevelJob& job,
+__device__ __noinline__ void testOne(const LevelJob& job,
                                      Points cell,
-                                     std::uint32_t bits,
-                                     Pair<std::int32_t> r0,
-                                     Pair<std::int32_t> r1) {
-  for (; bits != 0; bits &= bits - 1) {
-    const auto odd = static_cast<std::uint32_t>(__ffs(static_cast<int>(bits)) - 1);
-    const Pair<std::int32_t>& row = (odd & kY) != 0 ? r1 : r0;
-    const std::uint64_t place = placeOf<kAxes>(job, cell, odd);
-    if (missesBound(job.marks, place, (odd & kX) != 0 ? row.odd : row.even, *job.setup)) {
-      markOutlier(job.marks.words, place);
-    }
+                                     std::uint32_t odd,
+                                     std::int32_t r) {
+  const std::uint64_t place = placeOf<kAxes>(job, cell, odd);
+  if (missesBound(job.marks, place, r, *job.setup)) {
+    markOutlier(job.marks.words, place);
   }
 }
 
@@ -91,18 +86,10 @@ struct Encoder : Column<kAxes> {
     result = static_cast<std::int32_t*>(job.result.data) + this->rowPlace(job.result, false);
   }
 
-  /// Values of a row, as they are; anything where there is none.
+  /// Values of a row, as they are.
   __device__ __forceinline__ Pair<T> values(std::uint32_t k, bool is_odd_y, bool is_odd_z) const {
-    const std::uint32_t z = Base::kHasZ ? 2 * k + (is_odd_z ? 1 : 0) : k;
-    if (z >= job.n[2]) {
-      return {};
-    }
-    const T* in = row + (is_odd_y ? to_odd_row : 0);
-    if constexpr (kIsRegular) {
-      in += std::uint64_t{z} * static_cast<std::uint32_t>(job.source.step[2]);
-    } else {
-      in += z * job.source.step[2];
-    }
+    const T* const in =
+        row + this->fineZ(k, is_odd_z) * job.source.step[2] + (is_odd_y ? to_odd_row : 0);
     if constexpr (!kHasX) {
       return {__ldg(in), T{}};
     } else if (job.source_has_pairs) {
@@ -152,21 +139,18 @@ struct Encoder : Column<kAxes> {
     }
     c = (work.valid >> odd & 1) != 0 ? c : 0;
     r = bits::wrapAdd(p, wrapMul(c, bin.units));
+    if (is_tested && (work.valid & work.stored) >> odd & 1) {
+      testOne<kAxes>(job, {{this->i, this->j, work.k}}, odd, r);
+    }
     if ((work.stored >> odd & 1) != 0) {
       *codes.place(odd, work.k) = static_cast<TCode>(c);
     }
     return c;
   }
-  /// When all of a plane is coded; r: what came of it.
-  __device__ __forceinline__ void finish(const PlaneWork& work,
-                                         const Pair<std::int32_t>& r0,
-                                         const Pair<std::int32_t>& r1) const {
-    const std::uint32_t own = work.valid & work.stored;
-    if ((work.misfit & own) != 0) {
-      markAll<kAxes>(job, {{this->i, this->j, work.k}}, work.misfit & own);
-    }
-    if (is_tested) {
-      testAll<kAxes>(job, {{this->i, this->j, work.k}}, own, r0, r1);
+  __device__ __forceinline__ void finish(const PlaneWork& work) const {
+    const std::uint32_t listed = work.misfit & work.valid & work.stored;
+    if (listed != 0) {
+      markAll<kAxes>(job, {{this->i, this->j, work.k}}, listed);
     }
   }
 
@@ -247,7 +231,7 @@ __device__ __forceinline__ void encodeEvenXy(const Encoder<kAxes, T, TCode, kIsR
     codes.xy = e.template code<kShifts>(kX | kY, work, value, e.corrected(t.xy, sum, e.bin.units),
                                         r[1].odd);
   }
-  e.finish(work, r[0], r[1]);
+  e.finish(work);
   const std::uint32_t k = work.k;
   if (k < k_end) {
     e.storeRow(k, false, false, r[0]);
@@ -354,7 +338,7 @@ __device__ __forceinline__ void encodeColumn(const Encoder<kAxes, T, TCode, kIsR
         e.template code<kShifts>(kXyz, odd, last, e.corrected(p, e.cubeSum(sums), units), q[1].odd);
       }
     }
-    e.finish(odd, q[0], q[1]);
+    e.finish(odd);
     e.storeRow(k, false, true, q[0]);
     if constexpr (E::kHasY) {
       e.storeRow(k, true, true, q[1]);
@@ -384,7 +368,7 @@ __global__ void __launch_bounds__(kLevelThreads, 2)
       const Pair<T> v[2] = {e.values(k, false, false), {}};
       PlaneWork work = e.work(k, false, tile.k_end, v);
       e.template code<false>(kX, work, v[0].odd, t.x, r.odd);
-      e.finish(work, r, {});
+      e.finish(work);
       e.storeRow(k, false, false, r);
     }
   } else {

@@ -166,7 +166,7 @@ struct LevelJob {
 
   // Set by the launchers.
   bool is_regular;               ///< blocks of codes have the same extents in all classes
-  std::uint8_t* class_codes[8];  ///< of classes whose blocks are regular
+  std::uint64_t start_bytes[8];  ///< of classes whose blocks are regular
   std::uint32_t plane_bytes[8];  ///< of blocks
   std::uint32_t row_bytes[8];    ///< of blocks
   bool source_has_pairs;         ///< even and odd values can be read together

@@ -181,31 +181,33 @@ struct Column {
   }
 };
 
-/// Where the codes of a column stand. kIsRegular: the blocks of all classes have the same extents,
-/// and places in a plane of blocks fit into 32 bits.
+/// Where the codes of a column stand. kIsRegular: the blocks of all classes have the same extents.
 template <class TCode, bool kIsRegular>
 struct CodeColumns {
   const LevelJob& job;
   std::uint32_t i, j;
   std::uint32_t block_y;
-  std::uint32_t offset;  ///< bytes in a row of blocks, and in a block
+  std::uint64_t offset;  ///< bytes in a row of blocks, and in a block
 
   __device__ __forceinline__ CodeColumns(const LevelJob& level, std::uint32_t x, std::uint32_t y)
       : job(level), i(x), j(y) {
     const CodePlaces& array = job.classes[job.axes];
     block_y = j >> array.log2[1];
-    offset = ((i >> array.log2[0]) * 64 + ((i & ((1u << array.log2[0]) - 1)) << array.shift[0]) +
+    offset = (std::uint64_t{i >> array.log2[0]} * 64 +
+              ((i & ((1u << array.log2[0]) - 1)) << array.shift[0]) +
               ((j & ((1u << array.log2[1]) - 1)) << array.shift[1])) *
-             static_cast<std::uint32_t>(sizeof(TCode));
+             sizeof(TCode);
   }
   __device__ __forceinline__ TCode* place(std::uint32_t odd, std::uint32_t k) const {
     if constexpr (kIsRegular) {
       const CodePlaces& array = job.classes[job.axes];
-      const std::uint32_t inside = ((k & ((1u << array.log2[2]) - 1)) << array.shift[2]) *
-                                   static_cast<std::uint32_t>(sizeof(TCode));
-      std::uint8_t* const plane =
-          job.class_codes[odd] + std::uint64_t{k >> array.log2[2]} * job.plane_bytes[odd];
-      return reinterpret_cast<TCode*>(plane + (block_y * job.row_bytes[odd] + (offset + inside)));
+      // What is the same for all threads; products of 32 bits.
+      const std::uint32_t inside = (k & ((1u << array.log2[2]) - 1)) << array.shift[2];
+      const std::uint64_t plane = job.start_bytes[odd] +
+                                  std::uint64_t{k >> array.log2[2]} * job.plane_bytes[odd] +
+                                  inside * sizeof(TCode);
+      return reinterpret_cast<TCode*>(static_cast<std::uint8_t*>(job.codes) + plane +
+                                      (std::uint64_t{block_y} * job.row_bytes[odd] + offset));
     } else {
       return static_cast<TCode*>(job.codes) + codePlace(job.classes[odd], i, j, k);
     }
