@@ -1,9 +1,9 @@
 """What the Zarr codecs have in common: one chunk in, one frame out, and back.
 
 Fill values such as -9999 mean something only bit for bit, and a bound does not promise that. The
-library takes them out of a chunk by itself; on a GPU, and for more of them than it takes, a chunk
-whose fill values would move is stored with markers in their place: NaN with a payload that says
-which of the codec's `exact` values it stands for. NaN are always kept bit for bit.
+library takes them out of a chunk by itself; for more of them than it takes, a chunk whose fill
+values would move is stored with markers in their place: NaN with a payload that says which of the
+codec's `exact` values it stands for. NaN are always kept bit for bit.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def encode(array: Any, options: dict[str, Any], backend: str) -> Any:
     bits = array.view(bits_type)
     if bool(((bits >= marker) & (bits < marker + len(exact))).any()):
         raise ValueError("fz: the chunk has NaN with the payload that stands for exact values")
-    if backend == "cpu" and len(exact) <= _MOST_FILL:
+    if len(exact) <= _MOST_FILL:
         return _compress(array, options, backend, exact)
     masks = [array == array.dtype.type(value) for value in exact]
     present = [bool(mask.any()) for mask in masks]
