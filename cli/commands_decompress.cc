@@ -114,8 +114,8 @@ ArrayFacts decompressFile(const DecompressArguments& arguments, const std::strin
   const std::string output = outputPath(options, input, ownName(options, input));
   if (hdf5Name(output)) {
     throw Failure(ExitCode::kUsage,
-                  fmt::format("decompress writes raw and .npy files; for HDF5 use 'fz convert {} "
-                              "{}'",
+                  fmt::format("decompress writes raw and .npy files; for HDF5 use 'fz convert "
+                              "--decode {} {}'",
                               input, output));
   }
   checkHdf5Slash(output);
