@@ -9,13 +9,14 @@ which of the codec's `exact` values it stands for. NaN are always kept bit for b
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ._api import decompress
+from ._api import decompress, inspect
 from ._arrays import TYPES, folded
 from ._bounds import LOSSLESS, Bound
 from ._pipeline import Pipeline, _preset_toml, default_preset
@@ -200,6 +201,41 @@ def _to_cupy(array: Any) -> Any:
     import cupy
 
     return cupy.asarray(array)
+
+
+_MAGIC = 0x464D5A32
+_COMPACT = 0x0303
+_IS_PART = 4  # of the flags of a compact frame
+
+
+def is_part(front: bytes) -> bool:
+    """Whether a frame that begins so is a chunk of an archive (docs/format.md)."""
+    if len(front) < 40:
+        return False
+    magic, version = struct.unpack_from("<IH", front)
+    (flags,) = struct.unpack_from("<H", front, 38)
+    return (magic, version) == (_MAGIC, _COMPACT) and bool(flags & _IS_PART)
+
+
+def decode(
+    frame: Any, shape: tuple[int, ...], fill: Any, exact: tuple[float, ...], **limits: Any
+) -> Any:
+    """The values of a chunk. One at the edge of an archive may have fewer; `fill` is the rest."""
+    if is_part(bytes(frame[:40])):  # no codec wrote it, so it has no markers
+        own = inspect(frame).shape
+        if own != shape and len(own) == len(shape) and all(map(int.__le__, own, shape)):
+            values = decompress(frame, **limits)
+            whole = np.full(shape, 0 if fill is None else fill, values.dtype)
+            whole[tuple(map(slice, own))] = values
+            return whole
+        return decompress(frame, shape=shape, **limits)
+    values = decompress(frame, shape=shape, **limits)
+    if exact:
+        missing = inspect(frame).missing
+        declared = () if missing is None else missing.fill
+        if not set(exact) <= set(declared):
+            values = restore(values, exact)
+    return values
 
 
 def restore(values: Any, exact: tuple[float, ...]) -> Any:
