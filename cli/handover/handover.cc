@@ -113,11 +113,15 @@ struct Taken {
   bool is_recoded = false;
 };
 
-Taken takeChunk(const ChunkSource& source, std::uint64_t chunk, const CommonOptions& common) {
-  const std::uint64_t n_bytes = source.sizeOf(chunk);
+void checkFrameBytes(std::uint64_t n_bytes, const CommonOptions& common) {
   const std::uint64_t limit = common.limits.max_memory_bytes;
   FZ_REQUIRE(limit == 0 || n_bytes < limit, ErrorCode::kLimit,
              "its frame takes {} bytes, the limit is {}", n_bytes, limit);
+}
+
+Taken takeChunk(const ChunkSource& source, std::uint64_t chunk, const CommonOptions& common) {
+  const std::uint64_t n_bytes = source.sizeOf(chunk);
+  checkFrameBytes(n_bytes, common);
   auto bytes = source.read(chunk, n_bytes);
   FZ_REQUIRE(bytes.has_value(), ErrorCode::kCorrupt,
              "it is absent, which stands for a fill value there; archives have every chunk");
@@ -180,6 +184,7 @@ Handover archiveToChunks(const std::string& input,
   progress.beginBytes("copying", info.archive_bytes);
   const std::uint64_t n_chunks = info.original_bytes == 0 ? 0 : info.n_chunks;
   for (; done.n_chunks < n_chunks; ++done.n_chunks) {
+    checkFrameBytes(archive.inspect(done.n_chunks).frameBytes(), common);
     const Frame frame = archive.frame(done.n_chunks);
     ofChunk(about, done.n_chunks, [&] { checkedFrame(frame.bytes()); });
     target->put(done.n_chunks, frame.bytes());

@@ -1,5 +1,6 @@
 #include "handover/zarr_chunks.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -22,6 +23,9 @@ ByteView bytesOf(const std::string& text) {
 std::string arraysIn(const ZarrName& name, const KeyReader& keys) {
   std::string text;
   for (const std::string& array : keys.foldersWith(kMetadata)) {
+    if (std::any_of(array.begin(), array.end(), [](char c) { return c < ' ' || c > '~'; })) {
+      continue;  // nothing for a terminal
+    }
     text += fmt::format("{}{}:/{}", text.empty() ? "" : ", ", name.path, array);
   }
   return text.empty() ? "name an array in it, as in big.zarr:/NAME" : "name what is in it: " + text;

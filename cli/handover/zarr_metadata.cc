@@ -80,6 +80,11 @@ Json attributesOf(const StoredArray& array) {
   return attributes;
 }
 
+std::string quoted(const Json& json) {
+  constexpr std::size_t kMaxQuoted = 100;
+  return json.dump(-1, ' ', true).substr(0, kMaxQuoted);  // ASCII
+}
+
 [[noreturn]] void failUnsupported(const std::string& what) {
   detail::throwError(ErrorCode::kUnsupported, "zarr.json: " + what);
 }
@@ -105,13 +110,13 @@ DataType typeIn(const Json& json) {
       }
     }
   }
-  failUnsupported(fmt::format("values of type {} have no place in archives", json.dump()));
+  failUnsupported(fmt::format("values of type {} have no place in archives", quoted(json)));
 }
 
 void readGrid(const Json& json, StoredArray& into) {
   const Json& grid = json.at("chunk_grid");
   if (grid.at("name") != "regular") {
-    failUnsupported(fmt::format("a chunk grid {} instead of regular", grid.at("name").dump()));
+    failUnsupported(fmt::format("a chunk grid {} instead of regular", quoted(grid.at("name"))));
   }
   const AxisValues extents = extentsIn(json.at("shape"));
   AxisValues chunk = extentsIn(grid.at("configuration").at("chunk_shape"));
@@ -132,8 +137,7 @@ void readCodec(const Json& json, StoredArray& into) {
   const Json& codecs = json.at("codecs");
   if (!codecs.is_array() || codecs.size() != 1 || !codecs[0].is_object() ||
       codecs[0].value("name", "") != kCodec) {
-    failUnsupported(
-        fmt::format("its only codec must be {}, not {}", kCodec, codecs.dump().substr(0, 100)));
+    failUnsupported(fmt::format("its only codec must be {}, not {}", kCodec, quoted(codecs)));
   }
   if (!isFloat(into.type)) {
     return;
@@ -153,7 +157,7 @@ char separatorIn(const Json& json) {
   const Json& encoding = json.at("chunk_key_encoding");
   if (encoding.at("name") != "default") {
     failUnsupported(
-        fmt::format("a chunk key encoding {} instead of default", encoding.at("name").dump()));
+        fmt::format("a chunk key encoding {} instead of default", quoted(encoding.at("name"))));
   }
   const std::string separator =
       encoding.value("configuration", Json::object()).value("separator", "/");
@@ -226,6 +230,9 @@ std::string ZarrArray::chunkKey(std::uint64_t chunk) const {
 ZarrArray readZarrArray(ByteView text) {
   try {
     return fromJson(Json::parse(text.begin(), text.end()));
+  } catch (const Json::parse_error& error) {
+    // Its words quote the text, which may be anything.
+    throw Error(ErrorCode::kCorrupt, fmt::format("zarr.json: no JSON from byte {} on", error.byte));
   } catch (const Json::exception& error) {
     throw Error(ErrorCode::kCorrupt, fmt::format("zarr.json: {}", error.what()));
   } catch (const InvalidArgument& error) {

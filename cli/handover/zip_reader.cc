@@ -145,7 +145,8 @@ void ZipReader::readDirectory(const Directory& directory) {
     entry.offset = longOf(offset, extra);
     std::string name(reinterpret_cast<const char*>(bytes.data()) + at, n_name);
     FZ_REQUIRE(!extra.failed() && (entry.method != zip::kStored || n_bytes == entry.n_bytes),
-               ErrorCode::kCorrupt, "zip: the length of '{}' is damaged", name);
+               ErrorCode::kCorrupt, "zip: the length of entry {} of {} is damaged", i,
+               directory.n_entries);
     const bool is_new = entries_.emplace(std::move(name), entry).second;
     FZ_REQUIRE(is_new, ErrorCode::kCorrupt, "zip: entry {} of {} has the name of another", i,
                directory.n_entries);
