@@ -172,11 +172,11 @@ std::optional<Frame> tryLossy(const Settings& settings, ByteView bytes) {
   }
 }
 
-/// Whether these are the extents of a chunk at the edge of an archive: a part of a larger array,
-/// with as many axes as the chunk and no more values along any of them.
-bool isCutChunk(const Settings& settings, const FrameInfo& info) {
+/// Whether a part of a larger array is this chunk, or what there is of it at the array's edge: as
+/// many axes, and no more values along any of them.
+bool fitsChunk(const Settings& settings, const FrameInfo& info) {
   const std::vector<std::uint64_t>& dims = settings.chunk_dims;
-  return info.place && info.type == settings.type && info.extents.size() == dims.size() &&
+  return info.type == settings.type && info.extents.size() == dims.size() &&
          std::equal(dims.rbegin(), dims.rend(), info.extents.begin(), std::greater_equal<>());
 }
 
@@ -257,18 +257,19 @@ Array decodeChunk(const Settings& settings, ByteView frame) {
   const std::uint64_t n_bytes = settings.hasChunk() ? chunkBytes(settings) : kChunkBytesMax;
   const FrameInfo info = inspect(frame);
   // HDF5 trusts the length that a filter gives back, so it must be the chunk's before any work.
-  const bool is_cut =
-      settings.hasChunk() && info.original_bytes < n_bytes && isCutChunk(settings, info);
-  if (settings.hasChunk() && info.original_bytes != n_bytes && !is_cut) {
-    throw Error(ErrorCode::kCorrupt, fmt::format("the frame holds {} bytes, the chunk has {}",
-                                                 info.original_bytes, n_bytes));
+  const bool is_part = settings.hasChunk() && info.place;
+  if (is_part ? !fitsChunk(settings, info)
+              : settings.hasChunk() && info.original_bytes != n_bytes) {
+    throw Error(ErrorCode::kCorrupt,
+                fmt::format("the frame holds {} bytes{}, the chunk has {}", info.original_bytes,
+                            is_part ? " of another chunk" : "", n_bytes));
   }
   DecompressOptions options;
   options.backend = backendOfFilter();
   options.threads = threadsOfFilter();
   options.limits.max_output_bytes = n_bytes;
   options.limits.max_memory_bytes = kMemoryBase + kMemoryPerByte * n_bytes;
-  if (is_cut) {
+  if (is_part && info.original_bytes != n_bytes) {
     return decodeCutChunk(settings, frame, options);
   }
   Array array = decompress(frame, options);

@@ -20,7 +20,7 @@ from ._api import decompress, inspect
 from ._arrays import TYPES, folded
 from ._bounds import LOSSLESS, Bound
 from ._pipeline import Pipeline, _preset_toml, default_preset
-from .errors import BoundViolationError, FillValueError
+from .errors import BoundViolationError, CorruptError, FillValueError
 
 _MARKERS = {"float32": ("uint32", 0x7FC0F500), "float64": ("uint64", 0x7FF800000000F500)}
 FLOATS = frozenset(_MARKERS)
@@ -223,12 +223,14 @@ def decode(
     """The values of a chunk. One at the edge of an archive may have fewer; `fill` is the rest."""
     if is_part(bytes(frame[:40])):  # no codec wrote it, so it has no markers
         own = inspect(frame).shape
-        if own != shape and len(own) == len(shape) and all(map(int.__le__, own, shape)):
-            values = decompress(frame, **limits)
-            whole = np.full(shape, 0 if fill is None else fill, values.dtype)
-            whole[tuple(map(slice, own))] = values
-            return whole
-        return decompress(frame, shape=shape, **limits)
+        if len(own) != len(shape) or any(map(int.__gt__, own, shape)):
+            raise CorruptError(f"the frame is of a chunk of {own}, not of {shape}")
+        values = decompress(frame, **limits)
+        if own == shape:
+            return values
+        whole = np.full(shape, 0 if fill is None else fill, values.dtype)
+        whole[tuple(map(slice, own))] = values
+        return whole
     values = decompress(frame, shape=shape, **limits)
     if exact:
         missing = inspect(frame).missing

@@ -136,6 +136,8 @@ def test_arrays_of_zarr_and_h5py_become_archives(run, tmp_path, bound):
     array[...] = field
     run("convert", "z.zarr", "z.fzm")
     assert same_bits(fz.decompress(tmp_path / "z.fzm"), array[...])
+    np.save(tmp_path / "original.npy", field)
+    run("verify", "z.fzm", "original.npy")
     with h5py.File(tmp_path / "h.h5", "w") as file:
         keys = fz.hdf5.filter(None if bound == "lossless" else bound)
         file.create_dataset("t", data=field, chunks=(10, 16, 16), fillvalue=9.96921e36, **keys)
@@ -168,6 +170,23 @@ def test_nan_of_any_payload_stay_beside_a_fill_value(run, tmp_path):
     assert (tmp_path / "b.fzm").read_bytes() == (tmp_path / "a.fzm").read_bytes()
 
 
+@pytest.mark.parametrize("dtype", ["i2", "u1", "i8"])
+def test_integers(run, tmp_path, dtype):
+    field = np.arange(35).astype(dtype).reshape(5, 7)
+    with fz.create(
+        tmp_path / "a.fzm", field.shape, dtype, chunks=(3, 4), bound="lossless"
+    ) as writer:
+        writer.append(field)
+    run("convert", "a.fzm", "a.zarr")
+    run("convert", "a.fzm", "a.h5:/t")
+    assert same_bits(zarr.open_array(tmp_path / "a.zarr", mode="r")[...], field)
+    with h5py.File(tmp_path / "a.h5") as file:
+        assert same_bits(file["t"][...], field)
+    for name in ("a.zarr", "a.h5:/t"):
+        run("convert", "-f", name, "b.fzm")
+        assert (tmp_path / "b.fzm").read_bytes() == (tmp_path / "a.fzm").read_bytes()
+
+
 def test_a_chunk_beyond_the_array_is_padded_with_the_fill_value(run, tmp_path):
     archive(run, tmp_path, wave((10,)), "-b", "abs:1e-3", "--chunk", "8")
     run("convert", "a.fzm", "a.zarr")
@@ -191,6 +210,24 @@ def test_a_damaged_chunk_leaves_the_others(run, tmp_path):
         assert same_bits(array[:10], expected[:10])
     chunk.unlink()
     assert "chunk 8 of 18" in run("convert", "a.zarr", "b.fzm", code=3)
+
+
+def test_a_damaged_chunk_of_hdf5_leaves_the_others(run, tmp_path):
+    expected = archive(run, tmp_path, wave(SHAPE), "-b", "abs:1e-3", "--chunk", CHUNK)
+    run("convert", "a.fzm", "a.h5:/t")
+    with h5py.File(tmp_path / "a.h5") as file:
+        _, first = file["t"].id.read_direct_chunk((0, 0, 0))
+        _, frame = file["t"].id.read_direct_chunk((10, 0, 32))
+    for content in (b"nothing", frame[:-1], frame[:-9] + b"\xff" * 9, first):
+        with h5py.File(tmp_path / "a.h5", "r+") as file:
+            file["t"].id.write_direct_chunk((10, 0, 32), content)
+        said = run("convert", "a.h5:/t", "b.fzm", code=3)
+        assert "chunk 8 of 18, [10:20, 0:16, 32:41]" in said
+        with h5py.File(tmp_path / "a.h5") as file:
+            assert same_bits(file["t"][:10], expected[:10])
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        file["t"].id.write_direct_chunk((10, 0, 32), bytes(16 * 16 * 10 * 4), filter_mask=1)
+    assert "without the filter" in run("convert", "a.h5:/t", "b.fzm", code=3)
 
 
 def test_frames_of_a_larger_chunk_are_refused_by_the_codec(run, tmp_path):
