@@ -201,7 +201,7 @@ FrameInfo encodeAgain(const ConvertArguments& arguments,
               arguments.common.limits.max_memory_bytes);
   progress.beginRun("compressing", field.bytes.size());
   const Frame frame = compression.run();
-  const FrameInfo info = inspect(frame);
+  FrameInfo info = inspect(frame);
   checkBoundKind(choice, info);
   progress.beginBytes("writing", frame.size());
   writeOutput(arguments.output, existingWith(arguments.common.force), {}, frame.bytes(), &progress);

@@ -7,6 +7,7 @@
 #include "core/require.h"
 #include "failure.h"
 #include "handover/zarr_metadata.h"
+#include "output_io.h"
 
 namespace fz::cli {
 
@@ -74,7 +75,8 @@ class ZarrTarget : public ChunkTarget {
   ZarrTarget(ZarrName name, const StoredArray& about, Existing existing)
       : name_(std::move(name)),
         array_{about},
-        keys_(createKeys(name_.path, name_.is_zip, existing)) {
+        keys_(createKeys(
+            name_.is_zip ? behindLinks(name_.path) : name_.path, name_.is_zip, existing)) {
     // A group for every folder above the array.
     const std::string group = zarrGroupText();
     for (std::size_t at = name_.array.empty() ? name_.array.npos : 0; at != name_.array.npos;) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <fmt/format.h>
@@ -132,6 +134,25 @@ void readGrid(const Json& json, StoredArray& into) {
   into.grid = ChunkGrid(into.type, extents, std::move(chunk));
 }
 
+/// As python/fz/_chunks.py does: others need no markers.
+void addMarked(double value, StoredArray& into) {
+  const bool is_new = std::find(into.marked.begin(), into.marked.end(), value) == into.marked.end();
+  if (value != 0.0 && std::isfinite(value) && is_new) {
+    into.marked.push_back(value);
+  }
+}
+
+/// The number that "0x..." has the bits of; 0 for NaN and infinities by their names.
+double valueOfBits(const std::string& text, DataType type) {
+  std::uint64_t bits = 0;
+  const char* const end = text.data() + text.size();
+  if (!text.starts_with("0x") || std::from_chars(text.data() + 2, end, bits, 16).ptr != end) {
+    return 0.0;
+  }
+  return type == DataType::FLOAT32 ? std::bit_cast<float>(static_cast<std::uint32_t>(bits))
+                                   : std::bit_cast<double>(bits);
+}
+
 /// The only codec must be ours: what another one did before or after it is not in the frames.
 void readCodec(const Json& json, StoredArray& into) {
   const Json& codecs = json.at("codecs");
@@ -144,12 +165,14 @@ void readCodec(const Json& json, StoredArray& into) {
   }
   const Json settings = codecs[0].value("configuration", Json::object());
   for (const Json& value : settings.value("exact", Json::array())) {
-    into.marked.push_back(value.get<double>());
+    addMarked(value.get<double>(), into);
   }
-  // The codec takes the array's own fill value for the last of them, unless it needs no care.
+  // The codec takes the array's own fill value for the last of them.
   const Json fill = json.value("fill_value", Json(nullptr));
-  if (fill.is_number() && fill.get<double>() != 0.0) {
-    into.marked.push_back(fill.get<double>());
+  if (fill.is_number()) {
+    addMarked(fill.get<double>(), into);
+  } else if (fill.is_string()) {
+    addMarked(valueOfBits(fill.get<std::string>(), into.type), into);
   }
 }
 

@@ -105,6 +105,15 @@ class ZarrTest(HandoverCase):
             self.assertRegex(message, r"chunk \d+ of 18, \[")
         self.assertEqual(self.names(), ["a.f32", "a.f32.fzm", "bad.fzm"])
 
+    def test_results_that_cannot_be_written(self):
+        self.chunked()
+        for name in ("no/a.zarr", "no/a.zarr.zip", "a.f32.fzm/a.zarr"):
+            self.fails(IO, "convert", "a.f32.fzm", name, says="a.zarr")
+        os.symlink("real.zarr.zip", self.folder / "link.zarr.zip")
+        self.fz("convert", "-q", "a.f32.fzm", "link.zarr.zip")
+        self.assertEqual(self.names(), ["a.f32", "a.f32.fzm", "link.zarr.zip", "real.zarr.zip"])
+        self.converts_back("link.zarr.zip")
+
     def test_a_frame_above_the_memory_limit(self):
         self.chunked()
         self.fz("convert", "-q", "a.f32.fzm", "a.zarr")
