@@ -55,10 +55,14 @@ bool restoreMarked(const StoredArray& about, std::vector<std::uint8_t>& values) 
 std::vector<std::uint8_t> losslessFrame(DataType type,
                                         ByteView values,
                                         const AxisValues& extents,
-                                        const std::optional<BoundInfo>& bound) {
+                                        const std::optional<BoundInfo>& bound,
+                                        const DecompressOptions& how) {
   CompressOptions options;
   options.preset = "lossless";
   options.extents = extents;
+  options.backend = how.backend;
+  options.threads = how.threads;
+  options.max_memory_bytes = how.limits.max_memory_bytes;
   const Frame frame = compress(type, values, options);
   if (!bound) {
     return {frame.bytes().begin(), frame.bytes().end()};
@@ -112,11 +116,11 @@ std::vector<std::uint8_t> recode(const StoredArray& about,
                denseSteps(about.stored_chunk, value_bytes), box.extents, value_bytes);
     values = std::move(inside);
   }
-  return losslessFrame(about.type, values, box.extents, info.bound);
+  return losslessFrame(about.type, values, box.extents, info.bound, how);
 }
 
 std::vector<std::uint8_t> emptyFrame(const StoredArray& about) {
-  return losslessFrame(about.type, {}, about.grid.extents(), std::nullopt);
+  return losslessFrame(about.type, {}, about.grid.extents(), std::nullopt, {});
 }
 
 }  // namespace fz::cli
