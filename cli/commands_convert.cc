@@ -12,6 +12,8 @@
 #include "field_io.h"
 #include "fz/archive.h"
 #include "fz/host_api.h"
+#include "handover/handover.h"
+#include "handover/zarr_name.h"
 #include "hdf5_io.h"
 #include "json_report.h"
 #include "json_rows.h"
@@ -38,11 +40,15 @@ constexpr const char* kFooter =
     "Archives: with -p, -c or --stages a .fzm is decoded and compressed again. Its values are those\n"
     "of the old archive, so the errors add up: |x - x''| <= old + new, which is said in absolute\n"
     "numbers where both are; the new archive states its own bound, against the old values.\n"
+    "Hand-over: the chunks of an archive become those of a Zarr array (big.zarr, big.zarr.zip,\n"
+    "big.zarr:/name) or of an HDF5 dataset with the fz filter, and back, as they are. --decode\n"
+    "writes plain values to HDF5.\n"
     "\n"
     "Examples:\n"
     "  fz convert -d 3600x1800 temperature.f32 temperature.npy\n"
     "  fz convert climate.nc:/temperature temperature.npy\n"
     "  fz convert temperature.npy new.h5:/fields/temperature\n"
+    "  fz convert big.fzm big.zarr\n"
     "  fz convert -p cusz -b abs:0.01 old.fzm new.fzm";
 
 struct ConvertArguments {
@@ -52,6 +58,7 @@ struct ConvertArguments {
   PipelineArguments pipeline;
   std::string type;
   std::string dims;
+  bool decodes = false;
 };
 
 bool namesPipeline(const PipelineArguments& arguments) {
@@ -194,7 +201,7 @@ FrameInfo encodeAgain(const ConvertArguments& arguments,
               arguments.common.limits.max_memory_bytes);
   progress.beginRun("compressing", field.bytes.size());
   const Frame frame = compression.run();
-  const FrameInfo info = inspect(frame);
+  FrameInfo info = inspect(frame);
   checkBoundKind(choice, info);
   progress.beginBytes("writing", frame.size());
   writeOutput(arguments.output, existingWith(arguments.common.force), {}, frame.bytes(), &progress);
@@ -223,9 +230,58 @@ void checkTarget(const ConvertArguments& arguments) {
                                              "a new file",
                                              dataset->file));
   }
-  if (!dataset) {
-    checkOutput(arguments.output, arguments.input, arguments.common.force);
+  const std::optional<ZarrName> zarr = zarrName(arguments.output);
+  if (zarr && !zarr->is_zip && std::filesystem::exists(zarr->path, ignored)) {
+    throw Failure(ExitCode::kIo, fmt::format("'{}' exists, and Zarr folders are never changed; "
+                                             "name a new one, or remove it",
+                                             zarr->path));
   }
+  if (!dataset) {
+    checkOutput(zarr ? zarr->path : arguments.output, arguments.input, arguments.common.force);
+  }
+}
+
+/// Whether frames are copied between an archive and an array of Zarr or HDF5.
+bool isHandover(const ConvertArguments& arguments) {
+  if (arguments.decodes || namesPipeline(arguments.pipeline)) {
+    return false;
+  }
+  const bool from_archive = arguments.input.ends_with(kArchiveSuffix);
+  return from_archive ? takesFrames(arguments.output)
+                      : arguments.output.ends_with(kArchiveSuffix) && hasFrames(arguments.input);
+}
+
+/// Throws Failure(kUsage) for Zarr where no frames can be copied.
+void checkZarr(const ConvertArguments& arguments) {
+  if (zarrName(arguments.input) || zarrName(arguments.output)) {
+    throw Failure(ExitCode::kUsage,
+                  "frames are copied between an archive and a Zarr array: 'fz convert a.fzm "
+                  "a.zarr', 'fz convert a.zarr a.fzm', without -p and --decode");
+  }
+}
+
+std::string runHandover(const ConvertArguments& arguments, const std::function<double()>& seconds) {
+  const CommonOptions& common = arguments.common;
+  const bool from_archive = arguments.input.ends_with(kArchiveSuffix);
+  Progress progress(progressMode(common), inputName(arguments.input));
+  Handover done;
+  try {
+    done = from_archive ? archiveToChunks(arguments.input, arguments.output, common, progress)
+                        : chunksToArchive(arguments.input, arguments.output, common, progress);
+  } catch (...) {
+    throw currentFailure(Task::kDecode);
+  }
+  progress.end();
+  if (!common.quiet) {
+    say("{} -> {}: {} {}, {} frames copied\n", inputName(arguments.input), arguments.output,
+        dataTypeToString(done.type), dimsText(done.extents), done.n_chunks - done.n_recoded);
+    if (done.n_recoded > 0) {
+      say("  {} more were coded anew without loss, as an archive could not have them as they were\n",
+          done.n_recoded);
+    }
+  }
+  return arrayToJson({arguments.output, done.type, done.extents, done.original_bytes,
+                      done.frame_bytes, seconds()});
 }
 
 /// The row of --json.
@@ -237,6 +293,10 @@ std::string runConvert(const ConvertArguments& arguments) {
   checkCommon(arguments.common);
   checkJsonOutput(arguments.common, arguments.output);
   checkTarget(arguments);
+  if (isHandover(arguments)) {
+    return runHandover(arguments, seconds);
+  }
+  checkZarr(arguments);
   const bool from_archive = arguments.input.ends_with(kArchiveSuffix);
   const bool to_archive = arguments.output.ends_with(kArchiveSuffix);
   const bool encodes = namesPipeline(arguments.pipeline);
@@ -294,7 +354,7 @@ ExitCode convertWithRow(const ConvertArguments& arguments) {
 Command addConvert(CLI::App& root) {
   auto arguments = std::make_shared<ConvertArguments>();
   CLI::App* app = root.add_subcommand(
-      "convert", "Arrays between raw, .npy and HDF5; archives to another pipeline or bound");
+      "convert", "Arrays between raw, .npy and HDF5; archives to Zarr and HDF5, or another bound");
   app->add_option("input", arguments->input, "array or archive; - for stdin")
       ->type_name("INPUT")
       ->required();
@@ -307,6 +367,8 @@ Command addConvert(CLI::App& root) {
       ->type_name("TYPE");
   app->add_option("-d,--dims", arguments->dims, "extents of a raw input, the fastest (x) first")
       ->type_name("XxYxZ");
+  app->add_flag("--decode", arguments->decodes,
+                "write values of an archive to HDF5, instead of its frames for the filter");
   addJson(*app, arguments->common);
   app->add_flag("-q,--quiet", arguments->common.quiet, kQuietEncoderHelp);
   addRunning(*app, arguments->common);

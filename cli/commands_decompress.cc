@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "field_io.h"
 #include "fz/host_api.h"
+#include "handover/zarr_name.h"
 #include "hdf5_io.h"
 #include "json_report.h"
 #include "json_rows.h"
@@ -114,7 +115,13 @@ ArrayFacts decompressFile(const DecompressArguments& arguments, const std::strin
   const std::string output = outputPath(options, input, ownName(options, input));
   if (hdf5Name(output)) {
     throw Failure(ExitCode::kUsage,
-                  fmt::format("decompress writes raw and .npy files; for HDF5 use 'fz convert {} "
+                  fmt::format("decompress writes raw and .npy files; for HDF5 use 'fz convert "
+                              "--decode {} {}'",
+                              input, output));
+  }
+  if (zarrName(output)) {
+    throw Failure(ExitCode::kUsage,
+                  fmt::format("decompress writes raw and .npy files; for Zarr use 'fz convert {} "
                               "{}'",
                               input, output));
   }

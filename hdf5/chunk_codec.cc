@@ -7,11 +7,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
+#include <functional>
 #include <limits>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "fz/archive.h"
+#include "fz/byte_io.h"
 #include "fz/error.h"
 #include "fzm_format.h"
 
@@ -169,6 +172,34 @@ std::optional<Frame> tryLossy(const Settings& settings, ByteView bytes) {
   }
 }
 
+/// Whether a part of a larger array is this chunk, or what there is of it at the array's edge: as
+/// many axes, and no more values along any of them.
+bool fitsChunk(const Settings& settings, const FrameInfo& info) {
+  const std::vector<std::uint64_t>& dims = settings.chunk_dims;
+  return info.type == settings.type && info.extents.size() == dims.size() &&
+         std::equal(dims.rbegin(), dims.rend(), info.extents.begin(), std::greater_equal<>());
+}
+
+/// The chunk with the fill value where the frame has none.
+Array decodeCutChunk(const Settings& settings, ByteView frame, const DecompressOptions& options) {
+  const std::size_t width = getDataTypeSize(settings.type);
+  std::array<std::uint8_t, sizeof(std::uint64_t)> fill = {};
+  storeLe(fill.data(), settings.fill_bits.value_or(0));
+  std::vector<std::uint8_t> chunk(chunkBytes(settings));
+  for (std::size_t at = 0; settings.fill_bits && at < chunk.size(); at += width) {
+    std::copy_n(fill.begin(), width, chunk.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  std::vector<std::ptrdiff_t> steps;
+  auto step = static_cast<std::ptrdiff_t>(width);
+  for (auto extent = settings.chunk_dims.rbegin(); extent != settings.chunk_dims.rend(); ++extent) {
+    steps.push_back(step);
+    step *= static_cast<std::ptrdiff_t>(*extent);
+  }
+  const ArchiveReader part(sourceOf(frame), options.limits);
+  part.read({AxisValues(steps.size(), 0), part.info().extents}, chunk.data(), steps, options);
+  return {settings.type, foldedDims(settings.chunk_dims), std::move(chunk)};
+}
+
 }  // namespace
 
 void checkPresetTakes(const Settings& settings) {
@@ -226,15 +257,21 @@ Array decodeChunk(const Settings& settings, ByteView frame) {
   const std::uint64_t n_bytes = settings.hasChunk() ? chunkBytes(settings) : kChunkBytesMax;
   const FrameInfo info = inspect(frame);
   // HDF5 trusts the length that a filter gives back, so it must be the chunk's before any work.
-  if (settings.hasChunk() && info.original_bytes != n_bytes) {
-    throw Error(ErrorCode::kCorrupt, fmt::format("the frame holds {} bytes, the chunk has {}",
-                                                 info.original_bytes, n_bytes));
+  const bool is_part = settings.hasChunk() && info.place;
+  if (is_part ? !fitsChunk(settings, info)
+              : settings.hasChunk() && info.original_bytes != n_bytes) {
+    throw Error(ErrorCode::kCorrupt,
+                fmt::format("the frame holds {} bytes{}, the chunk has {}", info.original_bytes,
+                            is_part ? " of another chunk" : "", n_bytes));
   }
   DecompressOptions options;
   options.backend = backendOfFilter();
   options.threads = threadsOfFilter();
   options.limits.max_output_bytes = n_bytes;
   options.limits.max_memory_bytes = kMemoryBase + kMemoryPerByte * n_bytes;
+  if (is_part && info.original_bytes != n_bytes) {
+    return decodeCutChunk(settings, frame, options);
+  }
   Array array = decompress(frame, options);
   if (settings.hasChunk() && array.bytes().size() != n_bytes) {
     throw Error(ErrorCode::kCorrupt, fmt::format("the frame decoded to {} bytes, the chunk has {}",

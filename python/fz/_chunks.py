@@ -9,17 +9,18 @@ codec's `exact` values it stands for. NaN are always kept bit for bit.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ._api import decompress
+from ._api import decompress, inspect
 from ._arrays import TYPES, folded
 from ._bounds import LOSSLESS, Bound
 from ._pipeline import Pipeline, _preset_toml, default_preset
-from .errors import BoundViolationError, FillValueError
+from .errors import BoundViolationError, CorruptError, FillValueError
 
 _MARKERS = {"float32": ("uint32", 0x7FC0F500), "float64": ("uint64", 0x7FF800000000F500)}
 FLOATS = frozenset(_MARKERS)
@@ -200,6 +201,43 @@ def _to_cupy(array: Any) -> Any:
     import cupy
 
     return cupy.asarray(array)
+
+
+_MAGIC = 0x464D5A32
+_COMPACT = 0x0303
+_IS_PART = 4  # of the flags of a compact frame
+
+
+def is_part(front: bytes) -> bool:
+    """Whether a frame that begins so is a chunk of an archive (docs/format.md)."""
+    if len(front) < 40:
+        return False
+    magic, version = struct.unpack_from("<IH", front)
+    (flags,) = struct.unpack_from("<H", front, 38)
+    return (magic, version) == (_MAGIC, _COMPACT) and bool(flags & _IS_PART)
+
+
+def decode(
+    frame: Any, shape: tuple[int, ...], fill: Any, exact: tuple[float, ...], **limits: Any
+) -> Any:
+    """The values of a chunk. One at the edge of an archive may have fewer; `fill` is the rest."""
+    if is_part(bytes(frame[:40])):  # no codec wrote it, so it has no markers
+        own = inspect(frame).shape
+        if len(own) != len(shape) or any(map(int.__gt__, own, shape)):
+            raise CorruptError(f"the frame is of a chunk of {own}, not of {shape}")
+        values = decompress(frame, **limits)
+        if own == shape:
+            return values
+        whole = np.full(shape, 0 if fill is None else fill, values.dtype)
+        whole[tuple(map(slice, own))] = values
+        return whole
+    values = decompress(frame, shape=shape, **limits)
+    if exact:
+        missing = inspect(frame).missing
+        declared = () if missing is None else missing.fill
+        if not set(exact) <= set(declared):
+            values = restore(values, exact)
+    return values
 
 
 def restore(values: Any, exact: tuple[float, ...]) -> Any:

@@ -106,11 +106,11 @@ class FZ(ArrayBytesCodec):
         return chunk_spec.prototype.buffer.from_bytes(frame)
 
     def _decode_sync(self, chunk_bytes: Any, chunk_spec: Any) -> Any:
-        values = decompress(
-            chunk_bytes.as_numpy_array(), shape=chunk_spec.shape, threads=self.threads,
-            max_output_bytes=_chunk_bytes(chunk_spec), backend="cpu",
+        values = _chunks.decode(
+            chunk_bytes.as_numpy_array(), tuple(chunk_spec.shape), chunk_spec.fill_value,
+            self.exact, threads=self.threads, max_output_bytes=_chunk_bytes(chunk_spec),
+            backend="cpu",
         )  # fmt: skip
-        values = _chunks.restore(values, self.exact)
         return chunk_spec.prototype.nd_buffer.from_numpy_array(_as_spec(values, chunk_spec))
 
     async def _encode_single(self, chunk_array: Any, chunk_spec: Any) -> Any:
@@ -139,6 +139,8 @@ class FZCuda(FZ):
     def _decode_sync(self, chunk_bytes: Any, chunk_spec: Any) -> Any:
         import cupy
 
+        if _chunks.is_part(chunk_bytes[:40].to_bytes()):  # which may have to be padded
+            return super()._decode_sync(chunk_bytes, chunk_spec)
         dtype = chunk_spec.dtype.to_native_dtype().newbyteorder("=")
         stored = dtype if dtype.name in TYPES else np.dtype(f"u{dtype.itemsize}")
         out = cupy.empty(chunk_spec.shape, stored)

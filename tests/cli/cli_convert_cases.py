@@ -170,7 +170,7 @@ class Hdf5Test(CliCase):
 
     def test_decompress_points_to_convert(self):
         self.fz("compress", "-q", "-o", "a.fzm", "d.h5:/f32le")
-        message = self.fails(USAGE, "decompress", "-o", "r.h5:/x", "a.fzm", says="'fz convert a.fzm r.h5:/x'")
+        message = self.fails(USAGE, "decompress", "-o", "r.h5:/x", "a.fzm", says="'fz convert --decode a.fzm r.h5:/x'")
         self.fz(*message.split("'")[1].split()[1:])
         self.assertIn("r.h5", self.names())
 

@@ -12,7 +12,7 @@ import unittest
 
 import cli_support
 
-TOPICS = ("compress", "chunks", "target", "decode", "usage", "stages", "bench", "convert", "robust", "caution", "front", "compat", "zsh")
+TOPICS = ("compress", "chunks", "target", "decode", "usage", "stages", "bench", "convert", "handover", "robust", "caution", "front", "compat", "zsh")
 
 
 def main():
