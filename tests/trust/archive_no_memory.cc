@@ -177,11 +177,11 @@ void addReaders(std::vector<Scenario>& all) {
     reader.read(box, out, options);
     return out;
   });
-  onReader("parts", [](const ArchiveReader& reader) {
+  onReader("parts", [box = Box{{3, 1, 2}, {7, 8, 3}}](const ArchiveReader& reader) {
     Bytes out;
     reader.readParts(
-        {{3, 1, 2}, {7, 8, 3}},
-        [&](const Box&, ByteView values) {
+        box,
+        [&out](const Box&, ByteView values) {
           const heap::Pause pause;
           out.insert(out.end(), values.begin(), values.end());
         },
@@ -261,20 +261,22 @@ void addRecoveries(std::vector<Scenario>& all) {
                    const auto field = std::make_shared<test::Field>(
                        test::smoothField(DataType::FLOAT32, {kX, kY, kZ}));
                    return [=]() -> Bytes {
-                     RangeScan scan(field->type, {-9999.0}, 1);
+                     std::optional<heap::Pause> pause(std::in_place);
+                     std::vector<double> fill = {-9999.0};
+                     pause.reset();
+                     RangeScan scan(field->type, std::move(fill), 1);
                      scan.add(field->bytes);
                      scan.requireWithoutFill(1e-3);
                      const std::optional<ValueRange> range = scan.range();
                      return copyOf(&range->low, sizeof range->low);
                    };
                  }});
-  all.push_back(
-      {"chunks are chosen", [] {
-         return []() -> Bytes {
-           const AxisValues chunk = chooseChunk(DataType::FLOAT32, {1000, 1000, 1000, 7}, 1 << 20);
-           return copyOf(chunk.data(), chunk.size() * sizeof chunk[0]);
-         };
-       }});
+  all.push_back({"chunks are chosen", [] {
+                   return [extents = AxisValues{1000, 1000, 1000, 7}]() -> Bytes {
+                     const AxisValues chunk = chooseChunk(DataType::FLOAT32, extents, 1 << 20);
+                     return copyOf(chunk.data(), chunk.size() * sizeof chunk[0]);
+                   };
+                 }});
 }
 
 const RegisterGoal kArchiveNoMemory(

@@ -179,7 +179,7 @@ class AppendSweep:
             process.stdin.write(self.values[:first])
             process.stdin.flush()
             if self.rng.random() < 0.8:
-                deadline = time.monotonic() + 10
+                deadline = time.monotonic() + 0.05
                 while not part.exists() and process.poll() is None and time.monotonic() < deadline:
                     time.sleep(0.001)
             process.stdin.write(self.values[first:n_bytes])
