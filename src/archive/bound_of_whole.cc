@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <new>
 
 #include "core/require.h"
 
@@ -58,13 +57,7 @@ CompressOptions optionsForChunks(DataType type, const ArchiveOptions& options) {
   chunks.params.emplace_back("value_base", fmt::format("{}", rangeForStages(width)));
   try {
     boundOf(type, chunks);
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {
-    const auto* known = dynamic_cast<const Error*>(&error);
-    if (known != nullptr && known->code() == ErrorCode::kOutOfMemory) {
-      throw;  // which says nothing about the stages
-    }
+  } catch (const InvalidArgument&) {  // nothing else: memory may have run out
     // No stage takes a range from outside; what it comes to can be said to any of them.
     chunks.params.pop_back();
     chunks.mode = ErrorBoundMode::ABS;

@@ -144,12 +144,15 @@ ArchiveReader::State::State(std::shared_ptr<const ByteSource> bytes, const Decod
   info.archive_bytes = n_bytes;
 }
 
-void ArchiveReader::State::blame(std::uint64_t chunk, const Error& error) const {
+// Its callers are handlers, beside which no other one catches what is thrown here.
+void ArchiveReader::State::blame(std::uint64_t chunk, const Error& error) const try {
   if (info.is_frame) {
     throw error;
   }
   throw Error(error.code(), fmt::format("archive: chunk {} of {}, {}: {}", chunk, info.n_chunks,
                                         boxText(index.grid.boxOf(chunk)), error.what()));
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 FrameHeader ArchiveReader::State::openChunk(std::uint64_t chunk,

@@ -27,10 +27,10 @@ struct CalmSink : ByteSink {
 
 constexpr std::size_t kX = 12;
 constexpr std::size_t kY = 10;
-constexpr std::size_t kZ = 6;
+constexpr std::size_t kZ = 4;
 
 /// What a writer is told to do; each step may be made again.
-enum class Way { kAppend, kGrow, kGrowOne, kPut, kPutAll };
+enum class Way { kAppend, kGrow, kPut };
 
 /// A whole life of a writer. A step that runs out of memory is made once more on the same writer,
 /// which then works, or refuses to go on: what it must not do is write anything else.
@@ -72,12 +72,6 @@ Bytes written(const ArchiveOptions& options, Way way, const test::Field& field, 
       }
       break;
     }
-    case Way::kPutAll:
-      writer->putAll([&](const Box& box, MutableByteView out) {
-        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(box.origin.back() * plane_bytes),
-                    out.size(), out.begin());
-      });
-      break;
     default:
       // Three planes and a bit at a time, which are never whole chunks.
       for (std::size_t at = 0; at < values.size();) {
@@ -90,7 +84,7 @@ Bytes written(const ArchiveOptions& options, Way way, const test::Field& field, 
   return std::move(sink.bytes);
 }
 
-void addWriters(std::vector<Scenario>& all) {
+void addWriters(std::vector<Scenario>& all, bool is_release) {
   const auto field =
       std::make_shared<test::Field>(test::smoothField(DataType::FLOAT32, {kX, kY, kZ}));
   struct Writing {
@@ -100,17 +94,20 @@ void addWriters(std::vector<Scenario>& all) {
     AxisValues extents;
     AxisValues chunk;
     bool again;
+    bool is_long;  ///< only at the size of a release
   };
   const Writing kinds[] = {
-      {"put", "pfpl", Way::kPut, {kX, kY, kZ}, {kX, kY, 2}, true},
-      {"append", "cuszp2", Way::kAppend, {kX, kY, kZ}, {kX, 5, 2}, true},
-      {"grow", "pfpl", Way::kGrow, {kX, kY, 0}, {kX, kY, 2}, true},
-      {"grow to one chunk", "pfpl", Way::kGrowOne, {kX, kY, 0}, {kX, kY, 50}, true},
-      {"grow to a part of a chunk", "fast", Way::kGrow, {kX, kY, 0}, {kX, kY, 4}, true},
-      {"append with a plan", "balanced", Way::kAppend, {kX, kY, kZ}, {kX, kY, 3}, false},
-      {"put all", "lossless", Way::kPutAll, {kX, kY, kZ}, {kX, kY, 2}, false},
+      {"put", "pfpl", Way::kPut, {kX, kY, kZ}, {kX, kY, 2}, true, false},
+      {"append", "cuszp2", Way::kAppend, {kX, kY, kZ}, {kX, 5, 2}, true, false},
+      {"grow", "pfpl", Way::kGrow, {kX, kY, 0}, {kX, kY, 2}, true, false},
+      {"grow to one chunk", "pfpl", Way::kGrow, {kX, kY, 0}, {kX, kY, 50}, true, false},
+      {"grow to a part of a chunk", "fast", Way::kGrow, {kX, kY, 0}, {kX, kY, 4}, true, true},
+      {"append with a plan", "balanced", Way::kAppend, {kX, kY, kZ}, {kX, kY, 3}, false, true},
   };
   for (const Writing& kind : kinds) {
+    if (kind.is_long && !is_release) {
+      continue;
+    }
     all.push_back(
         {std::string("write: ") + kind.name,
          [=] {
@@ -119,7 +116,10 @@ void addWriters(std::vector<Scenario>& all) {
          },
          true});
   }
-  for (const char* preset : {"pfpl", "cuszp2"}) {
+  for (const char* preset : {"pfpl", "cuszp2"}) {  // whose stages take a range, and do not
+    if (!is_release && preset == std::string("cuszp2")) {
+      continue;
+    }
     all.push_back({std::string("write: bound of the range, ") + preset,
                    [=] {
                      ArchiveOptions options = chunkedOptions(preset, {kX, kY, kZ}, {kX, kY, 3});
@@ -129,6 +129,9 @@ void addWriters(std::vector<Scenario>& all) {
                          [=]() -> Bytes { return written(options, Way::kAppend, *field, false); };
                    },
                    true});
+  }
+  if (!is_release) {
+    return;  // every file is synced
   }
   all.push_back({"write and verify a file",
                  [=] {
@@ -170,14 +173,14 @@ void addReaders(std::vector<Scenario>& all) {
                  }});
   onReader("box", [](const ArchiveReader& reader) {
     std::optional<heap::Pause> pause(std::in_place);
-    Bytes out(7 * 8 * 3 * 4);
-    const Box box{{3, 1, 2}, {7, 8, 3}};
+    Bytes out(7 * 8 * 2 * 4);
+    const Box box{{3, 1, 1}, {7, 8, 2}};
     const DecompressOptions options = plainDecoding();
     pause.reset();
     reader.read(box, out, options);
     return out;
   });
-  onReader("parts", [box = Box{{3, 1, 2}, {7, 8, 3}}](const ArchiveReader& reader) {
+  onReader("parts", [box = Box{{3, 1, 1}, {7, 8, 2}}](const ArchiveReader& reader) {
     Bytes out;
     reader.readParts(
         box,
@@ -198,11 +201,12 @@ void addReaders(std::vector<Scenario>& all) {
     reader.readChunk(3, out, plainDecoding());
     return out;
   });
-  onReader("a place outside", [](const ArchiveReader& reader) {
+  onReader("a place outside", [box = Box{{3, 1, 20}, {7, 8, 2}}](const ArchiveReader& reader) {
     try {
       reader.readParts(
-          {{3, 1, 20}, {7, 8, 3}}, [](const Box&, ByteView) {}, plainDecoding());
+          box, [](const Box&, ByteView) {}, plainDecoding());
     } catch (const InvalidArgument&) {
+      const heap::Pause pause;
       return Bytes(1);
     }
     return Bytes();
@@ -237,7 +241,7 @@ void addRecoveries(std::vector<Scenario>& all) {
     all.push_back({is_damaged ? "recover, damaged" : "recover, cut", [=] {
                      const auto bytes = std::make_shared<Bytes>(archive->bytes);
                      if (is_damaged) {
-                       (*bytes)[archive->index.chunks[2].offset + 5] ^= 1;
+                       (*bytes)[archive->index.chunks[1].offset + 5] ^= 1;
                      } else {
                        bytes->resize(archive->frames_end - 3);
                      }
@@ -285,7 +289,7 @@ const RegisterGoal kArchiveNoMemory(
     "next call works, and a writer goes on rightly or not at all",
     [](const Settings& settings, Report& report) {
       std::vector<Scenario> all;
-      addWriters(all);
+      addWriters(all, settings.release);
       addReaders(all);
       addRecoveries(all);
       runScenarios(all, settings, report);
