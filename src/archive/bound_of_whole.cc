@@ -57,7 +57,7 @@ CompressOptions optionsForChunks(DataType type, const ArchiveOptions& options) {
   chunks.params.emplace_back("value_base", fmt::format("{}", rangeForStages(width)));
   try {
     boundOf(type, chunks);
-  } catch (const std::exception&) {
+  } catch (const InvalidArgument&) {  // nothing else: memory may have run out
     // No stage takes a range from outside; what it comes to can be said to any of them.
     chunks.params.pop_back();
     chunks.mode = ErrorBoundMode::ABS;

@@ -1,6 +1,7 @@
 #include "archive/chunk_grid.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "core/require.h"
@@ -84,7 +85,7 @@ std::uint64_t ChunkGrid::numberOf(const AxisValues& place) const {
   return number;
 }
 
-AxisValues chooseChunk(DataType type, const AxisValues& extents, std::uint64_t chunk_bytes) {
+AxisValues chooseChunk(DataType type, const AxisValues& extents, std::uint64_t chunk_bytes) try {
   const std::size_t value_bytes = isKnown(type) ? getDataTypeSize(type) : 1;
   const std::uint64_t wanted = std::max<std::uint64_t>(1, chunk_bytes / value_bytes);
   AxisValues chunk = extents;
@@ -135,6 +136,8 @@ AxisValues chooseChunk(DataType type, const AxisValues& extents, std::uint64_t c
     } while (chunk[axis] > 1);
   }
   return chunk;
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 std::array<std::size_t, 3> foldedDims(const AxisValues& extents) {

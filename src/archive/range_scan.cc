@@ -133,7 +133,7 @@ std::optional<ValueRange> RangeScan::range() const {
       state_->ends);
 }
 
-void RangeScan::requireWithoutFill(double error_bound) const {
+void RangeScan::requireWithoutFill(double error_bound) const try {
   std::visit(
       [&](const auto& found) {
         if (const auto finding = findFill(found.all(), error_bound)) {
@@ -141,6 +141,8 @@ void RangeScan::requireWithoutFill(double error_bound) const {
         }
       },
       state_->ends);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 }  // namespace fz

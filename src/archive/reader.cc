@@ -144,12 +144,15 @@ ArchiveReader::State::State(std::shared_ptr<const ByteSource> bytes, const Decod
   info.archive_bytes = n_bytes;
 }
 
-void ArchiveReader::State::blame(std::uint64_t chunk, const Error& error) const {
+// Its callers are handlers, beside which no other one catches what is thrown here.
+void ArchiveReader::State::blame(std::uint64_t chunk, const Error& error) const try {
   if (info.is_frame) {
     throw error;
   }
   throw Error(error.code(), fmt::format("archive: chunk {} of {}, {}: {}", chunk, info.n_chunks,
                                         boxText(index.grid.boxOf(chunk)), error.what()));
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 FrameHeader ArchiveReader::State::openChunk(std::uint64_t chunk,
@@ -250,6 +253,8 @@ void ArchiveReader::State::runTeam(std::vector<std::uint64_t>& chunks,
                                    const Work& work) const {
   std::vector<ChunkSlot> slots(team.n_at_once);
   std::vector<std::exception_ptr> failures(team.n_at_once);
+  std::vector<std::uint64_t> left;
+  left.reserve(team.n_at_once);  // where memory has run out, none is left for a second failure
   const std::unique_ptr<CpuExecutor> executor =
       makeCpuExecutor(team.n_at_once, defaultThreadBackend());
   for (std::size_t at = 0; at < chunks.size(); at += team.n_at_once) {
@@ -279,7 +284,7 @@ void ArchiveReader::State::runTeam(std::vector<std::uint64_t>& chunks,
       }
     });
     std::exception_ptr first;  // of the first chunk, whatever the threads did
-    std::vector<std::uint64_t> left;
+    left.clear();
     for (std::size_t i = 0; i < n_taken; ++i) {
       first = first == nullptr ? failures[i] : first;
       if (failures[i] != nullptr || i >= n) {
@@ -355,8 +360,10 @@ ArchiveReader& ArchiveReader::operator=(ArchiveReader&&) noexcept = default;
 const ArchiveInfo& ArchiveReader::info() const {
   return state_->info;
 }
-Box ArchiveReader::chunkBox(std::uint64_t chunk) const {
+Box ArchiveReader::chunkBox(std::uint64_t chunk) const try {
   return state_->index.grid.boxOf(chunk);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 bool ArchiveReader::hasChunk(std::uint64_t chunk) const {
   FZ_REQUIRE_ARG(chunk < state_->info.n_chunks, "archive: chunk {} of {}", chunk,

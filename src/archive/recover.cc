@@ -1,7 +1,9 @@
 // What is left of an archive without its index.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <new>
+#include <optional>
 
 #include "archive/chunk_frame.h"
 #include "archive/index.h"
@@ -24,6 +26,7 @@ struct FileSink : ByteSink {
 };
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+constexpr std::array<std::uint8_t, 4> kMagic = {0x32, 0x5A, 0x4D, 0x46};
 
 struct Found {
   ChunkEntry entry;
@@ -54,14 +57,15 @@ class Scanner {
 
   /// False when no sound part of an array begins here.
   bool takeFrame() {
-    const std::vector<std::uint8_t> front = readAt(at_, kMaxHeaderBytes);
-    const std::uint64_t n_bytes = isPart(front) ? frameBytesOf(front) : 0;
+    const std::vector<std::uint8_t> core = readAt(at_, kCoreBytes);
+    const std::uint64_t n_bytes = isPart(core) ? frameBytesOf(core) : 0;
     if (n_bytes == 0 || n_bytes > source_.size() - at_) {
       return false;
     }
     try {
-      FrameHeader header = readHeader(front, n_bytes);
-      if (!found_.empty() && !isSameArray(header.description)) {
+      FrameHeader header = readHeader(readAt(at_, kMaxHeaderBytes), n_bytes);
+      if (header.description.shape.n_axes == 0 ||  // no part of anything
+          (!found_.empty() && !isSameArray(header.description))) {
         return false;
       }
       verifyPayloadCrc(header, payloadCrc(header));
@@ -102,24 +106,31 @@ class Scanner {
   /// To the next place where a frame may begin.
   void skip() {
     const std::uint64_t begin = at_++;
-    while (at_ < source_.size()) {
-      const std::vector<std::uint8_t> piece = readAt(at_, kPieceBytes);
-      constexpr std::array<std::uint8_t, 4> kMagic = {0x32, 0x5A, 0x4D, 0x46};
-      const auto hit = std::search(piece.begin(), piece.end(), kMagic.begin(), kMagic.end());
-      if (hit != piece.end()) {
-        at_ += static_cast<std::uint64_t>(hit - piece.begin());
-        break;
+    while (source_.size() - at_ >= kMagic.size()) {
+      // Kept: bytes that look like a frame may stand every few bytes.
+      if (at_ < piece_at_ || at_ + kMagic.size() > piece_at_ + piece_.size()) {
+        piece_ = readAt(at_, kPieceBytes);
+        piece_at_ = at_;
+      }
+      const auto from = piece_.begin() + static_cast<std::ptrdiff_t>(at_ - piece_at_);
+      const auto hit = std::search(from, piece_.end(), kMagic.begin(), kMagic.end());
+      if (hit != piece_.end()) {
+        at_ += static_cast<std::uint64_t>(hit - from);
+        n_skipped_ += at_ - begin;
+        return;
       }
       // A magic may stand across the border of two pieces.
-      at_ += piece.size() > kMagic.size() ? piece.size() - (kMagic.size() - 1) : piece.size();
+      at_ = piece_at_ + piece_.size() - (kMagic.size() - 1);
     }
-    at_ = std::min(at_, source_.size());
+    at_ = source_.size();
     n_skipped_ += at_ - begin;
   }
 
   const ByteSource& source_;
   std::uint64_t at_ = 0;
   std::uint64_t n_skipped_ = 0;
+  std::vector<std::uint8_t> piece_;  // that skip() looks through
+  std::uint64_t piece_at_ = 0;
   std::vector<Found> found_;
 };
 
@@ -151,7 +162,7 @@ std::uint64_t completePlanes(const std::map<AxisValues, const Found*>& places,
   const std::size_t slowest = whole.size() - 1;
   std::uint64_t n_done = 0;
   while (n_done < whole[slowest]) {
-    std::uint64_t n_next = chunk[slowest];
+    std::optional<std::uint64_t> n_next;
     AxisValues at(whole.size(), 0);
     at[slowest] = n_done;
     while (true) {
@@ -165,11 +176,14 @@ std::uint64_t completePlanes(const std::map<AxisValues, const Found*>& places,
           return n_done;
         }
       }
-      n_next = std::min(n_next, description.shape.extents[slowest]);
+      n_next = n_next.value_or(description.shape.extents[slowest]);
+      if (*n_next != description.shape.extents[slowest]) {
+        return n_done;
+      }
       std::size_t axis = 0;
       for (; axis < slowest; ++axis) {
-        at[axis] += chunk[axis];
-        if (at[axis] < whole[axis]) {
+        if (chunk[axis] < whole[axis] - at[axis]) {  // not the sum, which may exceed 64 bits
+          at[axis] += chunk[axis];
           break;
         }
         at[axis] = 0;
@@ -178,8 +192,8 @@ std::uint64_t completePlanes(const std::map<AxisValues, const Found*>& places,
         break;
       }
     }
-    n_done += n_next;
-    if (n_next < chunk[slowest]) {
+    n_done += *n_next;
+    if (*n_next < chunk[slowest]) {
       break;  // the last ones
     }
   }

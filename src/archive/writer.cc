@@ -35,8 +35,10 @@ const AxisValues& ArchiveWriter::chunkExtents() const {
 std::uint64_t ArchiveWriter::chunkCount() const {
   return state_->grows ? 0 : state_->grid.count();
 }
-Box ArchiveWriter::chunkBox(std::uint64_t chunk) const {
+Box ArchiveWriter::chunkBox(std::uint64_t chunk) const try {
   return state_->grid.boxOf(chunk);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 double ArchiveWriter::largestError() const {
@@ -47,41 +49,29 @@ std::optional<BoundInfo> ArchiveWriter::bound() const {
   const std::lock_guard lock(state_->mutex);
   return state_->bound;
 }
-MissingInfo ArchiveWriter::missing() const {
+MissingInfo ArchiveWriter::missing() const try {
   const std::lock_guard lock(state_->mutex);
   return state_->missing;
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 void ArchiveWriter::append(ByteView values) try {
   State& s = *state_;
   s.requireOpen("append");
   s.is_ordered = true;
-  const std::size_t plane_bytes = s.planeValues() * s.grid.valueBytes();
-  const std::uint64_t slab_planes = s.grid.axisCount() == 0 ? 1 : s.grid.chunk().back();
-  while (!values.empty()) {
-    std::uint64_t n_planes = slab_planes;
-    if (!s.grows) {
-      const std::uint64_t n_all = s.grid.axisCount() == 0 ? 1 : s.grid.extents().back();
-      FZ_REQUIRE(s.n_planes_done < n_all && s.grid.arrayBytes() > 0, ErrorCode::kBadSize,
-                 "ArchiveWriter::append: more values than the {} of the array",
-                 valueCount(s.grid.extents()));
-      n_planes = std::min(slab_planes, n_all - s.n_planes_done);
+  const std::size_t n_pending = s.pending.size();
+  const std::uint64_t n_planes = s.n_planes_done;
+  try {
+    s.take(values);
+  } catch (...) {
+    // Either it has none of the values, and the call can be made again, or only some of them.
+    if (s.n_planes_done == n_planes) {
+      s.pending.resize(n_pending);
+    } else {
+      s.has_failed = true;
     }
-    const std::size_t n_wanted = n_planes * plane_bytes;
-    if (s.pending.empty() && values.size() >= n_wanted) {
-      s.encodeSlab(values.first(n_wanted), n_planes);
-      values = values.subspan(n_wanted);
-      continue;
-    }
-    const std::size_t n_taken = std::min(values.size(), n_wanted - s.pending.size());
-    s.pending.reserve(n_wanted);
-    s.pending.insert(s.pending.end(), values.begin(),
-                     values.begin() + static_cast<std::ptrdiff_t>(n_taken));
-    values = values.subspan(n_taken);
-    if (s.pending.size() == n_wanted) {
-      s.encodeSlab(s.pending, n_planes);
-      s.pending.clear();
-    }
+    throw;
   }
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
@@ -149,17 +139,15 @@ std::uint64_t ArchiveWriter::finish() try {
       s.encodeSlab(s.pending, s.pending.size() / plane_bytes);
       s.pending.clear();
     }
-    if (s.held || s.n_planes_done == 0) {
-      s.closeGrid();
-      const Frame frame = s.held ? *std::exchange(s.held, std::nullopt) : Frame();
-      s.entries.assign(1, {});
-      if (s.n_planes_done > 0) {
-        FrameHeader header = readHeader(frame.bytes(), frame.size());
-        s.emit(0, header, {}, frame.bytes());
-      }
-    } else {
-      s.closeGrid();
-    }
+    s.closeGrid();
+  }
+  if (s.entries.empty()) {
+    s.entries.resize(1);
+  }
+  if (s.held) {
+    FrameHeader header = readHeader(s.held->bytes(), s.held->size());
+    s.emit(0, header, {}, s.held->bytes());
+    s.held.reset();
   }
   if (s.grid.arrayBytes() == 0 && s.entries[0].n_bytes == 0) {
     s.encode(0, s.grid.boxOf(0), {});  // no values are a frame too
@@ -170,17 +158,18 @@ std::uint64_t ArchiveWriter::finish() try {
              "ArchiveWriter::finish: chunk {} of {} is missing, {} of the array",
              absent - s.entries.begin(), s.grid.count(),
              boxText(s.grid.boxOf(static_cast<std::uint64_t>(absent - s.entries.begin()))));
-  if (!s.isOne()) {
-    const ArchiveIndex index{s.type, s.bound, s.array_id, s.grid, s.entries};
-    const std::vector<std::uint8_t> bytes = putIndex(index, s.position);
-    s.has_failed = true;
-    s.sink->write(bytes);
-    s.has_failed = false;
-    s.position += bytes.size();
+  const std::vector<std::uint8_t> end =
+      s.isOne() ? std::vector<std::uint8_t>()
+                : putIndex({s.type, s.bound, s.array_id, s.grid, s.entries}, s.position);
+  s.has_failed = true;  // unless all of it succeeds: there is no second end
+  if (!end.empty()) {
+    s.sink->write(end);
+    s.position += end.size();
   }
   if (s.file != nullptr) {
     s.file->commit();
   }
+  s.has_failed = false;
   s.is_finished = true;
   return s.position;
 } catch (const std::bad_alloc&) {

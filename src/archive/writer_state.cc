@@ -137,7 +137,6 @@ void ArchiveWriter::State::encode(std::uint64_t chunk, const Box& box, ByteView 
     held = frame;
     return;
   }
-  emitHeld();
   AxisValues whole = grid.extents();
   if (grows) {
     whole.back() = box.origin.back() + box.extents.back();
@@ -146,6 +145,7 @@ void ArchiveWriter::State::encode(std::uint64_t chunk, const Box& box, ByteView 
   const ByteView payload = frame.bytes().subspan(header.core.header_size);
   const std::vector<std::uint8_t> bytes =
       headerWith(header, box.extents, placeOf(box, whole, array_id));
+  emitHeld();
   emit(chunk, header, bytes, payload);
 }
 
@@ -165,7 +165,10 @@ Frame ArchiveWriter::State::compressChunk(const Box& box, ByteView values) {
         plan = {};  // these values are of another kind, so the next chunk looks again
       }
       return frame;
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kOutOfMemory) {
+        throw;  // another plan would give other bytes
+      }
       // A chunk at an end of the array may be too small for the plan. What else is wrong shows
       // without it as well.
     }
@@ -213,14 +216,14 @@ void ArchiveWriter::State::emitHeld() {
   if (!held) {
     return;
   }
-  const Frame frame = *std::exchange(held, std::nullopt);
-  FrameHeader header = readHeader(frame.bytes(), frame.size());
-  const ByteView payload = frame.bytes().subspan(header.core.header_size);
-  const AxisValues extents = inspect(frame).extents;
+  FrameHeader header = readHeader(held->bytes(), held->size());
+  const ByteView payload = held->bytes().subspan(header.core.header_size);
+  const AxisValues extents = inspect(*held).extents;
   const Box box{AxisValues(extents.size(), 0), extents};
   const std::vector<std::uint8_t> bytes =
       headerWith(header, extents, placeOf(box, extents, array_id));
   emit(0, header, bytes, payload);
+  held.reset();
 }
 
 void ArchiveWriter::State::emit(std::uint64_t chunk,
@@ -253,10 +256,51 @@ void ArchiveWriter::State::emit(std::uint64_t chunk,
   }
 }
 
+void ArchiveWriter::State::take(ByteView values) {
+  const std::size_t plane_bytes = planeValues() * grid.valueBytes();
+  const std::uint64_t slab_planes = grid.axisCount() == 0 ? 1 : grid.chunk().back();
+  while (!values.empty()) {
+    std::uint64_t n_planes = slab_planes;
+    if (!grows) {
+      const std::uint64_t n_all = grid.axisCount() == 0 ? 1 : grid.extents().back();
+      FZ_REQUIRE(n_planes_done < n_all && grid.arrayBytes() > 0, ErrorCode::kBadSize,
+                 "ArchiveWriter::append: more values than the {} of the array",
+                 valueCount(grid.extents()));
+      n_planes = std::min(slab_planes, n_all - n_planes_done);
+    }
+    const std::size_t n_wanted = n_planes * plane_bytes;
+    if (pending.empty() && values.size() >= n_wanted) {
+      encodeSlab(values.first(n_wanted), n_planes);
+      values = values.subspan(n_wanted);
+      continue;
+    }
+    const std::size_t n_taken = std::min(values.size(), n_wanted - pending.size());
+    pending.reserve(n_wanted);
+    pending.insert(pending.end(), values.begin(),
+                   values.begin() + static_cast<std::ptrdiff_t>(n_taken));
+    values = values.subspan(n_taken);
+    if (pending.size() == n_wanted) {
+      encodeSlab(pending, n_planes);
+      pending.clear();
+    }
+  }
+}
+
 void ArchiveWriter::State::encodeSlab(ByteView slab, std::uint64_t n_planes) {
+  const std::uint64_t before = position;
+  try {
+    encodeChunks(slab, n_planes);
+  } catch (...) {
+    const std::lock_guard lock(mutex);
+    has_failed = has_failed || position != before;  // some of its chunks are written, others not
+    throw;
+  }
+  n_planes_done += n_planes;
+}
+
+void ArchiveWriter::State::encodeChunks(ByteView slab, std::uint64_t n_planes) {
   if (grid.axisCount() == 0) {
     encode(0, {}, slab);
-    n_planes_done += n_planes;
     return;
   }
   AxisValues extents = grid.extents();
@@ -280,7 +324,6 @@ void ArchiveWriter::State::encodeSlab(ByteView slab, std::uint64_t n_planes) {
                steps, box.extents, grid.valueBytes());
     encode(first + k, box, gathered);
   }
-  n_planes_done += n_planes;
 }
 
 /// Fixes the extent that was open.

@@ -38,6 +38,9 @@ struct ArchiveWriter::State {
   void encode(std::uint64_t chunk, const Box& box, ByteView values);
   /// Values of a chunk that stands in a slab: all of the array but for the slowest axis.
   void encodeSlab(ByteView slab, std::uint64_t n_planes);
+  void encodeChunks(ByteView slab, std::uint64_t n_planes);
+  /// Keeps values until there are as many as a slab has.
+  void take(ByteView values);
   void emit(std::uint64_t chunk, FrameHeader& header, ByteView header_bytes, ByteView payload);
   Frame compressChunk(const Box& box, ByteView values);
   void emitHeld();

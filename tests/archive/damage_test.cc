@@ -216,6 +216,41 @@ TEST(ArchiveDamage, ExtentsThatNoFrameCanHoldTakeNoMemory) {
   EXPECT_FALSE(was_asked);
 }
 
+/// Asks to stop when the first frame has been written.
+class StoppingSink : public MemorySink {
+ public:
+  explicit StoppingSink(ArchiveProgress& progress) : progress_(progress) {}
+  void write(ByteView bytes) override {
+    MemorySink::write(bytes);
+    progress_.is_cancelled = true;
+  }
+
+ private:
+  ArchiveProgress& progress_;
+};
+
+TEST(ArchiveDamage, ACallThatEndedHalfwayIsNotGoneOnWith) {
+  ArchiveProgress progress;
+  StoppingSink sink(progress);
+  ArchiveOptions options = optionsWith({12, 10, 0}, {6, 10, 2}, 1e-2);
+  options.progress = &progress;
+  const std::vector<float> values = waves(kExtents);
+  ArchiveWriter writer(DataType::FLOAT32, options, sink);
+  const auto codeOf = [&](const auto& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::kInternal;
+  };
+  EXPECT_EQ(codeOf([&] { writer.append(bytesOf(values)); }), ErrorCode::kCancelled);
+  progress.is_cancelled = false;
+  // Nobody knows how much of the values it has.
+  EXPECT_EQ(codeOf([&] { writer.append(bytesOf(values)); }), ErrorCode::kInvalidState);
+  EXPECT_EQ(codeOf([&] { writer.finish(); }), ErrorCode::kInvalidState);
+}
+
 Recovery recover(const std::vector<std::uint8_t>& bytes, std::vector<std::uint8_t>& made) {
   MemorySink sink;
   Recovery recovery = recoverArchive(*sourceOf(bytes), sink);

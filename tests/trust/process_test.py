@@ -8,6 +8,7 @@ Prints one line of JSON per goal, as fz_trust does; the exit status is not zero 
 
 import argparse
 import array
+import contextlib
 import json
 import os
 import random
@@ -15,6 +16,7 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -124,6 +126,142 @@ def kills(options, report):
         KillSweep(options, Path(folder), report).go(options.count or (5000 if options.release else 300))
 
 
+class AppendSweep:
+    """A tool that is killed while it appends chunks leaves what can be read up to the cut."""
+
+    SHAPE = (64, 64, 80)  # x first
+    PLANES_OF_CHUNK = 4
+
+    def __init__(self, options, folder, report):
+        self.fz = options.fz
+        self.folder = folder
+        self.report = report
+        self.rng = random.Random(options.seed)
+        self.plane_bytes = 4 * self.SHAPE[0] * self.SHAPE[1]
+        self.values = field_bytes(self.SHAPE[0] * self.SHAPE[1] * self.SHAPE[2])
+        whole = folder / "whole.fzm"
+        self.start(whole).communicate(self.values)
+        self.report.check(whole.exists(), "no archive to compare with")
+        self.archive = whole.read_bytes()
+        self.decoded = self.decode(whole)
+        self.ends = self.frame_ends()
+        n_chunks = self.SHAPE[2] // self.PLANES_OF_CHUNK
+        self.report.check(len(self.ends) == n_chunks, f"{len(self.ends)} frames instead of {n_chunks}")
+
+    def start(self, target):
+        words = [self.fz, "compress", "-q", "-f", "-t", "f32", "-b", "abs:1e-4", "-p", "pfpl", "-o", target]
+        words += ["-d", "x".join(map(str, self.SHAPE)), "--chunk", f"64x64x{self.PLANES_OF_CHUNK}", "-"]
+        return subprocess.Popen(
+            [str(w) for w in words], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    def decode(self, archive):
+        plain = self.folder / "plain.f32"
+        done = run([self.fz, "decompress", "-q", "-f", "-o", plain, archive])
+        self.report.check(done.returncode == 0, f"{archive.name}: {done.stderr.decode(errors='replace')}")
+        return plain.read_bytes() if done.returncode == 0 else b""
+
+    def frame_ends(self):
+        """Where the frames of the whole archive end, from the lengths in their headers."""
+        ends, at = [], 0
+        while self.archive[at : at + 4] == b"2ZMF":
+            payload, header = struct.unpack_from("<QQ", self.archive, at + 16)
+            at += payload + header
+            ends.append(at)
+        return ends
+
+    def feed_and_kill(self, target, part):
+        """Feeds some planes and kills; mostly while chunks are being appended. True: it was there."""
+        process = self.start(target)
+        n_bytes = self.rng.randrange(len(self.values) + 1)
+        first = min(n_bytes, self.PLANES_OF_CHUNK * self.plane_bytes)
+        try:
+            process.stdin.write(self.values[:first])
+            process.stdin.flush()
+            if self.rng.random() < 0.8:
+                deadline = time.monotonic() + 0.05
+                while not part.exists() and process.poll() is None and time.monotonic() < deadline:
+                    time.sleep(0.001)
+            process.stdin.write(self.values[first:n_bytes])
+            process.stdin.flush()
+            if self.rng.random() < 0.1:
+                process.stdin.write(self.values[n_bytes:])
+                process.stdin.close()
+        except BrokenPipeError:
+            self.report.check(False, "the tool ended by itself")
+        time.sleep(self.rng.choice((0, self.rng.uniform(0, 0.01))))
+        process.kill()
+        was_killed = process.wait() == -signal.SIGKILL
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+        return was_killed
+
+    def check_part(self, part):
+        """What is left of the archive is its begin, and every complete chunk of it comes back."""
+        left = part.read_bytes()
+        self.report.check(left == self.archive[: len(left)], f"{len(left)} bytes are left that it never had")
+        n_chunks = sum(1 for end in self.ends if end <= len(left))
+        target = part.with_suffix("")
+        before = target.read_bytes() if target.exists() else None
+        recovered = self.folder / "recovered.fzm"
+        recovered.unlink(missing_ok=True)
+        done = run([self.fz, "recover", "-q", "-o", recovered, part])
+        self.report.add("recoveries" if n_chunks else "nothing complete")
+        if n_chunks == 0:
+            self.report.check(done.returncode != 0 and not recovered.exists(), "recovered something from nothing")
+            return
+        message = done.stderr.decode(errors="replace")
+        self.report.check(done.returncode == 0, f"{len(left)} bytes are not recovered: {message}")
+        n_bytes = n_chunks * self.PLANES_OF_CHUNK * self.plane_bytes
+        self.report.check(self.decode(recovered) == self.decoded[:n_bytes], f"not the values of {n_chunks} chunks")
+        self.report.add("chunks recovered", n_chunks)
+        after = target.read_bytes() if target.exists() else None
+        self.report.check(before == after and part.read_bytes() == left, "recovering changed what was there")
+
+    def kill_once(self, has_old, goes_on):
+        target = self.folder / "target.fzm"
+        part = self.folder / "target.fzm.part"
+        for path in (target, part):
+            path.unlink(missing_ok=True)
+        if has_old:
+            target.write_bytes(b"what was there before")
+        before = set(os.listdir(self.folder))
+        was_killed = self.feed_and_kill(target, part)
+        self.report.add("killed" if was_killed else "done before")
+        found = target.read_bytes() if target.exists() else None
+        state = "none" if found is None else "old" if found == b"what was there before" else "new"
+        self.report.add(f"file afterwards: {state}")
+        self.report.check(state != "new" or found == self.archive, "a partial file")
+        self.report.check(state != "none" or not has_old, "the old file is gone")
+        others = set(os.listdir(self.folder)) - before - {target.name, part.name}
+        self.report.check(not others, f"{others} left")
+        if part.exists():
+            self.report.add("parts left")
+            self.check_part(part)
+        if goes_on:
+            # The name is free for the next run, whatever is left of this one.
+            self.start(target).communicate(self.values)
+            self.report.check(target.read_bytes() == self.archive, "another archive afterwards")
+            self.report.check(not part.exists(), "a part beside the archive")
+            self.report.add("runs afterwards")
+        return was_killed
+
+    def go(self, n_kills):
+        n_killed = 0
+        for i in range(4 * n_kills):
+            n_killed += self.kill_once(i % 2 == 0, i % 8 == 0)
+            if n_killed == n_kills:
+                break
+        self.report.check(n_killed == n_kills, f"only {n_killed} kills came in time")
+        for what in ("parts left", "recoveries", "chunks recovered", "runs afterwards"):
+            self.report.check(self.report.counts.get(what, 0) > 0, f"never: {what}")
+
+
+def kills_of_archives(options, report):
+    with tempfile.TemporaryDirectory(prefix="fz_trust_") as folder:
+        AppendSweep(options, Path(folder), report).go(options.count or (2000 if options.release else 100))
+
+
 def limited_size(n_bytes):
     def prepare():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # the write fails instead
@@ -215,6 +353,10 @@ def manners(options, report):
 
 GOALS = {
     "R9": ("kill -9 at any moment leaves the old file, the complete new one, or none", kills),
+    "R9-archives": (
+        "kill -9 while chunks are appended leaves the old file, and a part that is recovered up to the cut",
+        kills_of_archives,
+    ),
     "R10-files": ("a full disk is one message and exit code 2, and leaves no file", full_disks),
     "R14": ("the library neither ends, interrupts nor talks over its program", manners),
 }
