@@ -5,10 +5,12 @@
 
 #include "fz/host_api.h"
 #include "fz/stream.h"
-#include "pipeline/compressor.h"
 
 /// Arrays in device memory in: what compress() of host_api.h does with host arrays.
 namespace fz {
+
+class Pipeline;
+struct CompressedView;
 
 /// Compresses arrays of one type and shape by a pipeline of the caller, and those with missing
 /// values by another one, which has a Mask before its stages: the frames are those of compress().

@@ -10,24 +10,20 @@ The frame is what the C++ library and the command line tool `fz` write and read.
 """
 
 from ._api import (
-    FrameInfo,
-    Missing,
-    VerifyReport,
     compress,
     decompress,
     find_bound,
     free_device_memory,
     has_backend,
-    inspect,
     presets,
     stages,
-    verify,
 )
 from ._archive import Archive, open
 from ._bounds import Bound, FrameBound
 from ._device import DeviceArray, DeviceFrame
 from ._files import load, save
 from ._fz import __version__
+from ._inspect import FrameInfo, Missing, VerifyReport, inspect, verify
 from ._pipeline import Pipeline, Stage
 from ._writer import ArchiveWriter, Recovery, create, recover, value_range
 from .errors import (

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ._api import decompress, inspect
+from ._api import decompress
 from ._arrays import TYPES, folded
 from ._bounds import LOSSLESS, Bound
+from ._inspect import inspect
 from ._pipeline import Pipeline, _preset_toml, default_preset
 from .errors import BoundViolationError, CorruptError, FillValueError
 

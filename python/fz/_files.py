@@ -112,7 +112,7 @@ def _save_chunks(
 
 
 def _require_kept(frame: bytes, array: Any) -> None:
-    from ._api import verify
+    from ._inspect import verify
     from .errors import BoundViolationError
 
     report = verify(frame, array)

@@ -14,7 +14,7 @@ from conftest import wave
 
 MODULES = [
     "fz", "fz._api", "fz._archive", "fz._bounds", "fz._pipeline", "fz._writer", "fz.errors",
-    "fz._files", "fz.numcodecs", "fz.xarray", "fz.zarr",
+    "fz._files", "fz._inspect", "fz.numcodecs", "fz.xarray", "fz.zarr",
 ]  # fmt: skip
 
 

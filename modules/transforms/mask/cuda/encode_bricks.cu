@@ -122,8 +122,9 @@ __device__ std::uint64_t keepBytes(const EncodeArgs& args,
                                    std::uint32_t n_bytes) {
   std::uint64_t at = 0;
   if (laneId() == 0) {
-    at = atomicAdd(reinterpret_cast<unsigned long long*>(&args.found->arena_bytes),
-                   static_cast<unsigned long long>(n_bytes));  // order-free: a place to copy from
+    auto* const n_taken = reinterpret_cast<unsigned long long*>(&args.found->arena_bytes);
+    const unsigned long long n_more = n_bytes;
+    at = atomicAdd(n_taken, n_more);  // order-free: a place to copy from
   }
   at = __shfl_sync(kAllLanes, at, 0);
   if (at + n_bytes <= args.mask.capacity_bytes) {

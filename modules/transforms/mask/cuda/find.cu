@@ -178,8 +178,8 @@ __device__ __forceinline__ void noteFindings(const WarpValues<T>& values,
     }
     if (laneId() == 0) {
       atomicAdd(&tile.n_missing, n_missing);  // order-free: only sums
-      atomicAdd(&tile.n_filled, n_filled);
-      atomicCAS(&tile.key, 0ull,  // order-free: any of them will do
+      atomicAdd(&tile.n_filled, n_filled);    // order-free: only sums
+      atomicCAS(&tile.key, 0ull,              // order-free: any of them will do
                 static_cast<unsigned long long>(static_cast<BitsOf<T>>(pattern ^ marker)));
     }
   }

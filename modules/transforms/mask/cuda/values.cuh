@@ -64,8 +64,8 @@ __device__ __forceinline__ Field fieldOf(const FieldShape& shape, std::uint32_t 
 }
 
 __device__ __forceinline__ void addTo(std::uint64_t* sum, std::uint64_t n) {
-  atomicAdd(reinterpret_cast<unsigned long long*>(sum),
-            static_cast<unsigned long long>(n));  // order-free: only a sum
+  auto* const to = reinterpret_cast<unsigned long long*>(sum);
+  atomicAdd(to, static_cast<unsigned long long>(n));  // order-free: only a sum
 }
 
 }  // namespace fz::mask
