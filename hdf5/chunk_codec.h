@@ -18,8 +18,9 @@ void checkPresetTakes(const Settings& settings);
 Frame encodeChunk(const Settings& settings, ByteView bytes);
 
 /// The bytes of a chunk. One at the edge of an archive, whose frame says that it is a part of a
-/// larger array, may have fewer values; the rest is the fill value. Untrusted input: throws Error, and takes no more memory than a chunk of
-/// the size in the settings (or of 4 GiB where they have none) can need.
+/// larger array, may have fewer values; the rest is the fill value. Untrusted input: throws Error,
+/// and takes no more memory than a chunk of the size in the settings (or of 4 GiB where they have
+/// none) can need.
 Array decodeChunk(const Settings& settings, ByteView frame);
 
 }  // namespace fz::hdf5
