@@ -129,8 +129,10 @@ def kills(options, report):
 class AppendSweep:
     """A tool that is killed while it appends chunks leaves what can be read up to the cut."""
 
-    SHAPE = (64, 64, 80)  # x first
+    SHAPE = (64, 64, 440)  # x first
     PLANES_OF_CHUNK = 4
+    PERIOD = 22  # planes after which values repeat
+    FRONT_BYTES = 3 << 19  # more than the tool reads before it has a file
 
     def __init__(self, options, folder, report):
         self.fz = options.fz
@@ -138,7 +140,7 @@ class AppendSweep:
         self.report = report
         self.rng = random.Random(options.seed)
         self.plane_bytes = 4 * self.SHAPE[0] * self.SHAPE[1]
-        self.values = field_bytes(self.SHAPE[0] * self.SHAPE[1] * self.SHAPE[2])
+        self.values = field_bytes(self.SHAPE[0] * self.SHAPE[1] * self.PERIOD) * (self.SHAPE[2] // self.PERIOD)
         whole = folder / "whole.fzm"
         self.start(whole).communicate(self.values)
         self.report.check(whole.exists(), "no archive to compare with")
@@ -174,7 +176,7 @@ class AppendSweep:
         """Feeds some planes and kills; mostly while chunks are being appended. True: it was there."""
         process = self.start(target)
         n_bytes = self.rng.randrange(len(self.values) + 1)
-        first = min(n_bytes, self.PLANES_OF_CHUNK * self.plane_bytes)
+        first = min(n_bytes, self.FRONT_BYTES)
         try:
             process.stdin.write(self.values[:first])
             process.stdin.flush()
@@ -259,7 +261,7 @@ class AppendSweep:
 
 def kills_of_archives(options, report):
     with tempfile.TemporaryDirectory(prefix="fz_trust_") as folder:
-        AppendSweep(options, Path(folder), report).go(options.count or (2000 if options.release else 100))
+        AppendSweep(options, Path(folder), report).go(options.count or (2000 if options.release else 60))
 
 
 def limited_size(n_bytes):
