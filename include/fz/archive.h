@@ -135,7 +135,8 @@ class ArchiveWriter {
   Box chunkBox(std::uint64_t chunk) const;
 
   /// The next values in the order of memory, x fastest; any number of them. What is not a chunk yet
-  /// is kept. Not together with put().
+  /// is kept. Not together with put(). A call that throws can be made again where none of its
+  /// values were taken; else all later calls are Error(kInvalidState).
   void append(ByteView values);
   /// One chunk, its values in the order of memory. In any order, each once, from several threads.
   void put(std::uint64_t chunk, ByteView values);
@@ -143,7 +144,7 @@ class ArchiveWriter {
   /// next is read, in another thread.
   void putAll(const std::function<void(const Box& box, MutableByteView values)>& read);
   /// Writes the index. Throws Error(kBadSize) where values or chunks are missing. Returns the bytes
-  /// of the archive.
+  /// of the archive. What fails once the end is being written cannot be made again.
   std::uint64_t finish();
 
   /// The largest |x - x'| of the chunks that were verified so far.
