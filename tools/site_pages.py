@@ -14,7 +14,7 @@ import site_api
 ROOT = Path(__file__).resolve().parent.parent
 # What stands in the menu, by reader. A page of docs/ that is in none of them is an error.
 MENU = {
-    "First steps": ("install", "tutorial", "choosing", "exam", "missing_values"),
+    "First steps": ("installing", "tutorial", "choosing", "exam", "missing_values"),
     "On the command line": ("cli", "archives", "report"),
     "In Python": ("python", "api_python"),
     "In C, C++ and Fortran": ("c_api", "api_c", "api_cpp"),

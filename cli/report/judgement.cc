@@ -35,17 +35,17 @@ std::optional<Judgement> aboutVariation(const Summary& s) {
                                  roundNumber(s.decoded.min, 6))};
   }
   if (s.decoded.deviation < kLostVariation * s.original.deviation) {
-    return Judgement{Severity::kLoss, "variation",
-                     fmt::format("Most of the variation is gone: the standard deviation was {} and "
-                                 "is {}. Use a smaller bound.",
-                                 roundNumber(s.original.deviation, 4),
-                                 roundNumber(s.decoded.deviation, 4))};
+    return Judgement{
+        Severity::kLoss, "variation",
+        fmt::format("Most of the variation is gone: the standard deviation was {} and "
+                    "is {}. Use a smaller bound.",
+                    roundNumber(s.original.deviation, 4), roundNumber(s.decoded.deviation, 4))};
   }
   return std::nullopt;
 }
 
-/// The derivative of a wave is its frequency times the wave, so spectra know the error of gradients.
-/// Bins are means over shells, which have more modes the farther out they are.
+/// The derivative of a wave is its frequency times the wave, so spectra know the error of
+/// gradients. Bins are means over shells, which have more modes the farther out they are.
 std::optional<Judgement> aboutGradients(const Spectrum& spectrum) {
   double of_field = 0.0;
   double of_error = 0.0;
@@ -95,12 +95,13 @@ std::optional<Judgement> aboutFill(const Summary& s) {
   if (s.n_fill == 0 || s.is_fill_declared) {
     return std::nullopt;
   }
-  return Judgement{Severity::kDoubt, "fill",
-                   fmt::format("{} stands {} times far outside all other values, as fill values do, "
-                               "and nothing declares it, so it counts as data. --fill {} keeps it "
-                               "bit for bit.",
-                               roundNumber(s.fill.front(), 6), groupedNumber(s.n_fill),
-                               roundNumber(s.fill.front(), 6))};
+  return Judgement{
+      Severity::kDoubt, "fill",
+      fmt::format("{} stands {} times far outside all other values, as fill values do, "
+                  "and nothing declares it, so it counts as data. --fill {} keeps it "
+                  "bit for bit.",
+                  roundNumber(s.fill.front(), 6), groupedNumber(s.n_fill),
+                  roundNumber(s.fill.front(), 6))};
 }
 
 std::optional<Judgement> aboutMissing(const Summary& s) {
@@ -141,9 +142,8 @@ std::vector<Judgement> judge(const Input& input, const Figures& figures) {
       found.push_back(*one);
     }
   }
-  std::stable_sort(found.begin(), found.end(), [](const Judgement& a, const Judgement& b) {
-    return a.severity > b.severity;
-  });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Judgement& a, const Judgement& b) { return a.severity > b.severity; });
   return found;
 }
 

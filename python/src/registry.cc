@@ -104,8 +104,7 @@ void bindRegistry(nb::module_& module) {
     return rows;
   });
   module.def("default_preset", [](bool is_relative) {
-    return toPython(
-        defaultPreset(is_relative ? ErrorBoundMode::REL : ErrorBoundMode::ABS).name);
+    return toPython(defaultPreset(is_relative ? ErrorBoundMode::REL : ErrorBoundMode::ABS).name);
   });
 }
 
