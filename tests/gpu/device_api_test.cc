@@ -16,7 +16,8 @@ enum class Gaps { kNone, kNan, kFill, kFew };
 std::vector<float> fieldWith(Gaps gaps, float scale) {
   std::vector<float> values(70'000);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = scale * (271.0f + static_cast<float>(i % 35) + static_cast<float>(i / 1000));
+    const std::size_t step = i / 1000;
+    values[i] = scale * (271.0f + static_cast<float>(i % 35) + static_cast<float>(step));
     const bool is_land = i / 100 % 20 < 7;
     if ((gaps == Gaps::kNan && is_land) || (gaps == Gaps::kFew && i == 12'345)) {
       values[i] = std::numeric_limits<float>::quiet_NaN();
