@@ -7,9 +7,12 @@
 namespace fz {
 
 /// How far a pipeline's call has come. The pipeline counts, anybody may look at any time from any
-/// thread; nothing is called back. On a device stages are enqueued at once, so they count together
-/// when the work is done.
+/// thread, or ask it to stop; nothing is called back. On a device stages are enqueued at once, so
+/// they count together when the work is done.
 struct RunProgress {
+  /// Ends the call with Error(kCancelled), soon on the CPU and before the next call's work on a
+  /// device, and every later one until it is false again. The pipeline stays usable.
+  std::atomic<bool> is_cancelled{false};
   /// Of the call at work.
   std::atomic<std::size_t> n_stages{0};
   std::atomic<std::size_t> n_stages_done{0};

@@ -17,6 +17,7 @@
 #include "fz/stage_descriptor.h"
 #include "fz/target.h"
 #include "host_buffer.h"
+#include "interruptible.h"
 #include "stage_chain.h"
 
 namespace fz::python {
@@ -70,12 +71,28 @@ Frame shaped(const Frame& frame, const CompressOptions& options) {
   return options.extents ? withShape(frame, *options.extents) : frame;
 }
 
+/// Lets somebody look at a kept pipeline's next calls, and ask them to stop.
+class ProgressScope {
+ public:
+  ProgressScope(Pipeline& pipeline, RunProgress& progress) : pipeline_(pipeline) {
+    pipeline_.setProgress(&progress);
+  }
+  ProgressScope(const ProgressScope&) = delete;
+  ProgressScope& operator=(const ProgressScope&) = delete;
+  ~ProgressScope() { pipeline_.setProgress(nullptr); }
+
+ private:
+  Pipeline& pipeline_;
+};
+
 /// By the kept pipeline, whose lock is held while the frame is used, or where values are missing by
 /// one of its own.
-Frame makeFrame(const NativePipeline& self, ByteView values) {
-  const CompressOptions& options = self.options();
+Frame makeFrame(const NativePipeline& self, ByteView values, RunProgress& progress) {
+  CompressOptions options = self.options();
+  options.progress = &progress;
   if (!hasMissing(self.type(), values, options.fill)) {
     try {
+      const ProgressScope scope(self.pipeline(), progress);
       const CompressedView view = self.pipeline().compress(values.data(), values.size());
       if (options.suspect_fill) {
         self.pipeline().requireRangeWithoutFill(values, options.fill);
@@ -91,25 +108,33 @@ Frame makeFrame(const NativePipeline& self, ByteView values) {
   return fz::compress(self.type(), values, options);
 }
 
+void lockWithoutGil(std::unique_lock<std::mutex>& lock) {
+  const nb::gil_scoped_release release;
+  lock.lock();
+}
+
 /// The frame may stay in the pipeline while it is copied, so the lock stays too.
 nb::bytes compress(const NativePipeline& self, nb::handle values) {
   const HostBuffer input(values, HostBuffer::Access::kRead);
   std::unique_lock<std::mutex> lock(self.session()->mutex, std::defer_lock);
+  lockWithoutGil(lock);
   Frame frame;
-  {
-    const nb::gil_scoped_release release;
-    lock.lock();
-    frame = makeFrame(self, input.bytes());
-  }
+  runInterruptibly(input.size(), [&](RunProgress& progress) {
+    frame = makeFrame(self, input.bytes(), progress);
+  });
   return toBytes(frame.bytes());
 }
 
 std::size_t compressInto(const NativePipeline& self, nb::handle values, nb::handle out) {
   const HostBuffer input(values, HostBuffer::Access::kRead);
   const HostBuffer output(out, HostBuffer::Access::kWrite);
+  std::unique_lock<std::mutex> lock(self.session()->mutex, std::defer_lock);
+  lockWithoutGil(lock);
+  Frame frame;
+  runInterruptibly(input.size(), [&](RunProgress& progress) {
+    frame = makeFrame(self, input.bytes(), progress);
+  });
   const nb::gil_scoped_release release;
-  const std::lock_guard<std::mutex> lock(self.session()->mutex);
-  const Frame frame = makeFrame(self, input.bytes());
   if (frame.size() > output.size()) {
     throw Error(ErrorCode::kBufferTooSmall, fmt::format("compress: the frame has {} bytes, out {}",
                                                         frame.size(), output.size()));
@@ -125,11 +150,11 @@ nb::bytes compressHost(const std::string& toml,
                        nb::handle values) {
   const HostBuffer input(values, HostBuffer::Access::kRead);
   Frame frame;
-  {
-    const nb::gil_scoped_release release;
-    frame =
-        fz::compress(settings.input_type, input.bytes(), optionsOf(toml, source_name, settings));
-  }
+  runInterruptibly(input.size(), [&](RunProgress& progress) {
+    CompressOptions options = optionsOf(toml, source_name, settings);
+    options.progress = &progress;
+    frame = fz::compress(settings.input_type, input.bytes(), options);
+  });
   return toBytes(frame.bytes());
 }
 
@@ -148,38 +173,44 @@ std::pair<double, double> findBoundFor(const std::string& toml,
                                        double value,
                                        nb::handle values) {
   const HostBuffer input(values, HostBuffer::Access::kRead);
-  const nb::gil_scoped_release release;
-  const TargetBound found =
-      findBound(settings.input_type, input.bytes(), {targetKindFromName(kind).value(), value},
-                optionsOf(toml, source_name, settings));
+  TargetBound found;
+  runInterruptibly(input.size(), [&](RunProgress& progress) {
+    CompressOptions options = optionsOf(toml, source_name, settings);
+    options.progress = &progress;
+    found = findBound(settings.input_type, input.bytes(), {targetKindFromName(kind).value(), value},
+                      options);
+  });
   return {found.absolute, found.reached};
 }
+
+/// A guess at how much there is to decode, before the header is read.
+constexpr std::size_t kUsualRatio = 8;
 
 /// Memory is taken only once the header has been found sound.
 Bytes decompressOnCpu(const HostBuffer& frame, const DecodeSettings& settings) {
   void* data = nullptr;
   std::size_t n_bytes = 0;
-  {
-    const nb::gil_scoped_release release;
+  runInterruptibly(frame.size() * kUsualRatio, [&](RunProgress& progress) {
     Pipeline pipeline;
     pipeline.setBackend(Backend::CPU);
     pipeline.setThreads(settings.threads);
     pipeline.setDecodeLimits(settings.limits);
     pipeline.setPoolManagedDecompOutput(false);
+    pipeline.setProgress(&progress);
     pipeline.decompressFrame(frame.bytes(), &data, &n_bytes);
-  }
+  });
   const nb::capsule owner(data, [](void* memory) noexcept { std::free(memory); });
   return Bytes(static_cast<std::uint8_t*>(data), {n_bytes}, owner);
 }
 
 Bytes decompressElsewhere(const HostBuffer& frame, const DecodeSettings& settings) {
   auto values = std::make_unique<Array>();
-  {
-    const nb::gil_scoped_release release;
-    *values = fz::decompress(
-        frame.bytes(),
-        {.limits = settings.limits, .backend = settings.backend, .threads = settings.threads});
-  }
+  runInterruptibly(frame.size() * kUsualRatio, [&](RunProgress& progress) {
+    *values = fz::decompress(frame.bytes(), {.limits = settings.limits,
+                                             .backend = settings.backend,
+                                             .threads = settings.threads,
+                                             .progress = &progress});
+  });
   const ByteView bytes = values->bytes();
   const nb::capsule owner(values.release(),
                           [](void* array) noexcept { delete static_cast<Array*>(array); });
@@ -193,28 +224,45 @@ Bytes decompress(nb::handle frame, const DecodeSettings& settings) {
                                           : decompressElsewhere(bytes, settings);
 }
 
+std::size_t decompressOnCpuInto(ByteView frame,
+                                MutableByteView out,
+                                const DecodeSettings& settings,
+                                RunProgress& progress) {
+  const std::shared_ptr<Session> session = decodingSession(settings);
+  std::size_t n_bytes = 0;
+  session->pipeline.setProgress(&progress);
+  session->pipeline.decompress(frame.data(), frame.size(), out.data(), out.size(), &n_bytes);
+  return n_bytes;
+}
+
+std::size_t decompressElsewhereInto(ByteView frame,
+                                    MutableByteView out,
+                                    const DecodeSettings& settings,
+                                    RunProgress& progress) {
+  const Array values = fz::decompress(frame, {.limits = settings.limits,
+                                              .backend = settings.backend,
+                                              .threads = settings.threads,
+                                              .progress = &progress});
+  const ByteView decoded = values.bytes();
+  if (decoded.size() > out.size()) {
+    throw Error(ErrorCode::kBufferTooSmall, "decompress: the data have " +
+                                                std::to_string(decoded.size()) + " bytes, out " +
+                                                std::to_string(out.size()));
+  }
+  std::memcpy(out.data(), decoded.data(), decoded.size());
+  return decoded.size();
+}
+
 std::size_t decompressInto(nb::handle frame, nb::handle out, const DecodeSettings& settings) {
   const HostBuffer bytes(frame, HostBuffer::Access::kRead);
   const HostBuffer output(out, HostBuffer::Access::kWrite);
-  const nb::gil_scoped_release release;
-  if (settings.backend == Backend::CPU) {
-    const std::shared_ptr<Session> session = decodingSession(settings);
-    std::size_t n_bytes = 0;
-    session->pipeline.decompress(bytes.bytes().data(), bytes.size(), output.writable().data(),
-                                 output.size(), &n_bytes);
-    return n_bytes;
-  }
-  const Array values = fz::decompress(
-      bytes.bytes(),
-      {.limits = settings.limits, .backend = settings.backend, .threads = settings.threads});
-  const ByteView decoded = values.bytes();
-  if (decoded.size() > output.size()) {
-    throw Error(ErrorCode::kBufferTooSmall, "decompress: the data have " +
-                                                std::to_string(decoded.size()) + " bytes, out " +
-                                                std::to_string(output.size()));
-  }
-  std::memcpy(output.writable().data(), decoded.data(), decoded.size());
-  return decoded.size();
+  const auto decode =
+      settings.backend == Backend::CPU ? decompressOnCpuInto : decompressElsewhereInto;
+  std::size_t n_bytes = 0;
+  runInterruptibly(output.size(), [&](RunProgress& progress) {
+    n_bytes = decode(bytes.bytes(), output.writable(), settings, progress);
+  });
+  return n_bytes;
 }
 
 PipelineSettings settingsOf(const std::string& input_type,

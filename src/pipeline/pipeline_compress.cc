@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/watched_executor.h"
 #include "core/require.h"
 #include "fz/progress.h"
 #include "fz/stage_dims.h"
@@ -96,6 +97,7 @@ void Pipeline::Impl::runCompress(const void* input, std::size_t n_bytes, cudaStr
   engine->reset(stream);
   try {
     if (on_device != nullptr) {
+      requireNotCancelled(progress);
       frame_bytes = on_device->compress(input, n_bytes, stream);
       if (progress != nullptr) {
         progress->beginCall(entries.size());

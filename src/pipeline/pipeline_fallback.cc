@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "backends/cpu/watched_executor.h"
 #include "core/require.h"
 #include "fz/params.h"
 #include "fz/stage_descriptor.h"
@@ -76,6 +77,7 @@ CompressedView Pipeline::Impl::runLossless(const LosslessInput& input, bool code
     other.memory_limit_bytes = std::max<std::size_t>(
         memory_limit_bytes - std::min(memory_limit_bytes, n_used), 1);  // 0 would be no limit
   }
+  requireNotCancelled(progress);
   return lossless->compress(input.data, input.n_bytes, input.stream);
 }
 

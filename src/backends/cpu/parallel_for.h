@@ -26,6 +26,8 @@ class CpuExecutor {
 
   virtual ~CpuExecutor() = default;
   virtual std::size_t threadCount() const noexcept = 0;
+  /// Whether run() is to be called even where one thread does it all.
+  virtual bool isWatched() const noexcept { return false; }
   /// Calls body on disjoint ranges that cover [0, n_items); returns when all are done. An
   /// exception from the body is rethrown here.
   virtual void run(std::size_t n_items, Body body) const = 0;
@@ -48,7 +50,7 @@ void parallelRanges(const CpuExecutor& executor, std::size_t n_items, F&& f) {
   if (n_items == 0) {
     return;
   }
-  if (executor.threadCount() == 1 || n_items == 1) {
+  if (n_items == 1 || (executor.threadCount() == 1 && !executor.isWatched())) {
     f(std::size_t{0}, n_items);
     return;
   }

@@ -273,6 +273,12 @@ void decodeFront(const TileWalk& walk,
   }
 }
 
+/// Whether the rest of the field is not worth encoding or decoding: the run ends with an error.
+bool isGivenUp(const TileWalk& walk) {
+  return (walk.watch != nullptr && walk.watch->hasFound()) ||
+         (walk.progress != nullptr && walk.progress->is_cancelled.load(std::memory_order_relaxed));
+}
+
 void countTiles(const TileWalk& walk, std::size_t n_tiles) {
   if (walk.progress != nullptr) {
     walk.progress->n_tiles_done.fetch_add(n_tiles, std::memory_order_relaxed);
@@ -287,7 +293,7 @@ void forSlabs(const TileWalk& walk, std::size_t n_slabs, std::size_t slot_bytes,
   std::atomic<std::size_t> next{0};
   parallelFor(walk.executor, n_workers, [&](std::size_t worker) {
     const WorkerScratch scratch = scratches.at(worker);
-    for (;;) {
+    while (!isGivenUp(walk)) {
       const std::size_t slab = next.fetch_add(1, std::memory_order_relaxed);
       if (slab >= n_slabs) {
         return;
@@ -306,7 +312,7 @@ std::uint64_t encodeInPlace(const TileWalk& walk, ByteView field, MutableByteVie
   const WorkerScratch scratch = WorkerScratches(walk, 1, slot_bytes).at(0);
   std::uint64_t end = 0;
   for (std::size_t tile = 0; tile < walk.cut.tileCount(); ++tile) {
-    if (walk.watch != nullptr && walk.watch->hasFound()) {
+    if (isGivenUp(walk)) {
       break;
     }
     const TileRange range = walk.cut.encodedAt(tile);

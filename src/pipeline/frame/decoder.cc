@@ -5,6 +5,7 @@
 
 #include "backends/cpu/exec_context.h"
 #include "backends/cpu/parallel_for.h"
+#include "backends/cpu/watched_executor.h"
 #include "backends/cuda/device_guard.h"
 #include "core/require.h"
 #include "core/stage_access.h"
@@ -139,6 +140,7 @@ void FrameDecoder::decode(const FrameHeader& header,
       runOnCpu(engine, {.context = &context, .progress = progress_, .profiling = profiling_},
                stream);
     } else {
+      requireNotCancelled(progress_);
       runOnDevice(header, context, stream);
       if (progress_ != nullptr) {
         progress_->beginCall(header.stages.size());

@@ -6,6 +6,7 @@
 #include "backends/cpu/field_watch.h"
 #include "backends/cpu/parallel_for.h"
 #include "backends/cpu/tile_walk.h"
+#include "backends/cpu/watched_executor.h"
 #include "core/stage_access.h"
 #include "pipeline/engine.h"
 #include "pipeline/plan/tile_role.h"
@@ -204,6 +205,7 @@ bool attemptChain(Engine& engine, const Step& step, const TileWalk& walk, cudaSt
   stageOf(*step.chain.front()).isInverse() ? decodeTiles(walk, in, out)
                                            : encodeTiles(walk, in, out);
   requireNothingFound(walk.watch);
+  requireNotCancelled(walk.progress);
   bool is_done = true;
   for (const DAGNode* node : cpu.in_order) {
     StageAccess::endInGroup(stageOf(*node), engine.buffers.pool());
@@ -276,16 +278,58 @@ void runStage(Engine& engine, const DAGNode& node, cudaStream_t stream) {
   takeSizes(engine, node);
 }
 
-void runOnCpu(Engine& engine, const Request& request, cudaStream_t stream) {
+namespace {
+
+/// Hands the stages of a run their threads: those of the request, watched where somebody may ask
+/// the run to stop.
+class RunThreads {
+ public:
+  RunThreads(Engine& engine, const Request& request)
+      : engine_(engine),
+        request_(request),
+        watched_(request.context->cpu != nullptr ? *request.context->cpu : CpuExecutor::serial(),
+                 request.progress != nullptr ? *request.progress : nobody_),
+        context_(*request.context) {
+    context_.cpu = &watched_;
+  }
+  RunThreads(const RunThreads&) = delete;
+  RunThreads& operator=(const RunThreads&) = delete;
+  /// Stages keep the context, which ends here.
+  ~RunThreads() {
+    for (const DAGNode* node : engine_.graph.order()) {
+      node->stage->setExecContext(request_.context);
+    }
+  }
+
+  Request request() const {
+    Request same = request_;
+    same.context = request_.progress != nullptr ? &context_ : request_.context;
+    return same;
+  }
+
+ private:
+  Engine& engine_;
+  const Request& request_;
+  const RunProgress nobody_;
+  const WatchedExecutor watched_;
+  ExecContext context_;
+};
+
+}  // namespace
+
+void runOnCpu(Engine& engine, const Request& wanted, cudaStream_t stream) {
   FZ_REQUIRE(engine.graph.isFinalized(), ErrorCode::kInvalidState,
              "CompressionDAG: execute called before finalize");
   engine.buffers.beginRun();
-  engine.replan(*request.context, stream);
+  engine.replan(*wanted.context, stream);
   engine.preallocate(stream);
+  const RunThreads threads(engine, wanted);
+  const Request request = threads.request();
   RunProgress nobody_looks;
   RunProgress& progress = request.progress != nullptr ? *request.progress : nobody_looks;
   progress.beginCall(engine.graph.order().size());
   for (Step& step : engine.plan.steps()) {
+    requireNotCancelled(&progress);
     if (step.isFused()) {
       runFused(engine, step, request, stream);
     } else {
