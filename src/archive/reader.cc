@@ -68,8 +68,9 @@ struct ArchiveReader::State {
               const std::function<void*(std::size_t)>& provide,
               const DecompressOptions& options) const;
   void decode(std::uint64_t chunk, MutableByteView out, const DecompressOptions& options) const;
-  /// On the calling thread: a source of the caller may rely on that.
-  void readFrame(ChunkSlot& slot) const;
+  /// On the calling thread: a source of the caller may rely on that. A frame counts for the memory
+  /// limit, and the decoder gets what is left of it.
+  void readFrame(ChunkSlot& slot, const DecodeLimits& limits) const;
   /// The frame that the slot has; in any thread.
   void decodeSlot(ChunkSlot& slot,
                   const std::function<void*(std::size_t)>& provide,
@@ -183,14 +184,17 @@ void ArchiveReader::State::decode(std::uint64_t chunk,
                                   const DecompressOptions& options) const {
   ChunkSlot slot;
   slot.chunk = chunk;
-  readFrame(slot);
+  readFrame(slot, options.limits);
   decodeSlot(slot, provide, options);
 }
 
-void ArchiveReader::State::readFrame(ChunkSlot& slot) const try {
+void ArchiveReader::State::readFrame(ChunkSlot& slot, const DecodeLimits& limits) const try {
   std::vector<std::uint8_t> front;
   openChunk(slot.chunk, front);
   const ChunkEntry& entry = index.chunks[slot.chunk];
+  FZ_REQUIRE(limits.max_memory_bytes == 0 || entry.n_bytes < limits.max_memory_bytes,
+             ErrorCode::kLimit, "its frame takes {} bytes, the limit is {}", entry.n_bytes,
+             limits.max_memory_bytes);
   const MutableByteView bytes = slot.frame_memory.take(entry.n_bytes);
   std::copy(front.begin(), front.end(), bytes.begin());
   source->read(entry.offset + front.size(), bytes.subspan(front.size()));
@@ -206,6 +210,10 @@ void ArchiveReader::State::decodeSlot(ChunkSlot& slot,
   const auto require = [&](std::size_t n) {
     FZ_REQUIRE(n == n_wanted, ErrorCode::kCorrupt, "decodes to {} bytes, not {}", n, n_wanted);
   };
+  DecompressOptions how = options;
+  if (how.limits.max_memory_bytes != 0) {
+    how.limits.max_memory_bytes -= slot.frame.size();  // readFrame has seen that more is allowed
+  }
   HostDecompression decompression(slot.frame);
   require(decompression.info().original_bytes);
   require(decompression.into(
@@ -214,7 +222,7 @@ void ArchiveReader::State::decodeSlot(ChunkSlot& slot,
         require(n);
         return provide(n);
       },
-      options));
+      how));
 } catch (const Error& error) {
   blame(slot.chunk, error);
 }
@@ -265,7 +273,7 @@ void ArchiveReader::State::runTeam(std::vector<std::uint64_t>& chunks,
     for (std::size_t i = 0; i < n; ++i) {
       try {
         slots[i].chunk = chunks[at + i];
-        readFrame(slots[i]);
+        readFrame(slots[i], team.each.limits);
       } catch (...) {
         failures[i] = std::current_exception();
         n = i;  // those before come first, and may fail too

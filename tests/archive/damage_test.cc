@@ -189,6 +189,24 @@ TEST(ArchiveDamage, AbsentChunksCountForTheMemoryLimit) {
   EXPECT_EQ(ArchiveReader(sourceOf(archive), limits).info().n_absent, kChunks - 3);
 }
 
+TEST(ArchiveDamage, TheFrameOfAChunkCountsForTheMemoryLimit) {
+  const std::vector<std::uint8_t> archive = smallArchive();
+  const ArchiveReader reader(sourceOf(archive));
+  std::vector<std::uint8_t> values(valueCount(reader.chunkBox(0).extents) * sizeof(float));
+  DecompressOptions options;
+  options.backend = Backend::CPU;
+  options.limits.max_memory_bytes = reader.frame(0).size();
+  try {
+    reader.readChunk(0, values, options);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kLimit);
+    EXPECT_NE(std::string(error.what()).find("its frame takes"), std::string::npos) << error.what();
+  }
+  options.limits.max_memory_bytes += std::size_t{32} << 20;
+  EXPECT_NO_THROW(reader.readChunk(0, values, options));
+}
+
 TEST(ArchiveDamage, ExtentsThatNoFrameCanHoldTakeNoMemory) {
   const std::vector<std::uint8_t> archive = withIndex(smallArchive(), [](ArchiveIndex& index) {
     // Two chunks of 2^44 bytes each, for frames of a few hundred.
