@@ -122,42 +122,107 @@ void sayField(const CompressJob& job, const Field& field, const std::string& abo
   }
 }
 
-void compressFile(const CompressJob& job, const std::string& input, JsonRows& rows) {
+/// What is written, and where.
+struct Outputs {
+  std::string archive;
+  std::string page;  ///< of the report; empty: none
+};
+
+Outputs outputsFor(const CompressJob& job, const std::string& input) {
   if (input.ends_with(kArchiveSuffix) && !job.common.force) {
     throw Failure(ExitCode::kUsage,
                   "its name says that it already is an archive; use -f to compress it anyway");
   }
-  const std::string output = outputPath(job.common, input, ownName(input));
-  checkHdf5Output(output);
-  checkJsonOutput(job.common, output);
-  checkOutput(output, input, job.common.force);
-  const std::string page = reportPath(job.report, job.common, input);
-  Progress progress(progressMode(job.common), inputName(input));
-  // Bounds by result and reports look at the whole array several times.
-  const bool needs_whole = job.pipeline.target.has_value() || !page.empty();
-  std::optional<InputBytes> piped;
-  if (auto chunked = openChunked(input, job.request,
-                                 needs_whole && !job.chunk.is_given
-                                     ? ~std::uint64_t{0}
-                                     : job.chunk.wholeBytes(job.common.limits.max_memory_bytes),
-                                 &progress, piped)) {
-    if (needs_whole) {
-      throw Failure(ExitCode::kUsage,
-                    "a report, psnr: and ratio: need the whole array in memory; add --chunk none");
-    }
-    progress.pause();
-    sayField(job, chunked->field, describeChunked(*chunked));
-    const double seconds = compressInChunks(job, input, output, *chunked, progress);
-    if (rows.isOn()) {
-      rows.add(input, compressToJson(inspectAny(output), {output, job.pipeline.name, seconds}));
-    }
+  const std::string archive = outputPath(job.common, input, ownName(input));
+  checkHdf5Output(archive);
+  checkJsonOutput(job.common, archive);
+  checkOutput(archive, input, job.common.force);
+  return {archive, reportPath(job.report, job.common, input)};
+}
+
+void compressChunked(const CompressJob& job,
+                     const std::string& input,
+                     const Outputs& outputs,
+                     ChunkedInput& chunked,
+                     Progress& progress,
+                     JsonRows& rows) {
+  progress.pause();
+  sayField(job, chunked.field, describeChunked(chunked));
+  const double seconds = compressInChunks(job, input, outputs.archive, chunked, progress);
+  if (rows.isOn()) {
+    rows.add(input, compressToJson(inspectAny(outputs.archive),
+                                   {outputs.archive, job.pipeline.name, seconds}));
+  }
+}
+
+/// A frame, and how it came about.
+struct Outcome {
+  Frame frame;
+  FrameInfo info;
+  double seconds = 0.0;
+  std::optional<Decoded> decoded;  ///< where it was verified
+};
+
+Outcome runCompression(const CompressJob& job,
+                       const Field& field,
+                       HostCompression& compression,
+                       bool is_verified,
+                       Progress& progress) {
+  progress.beginRun("compressing", field.bytes.size());
+  Outcome made;
+  const auto start = std::chrono::steady_clock::now();
+  made.frame = compression.run();
+  made.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  made.info = inspect(made.frame);
+  checkBoundKind(job.pipeline, made.info);
+  if (is_verified) {
+    made.decoded = verifyFrame(job, field, made.frame, made.info, progress);
+  }
+  if (job.strict) {
+    refuseLoss(findWarnings(field, made.info, job.pipeline.name, !job.fill.is_none));
+  }
+  return made;
+}
+
+void sayOutcome(const CompressJob& job,
+                const std::string& input,
+                const Outputs& outputs,
+                const Field& field,
+                const Outcome& made,
+                HostCompression& compression) {
+  if (job.common.quiet) {
+    printWarnings(field, made.info, job.pipeline.name, true, !job.fill.is_none);
     return;
   }
-  if (const std::optional<Hdf5Name> dataset = hdf5Name(input)) {
-    checkMemory({hdf5DatasetBytes(*dataset), "holding the dataset"},
-                job.common.limits.max_memory_bytes);
+  report(job, input, outputs.archive, made.info, made.seconds);
+  for (const Stage* stage : compression.pipeline().getStages()) {
+    if (const std::string note = stage->runNote(); job.common.verbose && !note.empty()) {
+      say("  {}: {}\n", stage->getName(), note);
+    }
   }
-  const Field field = readField(input, job.request, &progress, piped);
+  if (!field.has_shape && made.info.ndim > 1) {
+    say("  shape {} ({})\n", dimsText(made.info.extents), job.pipeline.name);
+  }
+  if (made.decoded) {
+    const CheckReport& check = made.decoded->check;
+    say("  verified: all {} values meet {}, largest error {}\n", check.n_values,
+        ruleText(check.rule), largestErrorText(check));
+  }
+  if (!outputs.page.empty()) {
+    say("  report: {}\n", outputs.page);
+  }
+  printWarnings(field, made.info, job.pipeline.name, false, !job.fill.is_none);
+  if (const std::string hint = reversedDimsHint(field, made.info); !hint.empty()) {
+    say("fz: hint: {}: {}\n", field.name, hint);
+  }
+}
+
+void compressWhole(const CompressJob& job,
+                   const std::string& input,
+                   const Outputs& outputs,
+                   const Field& field,
+                   Progress& progress,
+                   JsonRows& rows) {
   progress.pause();
   sayField(job, field, describeField(field, job.pipeline.has_config ? job.pipeline.name : ""));
   CompressOptions options = optionsFor(job, field);
@@ -165,62 +230,54 @@ void compressFile(const CompressJob& job, const std::string& input, JsonRows& ro
   options.progress = progress.pipeline();
   HostCompression compression(field.type, field.bytes, options);
   checkMemoryFor(job, field, compression);
-  progress.beginRun("compressing", field.bytes.size());
-  const auto start = std::chrono::steady_clock::now();
-  const Frame frame = compression.run();
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const FrameInfo info = inspect(frame);
-  checkBoundKind(job.pipeline, info);
-  std::optional<Decoded> decoded;
-  if (job.verify || !page.empty()) {
-    decoded = verifyFrame(job, field, frame, info, progress);
-  }
-  if (job.strict) {
-    refuseLoss(findWarnings(field, info, job.pipeline.name, !job.fill.is_none));
-  }
-  if (!decoded || decoded->check.passed()) {
-    progress.beginBytes("writing", frame.size());
-    writeOutput(output, writingWith(job.common), {}, frame.bytes(), &progress, input);
+  const Outcome made =
+      runCompression(job, field, compression, job.verify || !outputs.page.empty(), progress);
+  const bool has_passed = !made.decoded || made.decoded->check.passed();
+  if (has_passed) {
+    progress.beginBytes("writing", made.frame.size());
+    writeOutput(outputs.archive, writingWith(job.common), {}, made.frame.bytes(), &progress, input);
   }
   progress.end();
-  if (!page.empty()) {
-    report::Input about = reportInput(field, frame, *decoded, options);
-    about.archive_name = output;
+  if (!outputs.page.empty()) {
+    report::Input about = reportInput(field, made.frame, *made.decoded, options);
+    about.archive_name = outputs.archive;
     about.options->progress = nullptr;
-    writeReportBeside(page, existingWith(job.common.force), job.report, std::move(about),
-                      decoded->check.passed());
+    writeReportBeside(outputs.page, existingWith(job.common.force), job.report, std::move(about),
+                      has_passed);
   }
-  if (decoded) {
-    requirePassed(decoded->check);
+  if (made.decoded) {
+    requirePassed(made.decoded->check);
   }
   if (rows.isOn()) {
-    rows.add(input, compressToJson({input, info}, {output, job.pipeline.name, seconds}));
+    rows.add(input, compressToJson({input, made.info},
+                                   {outputs.archive, job.pipeline.name, made.seconds}));
   }
-  if (job.common.quiet) {
-    printWarnings(field, info, job.pipeline.name, true, !job.fill.is_none);
+  sayOutcome(job, input, outputs, field, made, compression);
+}
+
+void compressFile(const CompressJob& job, const std::string& input, JsonRows& rows) {
+  const Outputs outputs = outputsFor(job, input);
+  Progress progress(progressMode(job.common), inputName(input));
+  // Bounds by result and reports look at the whole array several times.
+  const bool needs_whole = job.pipeline.target.has_value() || !outputs.page.empty();
+  const std::uint64_t limit = job.common.limits.max_memory_bytes;
+  std::optional<InputBytes> piped;
+  if (auto chunked = openChunked(
+          input, job.request,
+          needs_whole && !job.chunk.is_given ? ~std::uint64_t{0} : job.chunk.wholeBytes(limit),
+          &progress, piped)) {
+    if (needs_whole) {
+      throw Failure(ExitCode::kUsage,
+                    "a report, psnr: and ratio: need the whole array in memory; add --chunk none");
+    }
+    compressChunked(job, input, outputs, *chunked, progress, rows);
     return;
   }
-  report(job, input, output, info, seconds);
-  for (const Stage* stage : compression.pipeline().getStages()) {
-    if (const std::string note = stage->runNote(); job.common.verbose && !note.empty()) {
-      say("  {}: {}\n", stage->getName(), note);
-    }
+  if (const std::optional<Hdf5Name> dataset = hdf5Name(input)) {
+    checkMemory({hdf5DatasetBytes(*dataset), "holding the dataset"}, limit);
   }
-  if (!field.has_shape && info.ndim > 1) {
-    say("  shape {} ({})\n", dimsText(info.extents), job.pipeline.name);
-  }
-  if (decoded) {
-    say("  verified: all {} values meet {}, largest error {}\n", decoded->check.n_values,
-        ruleText(decoded->check.rule), largestErrorText(decoded->check));
-  }
-  if (!page.empty()) {
-    say("  report: {}\n", page);
-  }
-  printWarnings(field, info, job.pipeline.name, false, !job.fill.is_none);
-  if (const std::string hint = reversedDimsHint(field, info); !hint.empty()) {
-    say("fz: hint: {}: {}\n", field.name, hint);
-  }
+  compressWhole(job, input, outputs, readField(input, job.request, &progress, piped), progress,
+                rows);
 }
 
 /// Once for all files: the difference is large, and nobody has to know of bounds to begin.

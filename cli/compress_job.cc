@@ -25,7 +25,7 @@ void checkDistinct(const CompressJob& job) {
 
 /// -r takes what can be compressed without asking back.
 std::vector<std::string> inputsOf(const CompressArguments& arguments) {
-  const std::vector<std::string> files = filesOf(
+  std::vector<std::string> files = filesOf(
       arguments.common,
       [&](const std::string& path) {
         return !path.ends_with(kArchiveSuffix) &&
