@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "coders/block_ans/rules.h"
+#include "coders/block_ans/book_codec.h"
 #include "coders/block_ans/stream.h"
 #include "core/require.h"
 

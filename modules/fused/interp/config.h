@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "fused/interp/fixing.h"
+#include "fused/interp/bound.h"
 #include "fused/interp/plan.h"
 #include "fz/bound.h"
 #include "fz/data_type.h"

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "coders/block_ans/rules.h"
+#include "coders/block_ans/book_codec.h"
 #include "fz/byte_io.h"
 
 namespace fz::block_ans {

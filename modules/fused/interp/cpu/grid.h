@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "fused/interp/plan.h"
-#include "fused/interp/plan_step.h"
+#include "fused/interp/plan_state.h"
 #include "fused/interp/stream.h"
 #include "fz/data_type.h"
 #include "mem/scratch.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "fused/interp/cpu/choose.h"
+#include "fused/interp/cpu/search_level.h"
 
 /// The search for a plan: a dynamic programme over the strides of lattices. What a lattice costs is
 /// the least of what its Lorenzo end costs and of every level on top of a coarser lattice, which

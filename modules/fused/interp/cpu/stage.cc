@@ -10,8 +10,8 @@
 #include "core/require.h"
 #include "core/size_limit.h"
 #include "fused/interp/cpu/args.h"
+#include "fused/interp/cpu/plan_search.h"
 #include "fused/interp/cpu/state.h"
-#include "fused/interp/cpu/tune.h"
 #include "fz/byte_io.h"
 #include "fzm_format.h"
 

@@ -6,7 +6,7 @@
 
 #include "fused/interp/config.h"
 #include "fused/interp/cpu/grid.h"
-#include "fused/interp/cpu/tune.h"
+#include "fused/interp/cpu/plan_search.h"
 #include "fused/interp/interp_stage.h"
 #include "mem/scratch.h"
 

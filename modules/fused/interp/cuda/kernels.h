@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "fused/interp/bound.h"
 #include "fused/interp/codec.h"
-#include "fused/interp/fixing.h"
 #include "fz/device_types.h"
 
 namespace fz::cuda {

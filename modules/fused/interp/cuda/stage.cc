@@ -56,7 +56,7 @@ class CudaSide final : public CudaPart {
 
 namespace {
 
-constexpr std::uint64_t kMostCropValues = std::uint64_t{1} << 20;  // see tune.cc
+constexpr std::uint64_t kMostCropValues = std::uint64_t{1} << 20;  // see plan_search.cc
 
 std::uint32_t axesOf(const Extents& n) {
   return std::max(1u, countAxes(activeAxes(n)));

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "fused/interp/cuda/kernels.h"
-#include "fused/interp/plan_step.h"
+#include "fused/interp/plan_state.h"
 #include "fused/interp/stream.h"
 
 /// Whole plans on a device: which kernels come one after the other, and in what memory.

@@ -1,5 +1,5 @@
 // Codes of a field in one pass over it. Where a lane has list entries it leaves a flag, and the
-// chunk its count; entries.cu makes the lists from them.
+// chunk its count; outliers.cu makes the lists from them.
 
 #include <cstdint>
 

@@ -6,7 +6,7 @@
 #include "backends/cuda/group/front.cuh"
 #include "backends/cuda/unaligned_copy.cuh"
 #include "coders/adaptive_bitpack/cuda/op/pack.cuh"
-#include "coders/adaptive_bitpack/cuda/op/queue.cuh"
+#include "coders/adaptive_bitpack/cuda/op/place.cuh"
 #include "coders/adaptive_bitpack/cuda/op/unpack.cuh"
 #include "coders/adaptive_bitpack/cuda/policy.h"
 

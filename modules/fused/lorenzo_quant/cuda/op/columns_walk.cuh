@@ -4,7 +4,7 @@
 // along x stand in shared memory. Device code only; must compile with NVRTC.
 
 #include "backends/cuda/group/runs.cuh"
-#include "fused/lorenzo_quant/cuda/op/bands.cuh"
+#include "fused/lorenzo_quant/cuda/op/grid_tile.cuh"
 
 namespace fz::lorenzo_quant::device {
 

@@ -1,4 +1,4 @@
-#include "fused/interp/cpu/choose.h"
+#include "fused/interp/cpu/search_level.h"
 
 #include <limits>
 

@@ -1,5 +1,5 @@
 // Probes of a search: what they say is what the codes would cost.
-#include "fused/interp/cpu/probe.h"
+#include "fused/interp/cpu/measure.h"
 
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/cpu/parallel_for.h"
-#include "fused/interp/cpu/choose.h"
+#include "fused/interp/cpu/search_level.h"
 
 namespace fz::interp {
 namespace {

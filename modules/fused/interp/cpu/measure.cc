@@ -1,5 +1,5 @@
 // Costs of steps without their codes.
-#include "fused/interp/cpu/probe.h"
+#include "fused/interp/cpu/measure.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 
 // Compiled once per vector target. Rows of coarse lattices are short, so their ends are masked.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "fused/interp/cpu/probe.cc"  // NOLINT
+#define HWY_TARGET_INCLUDE "fused/interp/cpu/measure.cc"  // NOLINT
 #include "backends/cpu/simd_targets.h"
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>

@@ -5,10 +5,10 @@
 #include "backends/cuda/launch.h"
 #include "backends/cuda/unaligned_load.cuh"
 #include "coders/block_ans/book.h"
+#include "coders/block_ans/book_codec.h"
+#include "coders/block_ans/cuda/book_decode.cuh"
 #include "coders/block_ans/cuda/policy.h"
-#include "coders/block_ans/cuda/table_reader.cuh"
 #include "coders/block_ans/cuda/values.cuh"
-#include "coders/block_ans/rules.h"
 #include "fz/cuda_part.h"
 
 namespace fz::block_ans {

@@ -2,8 +2,8 @@
 
 // An untrusted table, read by a warp as readTable() of book.cc does on the host. Device code only.
 
+#include "coders/block_ans/book_codec.h"
 #include "coders/block_ans/cuda/values.cuh"
-#include "coders/block_ans/rules.h"
 
 namespace fz::block_ans {
 

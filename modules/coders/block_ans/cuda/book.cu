@@ -1,9 +1,9 @@
 // Tables, by a warp each, as makeBook() of book.cc makes them; and how groups are cut into chunks.
 #include "backends/cuda/launch.h"
 #include "coders/block_ans/book.h"
+#include "coders/block_ans/book_codec.h"
 #include "coders/block_ans/cuda/policy.h"
 #include "coders/block_ans/cuda/values.cuh"
-#include "coders/block_ans/rules.h"
 #include "fz/cuda_part.h"
 
 namespace fz::block_ans {

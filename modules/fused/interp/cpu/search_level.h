@@ -8,7 +8,7 @@
 
 #include "fused/interp/cpu/cost.h"
 #include "fused/interp/cpu/grid.h"
-#include "fused/interp/cpu/probe.h"
+#include "fused/interp/cpu/measure.h"
 
 /// The parts of a search for a plan that know one level at a time: what its codes cost, and which
 /// kernels and weights it should have.

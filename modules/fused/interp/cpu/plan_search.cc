@@ -1,5 +1,5 @@
 // Candidates for a plan, and the choice among them.
-#include "fused/interp/cpu/tune.h"
+#include "fused/interp/cpu/plan_search.h"
 
 #include <algorithm>
 #include <fmt/format.h>
