@@ -121,6 +121,18 @@ def layer(path: str) -> str:
     return "top"
 
 
+def room(path: str) -> int:
+    """The rank in ROOMS of a file of src/pipeline, -1 of any other."""
+    parts = PurePosixPath(path).parts
+    if parts[:2] != ("src", "pipeline"):
+        return -1
+    if parts[2] in ROOMS:
+        return ROOMS.index(parts[2])
+    stem = parts[2].split(".")[0]
+    rooms = [name for name, stems in FILES_OF_ROOMS.items() if stem in stems]
+    return ROOMS.index(rooms[0] if rooms else "calls")
+
+
 # Which layers a layer may include. "top" (tools, tests, examples, bindings) may include all.
 LAYERS = {
     "shared": {"shared"},
@@ -130,6 +142,13 @@ LAYERS = {
     "stage": {"shared", "public", "core", "codec", "stage"},
     "public pipeline": {"public", "public pipeline"},
     "pipeline": {"shared", "public", "core", "public pipeline", "pipeline"},
+}
+# Rooms of src/pipeline from the bottom up; each may include those before it. Files beside the
+# folders are the ground, or what calls work on (core), or the calls themselves.
+ROOMS = ("ground", "plan", "run", "frame", "core", "device", "calls")
+FILES_OF_ROOMS = {
+    "ground": {"graph", "perf", "pipeline_access", "pool_buffer", "stat"},
+    "core": {"dag", "pipeline_core"},
 }
 # The umbrella is the one public header that names stages, through the generated list.
 UMBRELLA = "include/fzgpumodules.h"
@@ -235,6 +254,10 @@ class Checker:
             elif own_layer in LAYERS and layer(target) not in LAYERS[own_layer] and path != UMBRELLA:
                 self.report(
                     path, number, f"{own_layer} code includes {target} ({layer(target)}): wrong way"
+                )
+            elif 0 <= room(path) < room(target):
+                self.report(
+                    path, number, f"{ROOMS[room(path)]} includes {target} ({ROOMS[room(target)]}): wrong way"
                 )
 
 

@@ -4,7 +4,7 @@
 
 #include "core/require.h"
 #include "log.h"
-#include "pipeline/engine.h"
+#include "pipeline/run/engine.h"
 
 namespace fz {
 

@@ -9,9 +9,9 @@
 #include "backends/cpu/exec_context.h"
 #include "fz/limits.h"
 #include "mem/mempool.h"
-#include "pipeline/engine.h"
 #include "pipeline/frame/writer.h"
 #include "pipeline/pool_buffer.h"
+#include "pipeline/run/engine.h"
 #include "stage/stage.h"
 
 namespace fz {

@@ -10,9 +10,9 @@
 #include "backends/cpu/parallel_for.h"
 #include "format/frame_header.h"
 #include "pipeline/compressor.h"
+#include "pipeline/device/device_runner.h"
 #include "pipeline/frame/decoder.h"
 #include "pipeline/pipeline_core.h"
-#include "pipeline/run/device_runner.h"
 
 namespace fz {
 

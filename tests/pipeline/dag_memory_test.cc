@@ -6,7 +6,7 @@
 #include "fz/error.h"
 #include "mem/mempool.h"
 #include "pipeline/dag.h"
-#include "pipeline/engine.h"
+#include "pipeline/run/engine.h"
 #include "support/test_stages.h"
 #include "transforms/zigzag/zigzag_stage.h"
 

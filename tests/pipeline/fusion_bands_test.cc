@@ -2,8 +2,8 @@
 #include <random>
 
 #include "fz/fusion.h"
-#include "pipeline/engine.h"
 #include "pipeline/fusion_outcome.h"
+#include "pipeline/run/engine.h"
 
 namespace fz::test::fusion {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "backends/cpu/exec_context.h"
 #include "backends/cpu/executors.h"
-#include "pipeline/engine.h"
 #include "pipeline/fusion_outcome.h"
+#include "pipeline/run/engine.h"
 
 namespace fz::test::fusion {
 namespace {

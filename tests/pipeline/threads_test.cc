@@ -10,7 +10,7 @@
 #include "coders/huffman/huffman_stage.h"
 #include "coders/rze/rze_stage.h"
 #include "fused/bitplane_rze/bitplane_rze_stage.h"
-#include "pipeline/engine.h"
+#include "pipeline/run/engine.h"
 #include "predictors/diff/diff.h"
 #include "shufflers/bitshuffle/bitshuffle_stage.h"
 #include "support/pipelines.h"

@@ -75,6 +75,11 @@ class CheckForbidden(unittest.TestCase):
         self.assert_found("src/config/a.cc", '#include "coders/a/a_stage.h"\n', "wrong way")
         self.assert_found("modules/coders/a/a_cpu.cc", '#include "pipeline/plan.h"\n', "wrong way")
         self.assert_clean("src/pipeline/a.cc", '#include "core/require.h"\n')
+        self.problems("src/pipeline/frame/b.h", "#pragma once\n")
+        self.assert_found("src/pipeline/run/a.cc", '#include "pipeline/frame/b.h"\n', "wrong way")
+        self.assert_found("src/pipeline/graph.cc", '#include "pipeline/frame/b.h"\n', "wrong way")
+        self.assert_clean("src/pipeline/device/a.cc", '#include "pipeline/frame/b.h"\n')
+        self.assert_clean("src/pipeline/pipeline_a.cc", '#include "pipeline/frame/b.h"\n')
         self.assert_clean("cli/a.cc", '#include "coders/a/a_stage.h"\n')
         self.assert_found("include/fz/a.h", "#include <cuda_runtime.h>\n", "CUDA toolkit")
 

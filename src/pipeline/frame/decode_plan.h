@@ -7,7 +7,7 @@
 
 #include "format/frame_header.h"
 #include "mem/scratch.h"
-#include "pipeline/engine.h"
+#include "pipeline/run/engine.h"
 
 namespace fz {
 

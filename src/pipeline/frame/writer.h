@@ -9,8 +9,8 @@
 
 #include "format/frame_header.h"
 #include "fz/stage_dims.h"
-#include "pipeline/engine.h"
 #include "pipeline/pool_buffer.h"
+#include "pipeline/run/engine.h"
 
 namespace fz {
 

@@ -8,8 +8,8 @@
 #include "backends/cpu/tile_walk.h"
 #include "backends/cpu/watched_executor.h"
 #include "core/stage_access.h"
-#include "pipeline/engine.h"
 #include "pipeline/plan/tile_role.h"
+#include "pipeline/run/engine.h"
 #include "shared/bits.h"
 
 namespace fz {

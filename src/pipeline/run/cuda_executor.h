@@ -7,7 +7,7 @@
 #include "backends/cuda/run_state.h"
 #include "backends/cuda/timing_event.h"
 #include "fz/cuda_part.h"
-#include "pipeline/engine.h"
+#include "pipeline/run/engine.h"
 
 namespace fz {
 

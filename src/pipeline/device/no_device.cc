@@ -1,8 +1,8 @@
 // Builds without CUDA: what only a device could do.
 #include "core/require.h"
+#include "pipeline/device/device_runner.h"
 #include "pipeline/frame/decode_plan.h"
 #include "pipeline/plan/plan.h"
-#include "pipeline/run/device_runner.h"
 #include "stage/stage.h"
 
 namespace fz {

@@ -5,7 +5,7 @@
 #include "backends/cuda/nvtx_range.h"
 #include "cuda_check.h"
 #include "log.h"
-#include "pipeline/run/cuda_runner.h"
+#include "pipeline/device/cuda_runner.h"
 
 namespace fz {
 

@@ -4,8 +4,8 @@
 #include "backends/cuda/run_state.h"
 #include "core/require.h"
 #include "cuda_check.h"
+#include "pipeline/device/cuda_runner.h"
 #include "pipeline/frame/async_decoder.h"
-#include "pipeline/run/cuda_runner.h"
 #include "shared/bits.h"
 
 namespace fz {

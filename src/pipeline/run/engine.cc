@@ -1,4 +1,4 @@
-#include "pipeline/engine.h"
+#include "pipeline/run/engine.h"
 
 #include <algorithm>
 

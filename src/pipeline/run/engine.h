@@ -6,9 +6,9 @@
 #include "pipeline/graph.h"
 #include "pipeline/perf.h"
 #include "pipeline/plan/plan.h"
-#include "pipeline/plan/sizes.h"
 #include "pipeline/run/buffers.h"
 #include "pipeline/run/executor.h"
+#include "pipeline/run/sizes.h"
 
 namespace fz {
 

@@ -5,7 +5,7 @@
 #include "backends/cuda/captures.h"
 #include "core/require.h"
 #include "cuda_check.h"
-#include "pipeline/run/cuda_runner.h"
+#include "pipeline/device/cuda_runner.h"
 
 namespace fz {
 

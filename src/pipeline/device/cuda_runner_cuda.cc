@@ -7,9 +7,9 @@
 #include "core/stage_access.h"
 #include "cuda_check.h"
 #include "format/frame_layout.h"
+#include "pipeline/device/cuda_runner.h"
 #include "pipeline/frame/async_decoder.h"
 #include "pipeline/frame/device_fields.h"
-#include "pipeline/run/cuda_runner.h"
 #include "shared/bits.h"
 
 namespace fz {

@@ -1,4 +1,4 @@
-#include "pipeline/plan/sizes.h"
+#include "pipeline/run/sizes.h"
 
 #include <algorithm>
 #include <numeric>

@@ -10,10 +10,10 @@
 #include "backends/cuda/frame_kernels.h"
 #include "backends/cuda/graph_launcher.h"
 #include "backends/cuda/timing_event.h"
+#include "pipeline/device/device_runner.h"
 #include "pipeline/frame/opener.h"
 #include "pipeline/pipeline_core.h"
 #include "pipeline/run/cuda_executor.h"
-#include "pipeline/run/device_runner.h"
 
 namespace fz {
 
