@@ -15,6 +15,10 @@ ARGS ?=
 DEMO_OUT ?=
 # Whether what is installed and packaged has the CUDA backend.
 CUDA ?= $(if $(filter cuda,$(PRESET)),ON,OFF)
+# What `make test` compiles otherwise than a build that is used: kernels where no device runs them,
+# and the checks of sanitizers that `make sanitizers` has. See cmake/FzOptions.cmake.
+UNOPTIMIZED ?= OFF
+LESS ?= OFF
 # Folder with the fields of `make exam`; empty means made ones.
 FIELDS ?=
 # Goals of tools/trust that `make test-long` runs; empty means all.
@@ -27,7 +31,8 @@ BUILD := build/$(PRESET)
 # compiled with precompiled headers.
 LAUNCHER := 'env;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache'
 CCACHE = $(if $(shell command -v ccache 2>/dev/null),$(foreach language,CXX CUDA,-DCMAKE_$(language)_COMPILER_LAUNCHER=$(LAUNCHER)))
-CONFIGURE = cmake -DFZ_WERROR=$(WERROR) -DFZ_PCH=ON $(CCACHE) --preset
+CONFIGURE = cmake -DFZ_WERROR=$(WERROR) -DFZ_PCH=ON -DFZ_UNOPTIMIZED_KERNELS=$(UNOPTIMIZED) \
+            -DFZ_SANITIZE_LESS=$(LESS) $(CCACHE) --preset
 CTEST := ctest --output-on-failure --no-tests=error --parallel $(JOBS)
 # Runs tests of a build folder; those that fail are named once more at the end.
 run_tests = $(CTEST) --test-dir $(1) $(2) || { tools/test_summary $(1); exit 1; }
@@ -59,10 +64,9 @@ demo: configure  ## a short tour on data that it makes itself
 SANITIZED := $(if $(filter cpu cuda,$(PRESET)),asan)
 test:  ## all that a change can break: source rules, format, tests, core tests under sanitizers
 	@tools/setup tests
-	$(MAKE) --no-print-directory lint
-	$(MAKE) --no-print-directory build
+	$(MAKE) --no-print-directory UNOPTIMIZED=$(if $(wildcard /dev/nvidia0),OFF,ON) lint build
 	$(call run_tests,$(BUILD),--label-exclude '^long$$')
-	$(if $(SANITIZED),$(MAKE) --no-print-directory asan)
+	$(if $(SANITIZED),$(MAKE) --no-print-directory LESS=ON asan)
 	tools/test_summary $(BUILD) $(SANITIZED:%=build/%)
 
 asan: setup  ## the core tests alone under address and UB sanitizers

@@ -13,6 +13,8 @@ option(FZ_PCH "Precompile headers of others, for builds from nothing" OFF)
 option(FZ_WERROR "Treat warnings as errors" OFF)
 option(FZ_FUZZ "Build the fuzz targets (clang)" OFF)
 option(BUILD_SHARED_LIBS "Build fz as a shared library" OFF)
+option(FZ_UNOPTIMIZED_KERNELS "Compile kernels fast instead of well, for machines where none runs" OFF)
+option(FZ_SANITIZE_LESS "Leave out of FZ_SANITIZE what a crash shows as well, and UB in tests" OFF)
 set(FZ_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=: address,undefined or thread")
 set(FZ_SHARED_DATA "${PROJECT_SOURCE_DIR}/../shared/data" CACHE PATH
     "Folder with real fields; tests that want it are skipped when it is absent")

@@ -26,6 +26,11 @@ if(FZ_SANITIZE)
   target_compile_options(fz_sanitize INTERFACE
     -fsanitize=${FZ_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(fz_sanitize INTERFACE -fsanitize=${FZ_SANITIZE})
+  # Null pointers end a test without these checks too, which are a third of the code that they make.
+  if(FZ_SANITIZE_LESS)
+    target_compile_options(fz_sanitize INTERFACE
+      -fno-sanitize=null,vptr,object-size,nonnull-attribute,returns-nonnull-attribute)
+  endif()
 endif()
 
 # fz_precompile(<target> <header>...): with FZ_PCH, precompiles headers that many sources include and

@@ -7,6 +7,9 @@ namespace fz::test {
 namespace {
 
 constexpr std::size_t kSmallValues = 70;
+// 1, except in the short run under sanitizers: each stream begins elsewhere, so that together they
+// meet every kind of place.
+constexpr std::size_t kStep = FZ_HOSTILE_STEP;
 
 // A damaged stream must decode to something or throw fz::Error; reading or writing outside the
 // buffers fails under the guards of decode() and under the sanitizers.
@@ -17,8 +20,10 @@ void decodeDamaged(std::uint16_t stage_id, const Encoded& damaged) {
   }
 }
 
+/// f(stage id, stream, its number).
 template <class F>
 void forEveryStream(const std::string& name, F f) {
+  std::size_t index = 0;
   for (const StageSetup& s : setupsOf(name)) {
     for (const InputCase& input : s.stage_case->inputs) {
       if (input.applies && !input.applies(*s.config, s.types)) {
@@ -28,7 +33,7 @@ void forEveryStream(const std::string& name, F f) {
       std::mt19937_64 rng(5);
       const Bytes original = input.make(s.inputType(), kSmallValues, rng);
       const std::unique_ptr<Stage> stage = s.makeStage(kSmallValues);
-      f(stage->getStageTypeId(), encode(*stage, original));
+      f(stage->getStageTypeId(), encode(*stage, original), index++);
       if (testing::Test::HasFailure()) {
         return;
       }
@@ -40,15 +45,15 @@ void forEveryStream(const std::string& name, F f) {
 class HostileInput : public testing::TestWithParam<std::string> {};
 
 TEST_P(HostileInput, EveryTruncationEndsInAResultOrATypedError) {
-  forEveryStream(GetParam(), [](std::uint16_t id, const Encoded& good) {
+  forEveryStream(GetParam(), [](std::uint16_t id, const Encoded& good, std::size_t index) {
     for (std::size_t port = 0; port < good.streams.size(); ++port) {
-      for (std::size_t n = 0; n < good.streams[port].size(); ++n) {
+      for (std::size_t n = index % kStep; n < good.streams[port].size(); n += kStep) {
         Encoded damaged = good;
         damaged.streams[port].resize(n);
         decodeDamaged(id, damaged);
       }
     }
-    for (std::size_t n = 0; n < good.config.size(); ++n) {
+    for (std::size_t n = index % kStep; n < good.config.size(); n += kStep) {
       Encoded damaged = good;
       damaged.config.resize(n);
       decodeDamaged(id, damaged);
@@ -57,15 +62,15 @@ TEST_P(HostileInput, EveryTruncationEndsInAResultOrATypedError) {
 }
 
 TEST_P(HostileInput, EveryBitFlipEndsInAResultOrATypedError) {
-  forEveryStream(GetParam(), [](std::uint16_t id, const Encoded& good) {
+  forEveryStream(GetParam(), [](std::uint16_t id, const Encoded& good, std::size_t index) {
     for (std::size_t port = 0; port < good.streams.size(); ++port) {
-      for (std::size_t bit = 0; bit < 8 * good.streams[port].size(); ++bit) {
+      for (std::size_t bit = index % kStep; bit < 8 * good.streams[port].size(); bit += kStep) {
         Encoded damaged = good;
         damaged.streams[port][bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
         decodeDamaged(id, damaged);
       }
     }
-    for (std::size_t bit = 0; bit < 8 * good.config.size(); ++bit) {
+    for (std::size_t bit = index % kStep; bit < 8 * good.config.size(); bit += kStep) {
       Encoded damaged = good;
       damaged.config[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
       decodeDamaged(id, damaged);
@@ -74,9 +79,9 @@ TEST_P(HostileInput, EveryBitFlipEndsInAResultOrATypedError) {
 }
 
 TEST_P(HostileInput, RandomBytesEndInAResultOrATypedError) {
-  forEveryStream(GetParam(), [](std::uint16_t id, const Encoded& good) {
-    std::mt19937_64 rng(11);
-    for (int round = 0; round < 200; ++round) {
+  forEveryStream(GetParam(), [](std::uint16_t id, const Encoded& good, std::size_t index) {
+    std::mt19937_64 rng(11 + index % kStep);
+    for (std::size_t round = 0; round < 200 / kStep; ++round) {
       Encoded damaged = good;
       for (Bytes& stream : damaged.streams) {
         stream.resize(rng() % (2 * stream.size() + 16));

@@ -2,6 +2,7 @@
 // group.
 #include <gtest/gtest.h>
 #include <random>
+#include <set>
 
 #include "coders/rze/rze_stage.h"
 #include "gpu/device_pipeline.h"
@@ -46,11 +47,15 @@ std::string configOf(const MapStage& map) {
 }
 
 TEST_F(RunTimeCompiler, TakesEveryMapOfTheLibrary) {
+  std::set<DataType> types;  // one of each with a coder: it is the coder that takes long
   for (const MapStage& map : mapStages()) {
     SCOPED_TRACE(map.descriptor->name);
     Stages alone;
     alone.push_back(makeStage(map));
     expectCompiles(alone, map.field_type);
+    if (!types.insert(map.field_type).second) {
+      continue;
+    }
     Stages coded;
     coded.push_back(makeStage(map));
     coded.push_back(make<RZEStage>());
