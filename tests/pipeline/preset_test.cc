@@ -178,9 +178,13 @@ TEST(Presets, EveryRealFieldStaysWithinBoundOrIsRefusedForItsNansOrFillValues) {
   if (fields.empty()) {
     GTEST_SKIP() << "no real fields beside the project";
   }
+  std::size_t index = 0;
   for (const Field& field : fields) {
     for (const Preset& preset : allPresets()) {
       for (const double bound : {1e-2, 1e-4}) {
+        if (index++ % FZ_TEST_STEP != 0) {
+          continue;
+        }
         SCOPED_TRACE(field.name + " " + std::string(preset.name) + " " + std::to_string(bound));
         CompressOptions options;
         options.preset = preset.name;
