@@ -39,6 +39,7 @@ struct Setup {
   ValueRange range;
   Bin bins[kMaxHalvings + 1];
   std::uint64_t n_outliers;
+  unsigned long long end_costs[8];  ///< of a field without levels, by set of axes
 
   // Gathered by the scans. Values as ordered integers, 0: none.
   unsigned long long low;  ///< complement of the smallest
@@ -103,6 +104,20 @@ struct Grid {
   /// Of a result: wanted only where values are tested.
   bool is_for_tests;
 };
+
+/// The parts of a field by which the axes of a Lorenzo end are chosen.
+struct ProbeJob {
+  Setup* setup;
+  Grid field;
+  Points n;  ///< of a part
+  Points n_blocks;
+  Points log2;  ///< extents of a block
+  std::uint64_t first[3];
+  std::uint32_t n_parts;
+  std::uint16_t logs[257];  ///< see LogTable
+};
+/// Adds to the setup's costs of ends; nothing where the field has gaps.
+void launchProbe(const ProbeJob& job, const cuda::Call& call);
 
 struct PlaceMap {
   std::uint64_t first;
