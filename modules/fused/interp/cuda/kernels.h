@@ -180,6 +180,7 @@ struct LevelJob {
   Marks marks;
 
   // Set by the launchers.
+  bool is_tiled;                 ///< launchEncodeTiles() does what it can
   bool is_regular;               ///< blocks of codes have the same extents in all classes
   std::uint64_t start_bytes[8];  ///< of classes whose blocks are regular
   std::uint32_t plane_bytes[8];  ///< of blocks
@@ -192,7 +193,11 @@ struct LevelJob {
   Points n_tiles;
 };
 void launchEncodeLevel(const LevelJob& job, const cuda::Call& call);
+/// Where it can, by tiles that stream through memory; false: elsewhere. Does nothing on a lattice
+/// with gaps, or where values are tested.
+bool launchEncodeTiles(const LevelJob& job, const cuda::Call& call);
 void launchDecodeLevel(const LevelJob& job, const cuda::Call& call);
+bool launchDecodeTiles(const LevelJob& job, const cuda::Call& call);
 
 struct NestedJob {
   const Setup* setup;

@@ -18,6 +18,9 @@ inline unsigned strideBlocks(std::uint64_t n_items, unsigned n_processors) {
 inline constexpr unsigned kLevelThreads = 320;  ///< 32 x 8 columns, and those that are halo
 inline constexpr unsigned kMinChunk = 4;        ///< cells along z of a thread, at least
 
+/// Cells along x for which tiles of 32 are worth their copies.
+inline constexpr std::uint32_t kMinTileCells = 16;
+
 /// Cells along z for a thread: long columns share more, but all processors should have work.
 inline std::uint32_t levelChunk(std::uint32_t n_cells,
                                 std::uint64_t n_tiles,
