@@ -247,9 +247,18 @@ struct EndJob {
   std::int32_t* sums;     ///< of decoding: endSums() values
 };
 void launchEncodeEnd(const EndJob& job, const cuda::Call& call);
+/// Where codes stand in blocks of 4 x 4 x 4 and rows can be read in fours, and on lines; false:
+/// elsewhere. As the direct differences, it does nothing on a field with gaps, or where values are
+/// tested.
+bool launchEncodeBlocks(const EndJob& job, const cuda::Call& call);
 /// Memory for sums of an end, in values.
 std::uint64_t endSums(const Points& n, std::uint32_t axes);
 void launchDecodeEnd(const EndJob& job, const cuda::Call& call);
+/// Whether an end of a field can be decoded block by block, straight from codes to values: then in
+/// place of launchDecodeEnd(), with memory for blockSums() in `sums` and none for `bins`.
+bool decodesByBlocks(const EndJob& job);
+std::uint64_t blockSums(const EndJob& job);
+void launchDecodeBlocks(const EndJob& job, const cuda::Call& call);
 
 // ---- outliers
 
