@@ -62,11 +62,15 @@ double medianMs(int runs, cudaStream_t stream, F f) {
   return times[static_cast<std::size_t>(runs / 2)];
 }
 
+constexpr std::size_t kPieceBytes = std::size_t{32} << 20;
+
 struct Bench {
   std::size_t n_bytes = 512u << 20;
   int runs = 20;
   std::string only;
-  std::vector<std::size_t> grid;  // extents of all runs in 3-D; empty: a cube
+  std::vector<std::size_t> grid;      // extents of all runs in 3-D; empty: a cube
+  std::vector<std::string> settings;  // of presets: KEY=VALUE
+  std::string bound = "1e-3";         // of presets on such extents, a share of the range
   cudaStream_t stream = nullptr;
   double copy_traffic = 0;  // bytes read and written per second
   std::map<DataType, Bytes> values;
@@ -85,17 +89,26 @@ struct Bench {
   }
 
   Data upload(DataType type) {
-    // A piece that is repeated: making half a gigabyte on the host would take longer than the rest.
-    const std::size_t piece = std::min<std::size_t>(n_bytes, 32u << 20);
     if (values.count(type) == 0) {
-      values[type] = makeValues(type, piece);
+      values[type] = makeValues(type, std::min(n_bytes, kPieceBytes));
     }
+    return uploadPieces(values[type]);
+  }
+  /// Planes of a field of the extents that were given.
+  Data uploadGrid() {
+    const std::size_t plane_bytes = grid[0] * grid[1] * sizeof(float);
+    const std::size_t n_planes = std::clamp<std::size_t>(kPieceBytes / plane_bytes, 1, grid[2]);
+    return uploadPieces(makeField(DataType::FLOAT32, {grid[0], grid[1], n_planes}));
+  }
+  /// A piece again and again: making half a gigabyte on the host would take longer than the rest.
+  Data uploadPieces(const Bytes& pieces) const {
+    const std::size_t piece = std::min(n_bytes, pieces.size());
     Data data;
     data.n_bytes = n_bytes;
     std::uint8_t* to = data.buffer.reserve(n_bytes);
     for (std::size_t at = 0; at < n_bytes; at += piece) {
-      FZ_CUDA_CHECK(cudaMemcpy(to + at, values[type].data(), std::min(piece, n_bytes - at),
-                               cudaMemcpyDefault));
+      FZ_CUDA_CHECK(
+          cudaMemcpy(to + at, pieces.data(), std::min(piece, n_bytes - at), cudaMemcpyDefault));
     }
     FZ_CUDA_CHECK(cudaDeviceSynchronize());
     return data;
@@ -163,14 +176,23 @@ struct Bench {
   }
 
   GpuRow measurePreset(const Preset& preset, DataType type) {
-    Data data = upload(type);
+    Data data = grid.empty() ? upload(type) : uploadGrid();
     Pipeline pipeline(n_bytes, MemoryStrategy::PREALLOCATE);
     pipeline.setBackend(Backend::CUDA);
     ConfigOverrides overrides;
     overrides.input_type = type;
     overrides.dims = {n_bytes / getDataTypeSize(type), 1, 1};
-    overrides.params.emplace_back("error_bound", "0.01");
-    overrides.params.emplace_back("error_bound_mode", "ABS");
+    overrides.params.emplace_back("error_bound", grid.empty() ? "0.01" : bound);
+    overrides.params.emplace_back("error_bound_mode", grid.empty() ? "ABS" : "NOA");
+    if (!grid.empty()) {
+      overrides.dims = {grid[0], grid[1], grid[2]};
+    }
+    for (const std::string& setting : settings) {
+      const std::size_t at = setting.find('=');
+      FZ_REQUIRE(at != std::string::npos, ErrorCode::kInvalidArgument, "not KEY=VALUE: {}",
+                 setting);
+      overrides.params.emplace_back(setting.substr(0, at), setting.substr(at + 1));
+    }
     pipeline.loadConfigText(std::string(preset.toml), std::string(preset.name), overrides);
     CompressedView view = pipeline.compress(data.buffer.data(), n_bytes, stream);
     const double encode_ms = medianMs(
@@ -286,10 +308,15 @@ int run(int argc, char** argv) {
   app.add_option("--mib", megabytes, "size of the data in MiB")->capture_default_str();
   app.add_option("--runs", bench.runs, "runs per figure; the median counts")->capture_default_str();
   app.add_option("--only", bench.only, "part of a name");
-  app.add_option("--dims", bench.grid,
-                 "extents X,Y,Z of the stages in 3-D, else a cube of --mib; and of --groups")
+  app.add_option(
+         "--dims", bench.grid,
+         "extents X,Y,Z of the stages in 3-D, else a cube of --mib; and of --groups. Presets "
+         "get a field of all --mib with them, else a line")
       ->expected(3)
       ->delimiter(',');
+  app.add_option("--bound", bench.bound, "of presets with --dims, a share of the range")
+      ->capture_default_str();
+  app.add_option("--set", bench.settings, "of presets: KEY=VALUE, such as plan=iso");
   bool groups_only = false;
   app.add_flag("--groups", groups_only, "fused chains only: the group alone and the whole call");
   bool small_only = false;

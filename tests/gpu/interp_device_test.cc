@@ -3,6 +3,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
+#include <span>
 
 #include "coders/adaptive_bitpack/adaptive_bitpack_stage.h"
 #include "fused/interp/interp_stage.h"
@@ -179,6 +180,72 @@ TEST_F(InterpDevice, PlansThatAreSearchedForAreThoseOfTheCpu) {
     for (const char* plan : {"auto", "lorenzo:auto"}) {
       expectSame<float, std::int32_t>(values, {plan, dims});
       expectSame<float, std::int16_t>(values, {plan, dims, 1e-2, true});
+    }
+  }
+}
+
+// Kernels for rows that can be copied in pieces: blocks of codes at once, tiles of levels.
+void expectSameWithWholeFours(std::span<const char* const> plans) {
+  const std::vector<Dims> all = {{132, 37, 70}, {520, 30, 23}, {96, 65, 129}, {2052, 9, 17}};
+  for (const Dims& dims : isSmallRun() ? std::vector<Dims>{{68, 24, 20}} : all) {
+    for (const Kind kind : {Kind::kSmooth, Kind::kWild, Kind::kGaps, Kind::kFar}) {
+      if (isSmallRun() && kind != Kind::kWild) {
+        continue;
+      }
+      const auto singles = fieldOf<float>(dims, kind);
+      const auto doubles = fieldOf<double>(dims, kind);
+      for (const char* plan : plans) {
+        expectSame<float, std::int16_t>(singles, {plan, dims});
+        expectSame<float, std::int32_t>(singles, {plan, dims, 1e-2});
+        expectSame<double, std::int16_t>(doubles, {plan, dims});
+        if (::testing::Test::HasFatalFailure()) {
+          return;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(InterpDevice, LevelsOnRowsOfWholeFoursGiveTheBytesOfTheCpu) {
+  const char* const plans[] = {"iso", "alpha lorenzo:xy xyz:lcn:0123 xyz:ncl:456a xyz:cln:3607",
+                               "Nz(xy xy) xyz"};
+  expectSameWithWholeFours(plans);
+}
+
+TEST_F(InterpDevice, EndsOnRowsOfWholeFoursGiveTheBytesOfTheCpu) {
+  const char* const plans[] = {"lorenzo",    "lorenzo:none", "lorenzo:x",
+                               "lorenzo:y",  "lorenzo:z",    "lorenzo:xy",
+                               "lorenzo:xz", "lorenzo:yz",   "lorenzo:auto"};
+  expectSameWithWholeFours(plans);
+}
+
+template <class T, class TCode>
+void expectSameOfAnyCodes(const Dims& dims, const char* plan) {
+  SCOPED_TRACE(fmt::format("{} on {} x {} x {}", plan, dims[0], dims[1], dims[2]));
+  InterpStage<T, TCode> stage;
+  stage.setPlan(plan);
+  stage.setErrorBound(1e-2);
+  stage.setDims(dims);
+  Encoded e = encode(stage, toBytes(fieldOf<T>(dims, Kind::kSmooth)));
+  std::mt19937_64 rng(dims[0]);
+  for (std::uint8_t& byte : e.streams[0]) {
+    byte = static_cast<std::uint8_t>(rng());
+  }
+  ASSERT_TRUE(decodeOnDevice(kId, e) == decode(kId, e));
+}
+
+// What fills blocks up too.
+TEST_F(InterpDevice, AnyCodesDecodeAsOnTheCpu) {
+  const std::vector<Dims> all = {{132, 37, 70}, {520, 30, 23}, {97, 65, 129}, {66, 25, 31}};
+  for (const Dims& dims : isSmallRun() ? std::vector<Dims>{{68, 25, 19}} : all) {
+    for (const char* plan : {"iso", "alpha lorenzo:xy xyz:lcn:0123 xyz:ncl:456a xyz:cln:3607",
+                             "lorenzo", "lorenzo:y", "lorenzo:z", "lorenzo:xy", "lorenzo:xz"}) {
+      expectSameOfAnyCodes<float, std::int16_t>(dims, plan);
+      expectSameOfAnyCodes<float, std::int32_t>(dims, plan);
+      expectSameOfAnyCodes<double, std::int16_t>(dims, plan);
+      if (HasFatalFailure()) {
+        return;
+      }
     }
   }
 }

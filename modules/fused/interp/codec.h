@@ -19,6 +19,8 @@ inline constexpr double kValueLimit = 0x1p29;
 inline constexpr std::uint32_t kMaxSubBits = 8;
 /// In a lattice: a place that has no value (missing, or not within kValueLimit).
 inline constexpr std::int32_t kNoValue = std::numeric_limits<std::int32_t>::min();
+/// Codes stand in blocks.
+inline constexpr std::uint32_t kBlockCodes = 64;
 
 FZ_HD std::int32_t wrapMul(std::int32_t a, std::int32_t b) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) * static_cast<std::uint32_t>(b));

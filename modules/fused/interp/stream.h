@@ -8,7 +8,6 @@
 /// Where codes stand in the port "codes". SPEC: order of codes.
 namespace fz::interp {
 
-inline constexpr std::uint32_t kBlockCodes = 64;
 /// Classes of new points of a level: the axes along which they are odd, in the order of the stream.
 inline constexpr std::array<Axes, 7> kClasses = {kX, kY, kZ, kX | kY, kX | kZ, kY | kZ, kXyz};
 

@@ -11,42 +11,44 @@ namespace {
 constexpr unsigned kThreads = kMeasureThreads;
 constexpr unsigned kWarps = kThreads / kWarp;
 constexpr unsigned kContextStride = 32;
-// A warp takes eight blocks at a time, four values a lane from two blocks at once.
+// A warp takes pieces of blocks, 16 bytes a lane from two or four blocks at once.
 constexpr unsigned kLoads = 4;
-constexpr unsigned kLoadValues = 4 * kWarp;
-
 template <class T>
-struct alignas(4 * sizeof(T)) Four {
-  T v[4];
-};
-
-/// Four values; zeros past the end.
+constexpr unsigned kLoadValues = 16 / sizeof(T) * kWarp;
 template <class T>
-__device__ __forceinline__ Four<T> loadFour(const T* values,
-                                            std::uint64_t first,
-                                            std::uint64_t n_values) {
-  if (first + 4 <= n_values) {
-    return *reinterpret_cast<const Four<T>*>(values + first);
+constexpr unsigned kLoadBlocks = kLoadValues<T> / kBlockValues;
+template <class T>
+constexpr unsigned kPieceBlocks = kLoads* kLoadBlocks<T>;
+
+/// What a lane has of the blocks of a load, as words; zeros past the end.
+template <class T>
+__device__ __forceinline__ uint4 loadWords(const T* values,
+                                           std::uint64_t first,
+                                           std::uint64_t n_values) {
+  constexpr unsigned kCount = 16 / sizeof(T);
+  if (first + kCount <= n_values) {
+    return *reinterpret_cast<const uint4*>(values + first);
   }
-  Four<T> four;
+  std::uint32_t words[4] = {};
 #pragma unroll
-  for (unsigned i = 0; i < 4; ++i) {
-    four.v[i] = first + i < n_values ? values[first + i] : T{0};
+  for (unsigned i = 0; i < kCount; ++i) {
+    const std::uint32_t value = first + i < n_values ? values[first + i] : T{0};
+    words[i * sizeof(T) / 4] |= value << (i * sizeof(T) % 4 * 8);
   }
-  return four;
+  return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/// What a lane has of eight blocks.
+/// What a lane has of a piece.
 template <class T>
 struct Piece {
-  Four<T> fours[kLoads];
+  uint4 loads[kLoads];
 
   __device__ __forceinline__ void load(const T* values,
                                        std::uint64_t first,
                                        std::uint64_t n_values) {
 #pragma unroll
     for (unsigned j = 0; j < kLoads; ++j) {
-      fours[j] = loadFour(values, first + j * kLoadValues, n_values);
+      loads[j] = loadWords(values, first + j * kLoadValues<T>, n_values);
     }
   }
 };
@@ -58,47 +60,87 @@ struct Shared {
   unsigned long long weight;
 };
 
-/// Class of the block that this lane's four numbers are in: lanes up to 15 have one, the others the
-/// next.
-__device__ __forceinline__ std::uint32_t classOfFour(const std::uint32_t* u) {
+/// Numbers of two values of 16 bits at once.
+template <Map kMap>
+__device__ __forceinline__ std::uint32_t numbersOfPair(std::uint32_t word) {
+  if constexpr (kMap == Map::kNone) {
+    return word;
+  } else {
+    const std::uint32_t signs = word >> 15 & 0x00010001u;
+    return ((word ^ signs * 0xffffu) << 1) + signs;
+  }
+}
+
+/// Sums over the lanes of each block of a load: of two blocks, or of four.
+template <class T>
+__device__ __forceinline__ std::uint32_t sumOfBlock(std::uint32_t sum) {
+  if constexpr (kLoadBlocks<T> == 2) {
+    const bool is_first = laneId() < kWarp / 2;
+    const std::uint32_t first = __reduce_add_sync(kAllLanes, is_first ? sum : 0u);
+    const std::uint32_t second = __reduce_add_sync(kAllLanes, is_first ? 0u : sum);
+    return is_first ? first : second;
+  } else {
+#pragma unroll
+    for (unsigned step = kWarp / kLoadBlocks<T> / 2; step > 0; step /= 2) {
+      sum += __shfl_xor_sync(kAllLanes, sum, step);
+    }
+    return sum;
+  }
+}
+
+__device__ __forceinline__ void count(std::uint32_t* counts, std::uint32_t u) {
+  atomicAdd(&counts[u < 16 ? u : largeSymbol(u)], 1u);  // order-free: counts
+}
+
+/// The blocks of a load. Returns the class of this lane's.
+template <class T, Map kMap>
+__device__ __forceinline__ std::uint32_t measureLoad(const uint4& load, std::uint32_t* counts) {
+  std::uint32_t words[4] = {load.x, load.y, load.z, load.w};
   std::uint32_t sum = 0;
 #pragma unroll
   for (unsigned i = 0; i < 4; ++i) {
-    sum += min(u[i], 1u << kMaxClass);  // decides the class alone, and does not overflow
+    if constexpr (sizeof(T) == 2) {
+      words[i] = numbersOfPair<kMap>(words[i]);
+      sum += (words[i] & 0xffffu) + (words[i] >> 16);
+    } else {
+      words[i] = numberOf<kMap>(words[i]);
+      sum += min(words[i], 1u << kMaxClass);  // decides the class alone, and does not overflow
+    }
   }
-  const bool is_first = laneId() < kWarp / 2;
-  const std::uint32_t first = __reduce_add_sync(kAllLanes, is_first ? sum : 0u);
-  const std::uint32_t second = __reduce_add_sync(kAllLanes, is_first ? 0u : sum);
-  return min(bits::bitWidth(is_first ? first : second), kMaxClass);
+  const std::uint32_t block_class = min(bits::bitWidth(sumOfBlock<T>(sum)), kMaxClass);
+  if (block_class == 0) {
+    return 0;
+  }
+  counts += block_class * kSymbols;
+  constexpr std::uint32_t kLarge = sizeof(T) == 2 ? 0xfff0fff0u : 0xfffffff0u;
+  if (((words[0] | words[1] | words[2] | words[3]) & kLarge) == 0) {
+#pragma unroll
+    for (unsigned i = 0; i < 16 / sizeof(T); ++i) {
+      const std::uint32_t word = words[i * sizeof(T) / 4];
+      const std::uint32_t u = sizeof(T) == 4 ? word : i % 2 == 0 ? word & 15u : word >> 16;
+      atomicAdd(&counts[u], 1u);  // order-free: counts
+    }
+  } else {
+#pragma unroll
+    for (unsigned i = 0; i < 16 / sizeof(T); ++i) {
+      const std::uint32_t word = words[i * sizeof(T) / 4];
+      count(counts, sizeof(T) == 4 ? word : i % 2 == 0 ? word & 0xffffu : word >> 16);
+    }
+  }
+  return block_class;
 }
 
-/// Eight blocks of a group.
+/// The blocks of a piece.
 template <class T, Map kMap>
 __device__ __forceinline__ void measureBlocks(const Piece<T>& piece,
                                               std::uint32_t* counts,
                                               std::uint8_t* classes) {
+  constexpr unsigned kBlockLanes = kWarp / kLoadBlocks<T>;
 #pragma unroll
   for (unsigned j = 0; j < kLoads; ++j) {
-    std::uint32_t four[4];
-#pragma unroll
-    for (unsigned i = 0; i < 4; ++i) {
-      four[i] = numberOf<kMap>(piece.fours[j].v[i]);
-    }
-    const std::uint32_t block_class = classOfFour(four);
-    if (laneId() % (kWarp / 2) == 0) {
-      classes[2 * j + laneId() / (kWarp / 2)] = static_cast<std::uint8_t>(block_class);
-    }
-    if (block_class != 0) {
-      if ((four[0] | four[1] | four[2] | four[3]) >= 16) {
-#pragma unroll
-        for (unsigned i = 0; i < 4; ++i) {
-          four[i] = four[i] < 16 ? four[i] : largeSymbol(four[i]);
-        }
-      }
-#pragma unroll
-      for (unsigned i = 0; i < 4; ++i) {
-        atomicAdd(&counts[block_class * kSymbols + four[i]], 1u);  // order-free: counts
-      }
+    const std::uint32_t block_class = measureLoad<T, kMap>(piece.loads[j], counts);
+    if (laneId() % kBlockLanes == 0) {
+      classes[kLoadBlocks<T> * j + laneId() / kBlockLanes] = static_cast<std::uint8_t>(block_class);
     }
   }
 }
@@ -143,18 +185,20 @@ __global__ void __launch_bounds__(kThreads, kMeasureBlocks) measureKernel(Encode
     return (group + 1) * kGroupValues <= n_values ? ~std::uint64_t{0} : n_values;
   };
   Piece<T> piece;
-  piece.load(values, g * kGroupValues + 4 * laneId(), endOf(g));
+  constexpr unsigned kLaneValues = 16 / sizeof(T);
+  piece.load(values, g * kGroupValues + kLaneValues * laneId(), endOf(g));
   for (; g < n_groups; g += n_warps) {
-    const std::uint64_t first = g * kGroupValues + 4 * laneId();
+    const std::uint64_t first = g * kGroupValues + kLaneValues * laneId();
     const std::uint64_t end = endOf(g);
 #pragma unroll 1
-    for (unsigned b = 0; b < kGroupBlocks; b += 2 * kLoads) {
+    for (unsigned b = 0; b < kGroupBlocks; b += kPieceBlocks<T>) {
       // The next piece is on its way while this one is measured.
-      const bool is_last = b + 2 * kLoads == kGroupBlocks;
+      const bool is_last = b + kPieceBlocks<T> == kGroupBlocks;
       Piece<T> next;
-      next.load(values,
-                is_last ? first + n_warps * kGroupValues : first + (b + 2 * kLoads) * kBlockValues,
-                is_last ? endOf(g + n_warps) : end);
+      next.load(
+          values,
+          is_last ? first + n_warps * kGroupValues : first + (b + kPieceBlocks<T>)*kBlockValues,
+          is_last ? endOf(g + n_warps) : end);
       measureBlocks<T, kMap>(piece, shared.symbols, classes + b);
       piece = next;
     }

@@ -1,7 +1,6 @@
 #include "fused/interp/cpu/cost.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "shared/bits.h"
 
@@ -9,37 +8,20 @@ namespace fz::interp {
 
 namespace {
 
-constexpr std::uint64_t kOne = 1024;  // a bit
-constexpr std::uint64_t kZeroBlock = 410;
-constexpr std::uint64_t kBlockClass = 2 * kOne;
+constexpr std::uint64_t kOne = kCostOfBit;
 constexpr std::uint64_t kTableEntry = 3 * kOne;
 constexpr std::uint32_t kDirect = 16;  // zigzag values below it are symbols themselves
 
-constexpr std::size_t kTableBits = 8;
+constexpr LogTable kLogs = makeLogTable();
 
-/// 1024 log2(1 + i / 256), by squaring: no library and no rounding has a say in it.
-constexpr std::array<std::uint16_t, (1u << kTableBits) + 1> makeTable() {
-  std::array<std::uint16_t, (1u << kTableBits) + 1> table = {};
-  for (std::uint32_t i = 0; i <= 1u << kTableBits; ++i) {
-    std::uint64_t x = (std::uint64_t{1} << 31) + (std::uint64_t{i} << (31 - kTableBits));
-    std::uint32_t bits = 0;
-    if (i == 1u << kTableBits) {
-      table[i] = kOne;
-      continue;
-    }
-    for (int b = 0; b < 11; ++b) {
-      x = x * x >> 31;
-      bits <<= 1;
-      if (x >> 32 != 0) {
-        bits |= 1;
-        x >>= 1;
-      }
-    }
-    table[i] = static_cast<std::uint16_t>((bits + 1) / 2);
+constexpr std::size_t kSmall = 2048;  // few blocks have larger sums
+const auto kProducts = []() noexcept {
+  std::array<std::uint32_t, kSmall> products = {};
+  for (std::uint32_t v = 0; v < kSmall; ++v) {
+    products[v] = static_cast<std::uint32_t>(vLogV(kLogs.data(), v));
   }
-  return table;
-}
-constexpr auto kLogs = makeTable();
+  return products;
+}();
 
 std::uint32_t zigzag(std::int32_t v) {
   return (static_cast<std::uint32_t>(v) << 1) ^ static_cast<std::uint32_t>(v >> 31);
@@ -62,40 +44,10 @@ std::uint64_t sumOf(const C* block) {
   }
 }
 
-constexpr std::uint32_t log2Here(std::uint32_t v) {
-  const auto exponent = static_cast<std::uint32_t>(std::bit_width(v)) - 1;
-  const std::uint32_t fraction = exponent == 0 ? 0 : v << (32 - exponent);
-  return exponent * static_cast<std::uint32_t>(kOne) + kLogs[fraction >> (32 - kTableBits)];
-}
-
-/// v log2(v)
-constexpr std::uint64_t vLogV(std::uint32_t v) {
-  return v == 0 ? 0 : std::uint64_t{v} * log2Here(v);
-}
-constexpr std::size_t kSmall = 2048;  // few blocks have larger sums
-constexpr auto kProducts = [] {
-  std::array<std::uint32_t, kSmall> products = {};
-  for (std::uint32_t v = 0; v < kSmall; ++v) {
-    products[v] = static_cast<std::uint32_t>(vLogV(v));
-  }
-  return products;
-}();
-std::uint64_t product(std::uint32_t v) {
-  return v < kSmall ? kProducts[v] : vLogV(v);
-}
-
-/// Of a block, by the sum of sizeOf().
-std::uint64_t costOfSum(std::uint64_t sized) {
-  if (sized == 0) {
-    return kZeroBlock;
-  }
-  constexpr auto kCount = std::uint32_t{kBlockCodes};
-  const auto sum = static_cast<std::uint32_t>(sized & ((1u << kCountShift) - 1));
-  const auto count = static_cast<std::uint32_t>(sized >> kCountShift);
-  const std::uint64_t sparse = product(kCount) - 2 * product(count) - product(kCount - count) +
-                               product(sum) - product(sum - count);
-  const std::uint64_t even = product(kCount + sum) - product(sum) - product(kCount);
-  return kBlockClass + (sparse + even) / 2;
+std::uint64_t costOfSized(std::uint64_t sized) {
+  return costOfSum(sized, [](std::uint32_t v) {
+    return v < kSmall ? std::uint64_t{kProducts[v]} : vLogV(kLogs.data(), v);
+  });
 }
 
 template <class C>
@@ -106,7 +58,7 @@ std::uint64_t costOfBlocks(std::span<const C> codes) {
     for (std::size_t i = 0; i < kBlockCodes; ++i) {
       sized += sizeOf(zigzag(codes[at + i]));
     }
-    cost += costOfSum(sized);
+    cost += costOfSized(sized);
   }
   return cost;
 }
@@ -114,7 +66,7 @@ std::uint64_t costOfBlocks(std::span<const C> codes) {
 }  // namespace
 
 std::uint32_t log2Of(std::uint32_t v) {
-  return log2Here(v);
+  return log2By(kLogs.data(), v);
 }
 
 std::uint64_t blockCost(std::span<const std::int16_t> codes) {
@@ -131,7 +83,7 @@ std::uint64_t costOfSums(std::span<const std::uint32_t> columns, std::size_t n_c
     for (const std::uint32_t column : columns.subspan(at, n_columns)) {
       sum += column;
     }
-    cost += costOfSum(sum);
+    cost += costOfSized(sum);
   }
   return cost;
 }

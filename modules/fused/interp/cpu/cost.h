@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "fused/interp/cost.h"
 #include "fused/interp/stream.h"
 
 /// What codes will cost, without coding them: in integers, so that a search decides alike
@@ -15,18 +16,8 @@ namespace fz::interp {
 /// 1024 log2(v), rounded down somewhere in its last digit; v > 0.
 std::uint32_t log2Of(std::uint32_t v);
 
-/// What is added up of a block: its zigzag values, each at most kMostSized, and above kCountShift
-/// bits how many are not 0.
-inline constexpr int kCountShift = 25;
-inline constexpr std::uint32_t kMostSized = 1u << 18;
-constexpr std::uint32_t sizeOf(std::uint32_t zigzag) {
-  const std::uint32_t least = zigzag < kMostSized ? zigzag : kMostSized;
-  return least + (least == 0 ? 0u : 1u << kCountShift);
-}
-
-/// Whole blocks of 64 by what is added up of them: cheap. Halfway between magnitudes that are
-/// geometric around their mean, and zeros apart from the others, of which only those are; a coder
-/// with classes by sums learns some of the difference.
+/// Whole blocks of 64 by what is added up of them: cheap. A coder with classes by sums learns some
+/// of the difference between both models of costOfSum().
 std::uint64_t blockCost(std::span<const std::int16_t> codes);
 std::uint64_t blockCost(std::span<const std::int32_t> codes);
 /// The same for a row of blocks whose sizeOf() was added up in columns, n_columns to a block.

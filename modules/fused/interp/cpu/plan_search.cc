@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fused/interp/config.h"
+#include "fused/interp/cpu/lorenzo_search.h"
 #include "fused/interp/cpu/search.h"
 
 namespace fz::interp {
@@ -20,13 +21,6 @@ constexpr std::size_t kJudgeValues = std::size_t{1} << 18;
 // Fields up to this size are searched and judged whole. Much of their codes may be what fills
 // blocks up, which parts of other extents would not tell.
 constexpr std::size_t kWholeValues = std::size_t{1} << 20;
-// Axes are cut to multiples of this: coarse lattices have something to interpolate, and their codes
-// fill whole blocks, as they nearly do in a field that is too large to be looked at whole.
-constexpr std::uint32_t kCropUnit = 32;
-// Plans of Lorenzo alone are for speed, and which axes pay shows in little of a field: each part
-// that they are judged by has this share of it, though not less than makes a cube of kCropUnit.
-constexpr std::size_t kLorenzoShare = 32;
-constexpr std::size_t kLorenzoLeast = std::size_t{kCropUnit} * kCropUnit * kCropUnit;
 // With gaps, what is best in the parts is compared on the whole of a small field.
 constexpr std::size_t kLorenzoFinalists = 3;
 
@@ -36,28 +30,11 @@ struct Crop {
   Values x;
 };
 
-/// `eighths` of the way from the first to the last place where it fits.
 Crop cropOf(const CropSource& source,
-            const Extents& n,
-            std::size_t n_values,
-            std::uint32_t eighths) {
+            const Extents& n_part,
+            const std::array<std::size_t, 3>& first) {
   Crop crop;
-  crop.n = n;
-  while (countOf(crop.n) > n_values) {
-    const auto longest = std::max_element(crop.n.begin(), crop.n.end());
-    if (*longest <= kCropUnit) {
-      break;
-    }
-    const std::uint64_t wanted = std::uint64_t{*longest} * n_values / countOf(crop.n);
-    const std::uint64_t next = std::max<std::uint64_t>(wanted, *longest - *longest / 4);
-    const std::uint64_t units = std::max<std::uint64_t>(1, (next + kCropUnit / 2) / kCropUnit);
-    const std::uint64_t fewer = (*longest - 1) / kCropUnit;
-    *longest = static_cast<std::uint32_t>(std::min(units, fewer) * kCropUnit);
-  }
-  std::array<std::size_t, 3> first = {};
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    first[axis] = std::uint64_t{n[axis] - crop.n[axis]} * eighths / 8;
-  }
+  crop.n = n_part;
   crop.x.resize(countOf(crop.n));
   source.read(first, crop.n, crop.x.data());
   return crop;
@@ -101,35 +78,37 @@ class Tuner {
     context_.sub_bits = sub_bits;
     context_.n_axes = std::max(1u, countAxes(activeAxes(n)));
     context_.has_gaps = source.has_gaps;
-    if (family == TuneFamily::kLorenzo && countOf(n) > kLorenzoLeast) {
-      judgeByParts(std::clamp(countOf(n) / kLorenzoShare, kLorenzoLeast, kJudgeValues));
+    if (family == TuneFamily::kLorenzo) {
+      judgeByParts(lorenzoParts(n));
     } else if (countOf(n) <= kWholeValues) {
       judgeByAll();
     } else {
-      crop_ = cropOf(source, n, kSearchValues, 4);
-      judgeByParts(kJudgeValues);
+      const FieldParts middle = partsOf(n, kSearchValues);
+      crop_ = cropOf(source, middle.n, middle.first.front());
+      judgeByParts(partsOf(n, kJudgeValues));
     }
   }
 
   Tuned run() {
-    std::vector<Named> plans = lorenzoPlans();
-    if (family_ == TuneFamily::kAll) {
-      plans.resize(1);
-      const Plan iso = isoPlan(n_);
-      std::vector<Named> open;
-      if (const std::optional<Plan> found = search()) {
-        open.push_back({*found, "found"});
-      }
-      if (open.empty() || !isAlike(open.front().plan, iso)) {
-        open.push_back({iso, "iso"});
-      }
-      for (const Named& named : open) {
-        Plan plan = refined(named.plan);
-        plans.push_back({plan, named.name});
-        plan.has_alpha = context_.has_alpha = true;
-        plans.push_back({refined(plan), "alpha " + named.name});
-        context_.has_alpha = false;
-      }
+    Tuned simple = lorenzo();
+    if (family_ == TuneFamily::kLorenzo) {
+      return simple;
+    }
+    std::vector<Named> plans = {{simple.plan, planText(simple.plan)}};
+    const Plan iso = isoPlan(n_);
+    std::vector<Named> open;
+    if (const std::optional<Plan> found = search()) {
+      open.push_back({*found, "found"});
+    }
+    if (open.empty() || !isAlike(open.front().plan, iso)) {
+      open.push_back({iso, "iso"});
+    }
+    for (const Named& named : open) {
+      Plan plan = refined(named.plan);
+      plans.push_back({plan, named.name});
+      plan.has_alpha = context_.has_alpha = true;
+      plans.push_back({refined(plan), "alpha " + named.name});
+      context_.has_alpha = false;
     }
     const Plan plan = cheapest(plans).plan;
     return {plan, reason_};
@@ -142,12 +121,15 @@ class Tuner {
     std::string name;
   };
 
-  void judgeByAll() { judged_ = {cropOf(source_, n_, countOf(n_), 0)}; }
+  void judgeByAll() {
+    judged_.clear();
+    judged_.push_back(cropOf(source_, n_, {}));
+  }
 
   /// The middle one first: a plan that is bad there is not looked at again.
-  void judgeByParts(std::size_t n_values) {
-    for (const std::uint32_t eighths : {4u, 1u, 7u}) {
-      judged_.push_back(cropOf(source_, n_, n_values, eighths));
+  void judgeByParts(const FieldParts& parts) {
+    for (const std::array<std::size_t, 3>& first : parts.first) {
+      judged_.push_back(cropOf(source_, parts.n, first));
     }
   }
 
@@ -161,40 +143,36 @@ class Tuner {
     return toPlan(programme.almost().value_or(programme.found()), max_plan_bytes_);
   }
 
-  /// The best of plain Lorenzo, as far as can be said without codes; most promising first.
-  std::vector<Named> lorenzoPlans() {
-    std::array<Cost, 8> costs = {};
-    Values r;
-    for (const Crop& crop : judged_) {
-      if (context_.has_gaps) {
-        break;  // what stands in gaps depends on the axes
-      }
-      r.resize(crop.x.size());
-      const auto more = probeEnds({crop.x, crop.n, context_.bin(0)}, r, codes_.probeMemory());
-      for (std::size_t set = 0; set < costs.size(); ++set) {
-        costs[set] += more[set];
-      }
-    }
+  /// The best of plain Lorenzo: without gaps as far as can be said without codes.
+  Tuned lorenzo() {
     std::vector<Named> plans;
     for (std::uint32_t set = 8; set-- > 0;) {
-      if ((set & ~activeAxes(n_)) == 0) {
+      if (context_.has_gaps && (set & ~activeAxes(n_)) == 0) {
         Plan plan;
         plan.lorenzo = static_cast<Axes>(set);
         plans.push_back({plan, planText(plan)});
       }
     }
-    if (context_.has_gaps) {
-      return lorenzoWithGaps(std::move(plans));
+    if (context_.has_gaps) {  // what stands in them depends on the axes
+      const Plan plan = lorenzoWithGaps(std::move(plans)).plan;
+      return {plan, reason_};
     }
-    std::stable_sort(plans.begin(), plans.end(), [&](const Named& a, const Named& b) {
-      return costs[a.plan.lorenzo] < costs[b.plan.lorenzo];
-    });
-    plans.resize(std::min<std::size_t>(plans.size(), 2));
-    return plans;
+    EndCosts costs = {};
+    Values r;
+    FieldParts parts = {judged_.front().n, {}};
+    parts.first.resize(judged_.size());
+    for (const Crop& crop : judged_) {
+      r.resize(crop.x.size());
+      const EndCosts more = probeEnds({crop.x, crop.n, context_.bin(0)}, r, codes_.probeMemory());
+      for (std::size_t set = 0; set < costs.size(); ++set) {
+        costs[set] += more[set];
+      }
+    }
+    return cheapestLorenzo(n_, parts, costs);
   }
 
   /// The best of these, judged by the whole field where it is small.
-  std::vector<Named> lorenzoWithGaps(std::vector<Named> plans) {
+  Named lorenzoWithGaps(std::vector<Named> plans) {
     if (judged_.size() > 1 && countOf(n_) <= kWholeValues) {
       if (hasValuesToJudgeBy()) {
         plans = ranked(plans);
@@ -202,7 +180,7 @@ class Tuner {
       }
       judgeByAll();
     }
-    return {cheapest(plans)};
+    return cheapest(plans);
   }
 
   /// Whether a quarter of each part or more is values, not gaps.

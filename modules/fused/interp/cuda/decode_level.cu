@@ -328,6 +328,9 @@ unsigned shapeLevel(LevelJob& job) {
 void launchDecodeLevel(const LevelJob& job, const cuda::Call& call) {
   LevelJob shaped = job;
   const unsigned n_blocks = shapeLevel(shaped);
+  if (launchDecodeTiles(shaped, call)) {
+    return;
+  }
   withLevelKind(shaped, shaped.result.type,
                 [&]<std::uint32_t kAxes, class T, class TCode, bool kIsRegular>() {
                   const HaloShape shape = haloShape<kAxes>(shaped, 2);

@@ -354,6 +354,9 @@ template <std::uint32_t kAxes, class T, class TCode, bool kIsRegular>
 __global__ void __launch_bounds__(kLevelThreads, 2)
     encodeLevelKernel(const __grid_constant__ LevelJob job) {
   extern __shared__ std::int32_t shared[];
+  if (job.is_tiled && !looksAtAll(job)) {
+    return;
+  }
   const TilePlace tile = tilePlace(job);
   if constexpr (kAxes == kX) {
     const Pair<std::uint32_t> cell = cellOf(job, threadIdx.x);
@@ -391,6 +394,7 @@ __global__ void __launch_bounds__(kLevelThreads, 2)
 void launchEncodeLevel(const LevelJob& job, const cuda::Call& call) {
   LevelJob shaped = job;
   const unsigned n_blocks = shapeLevel(shaped);
+  shaped.is_tiled = launchEncodeTiles(shaped, call);
   withLevelKind(shaped, shaped.source.type,
                 [&]<std::uint32_t kAxes, class T, class TCode, bool kIsRegular>() {
                   const HaloShape shape = haloShape<kAxes>(shaped, 1);

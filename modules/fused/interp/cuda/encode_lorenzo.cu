@@ -82,13 +82,13 @@ __device__ __forceinline__ void loadBins(const EndJob& job,
 }
 
 /// A thread has four values of a row, and goes through planes along z. A warp has pieces of 32
-/// values in four rows, so that it writes whole sectors; on a line it has 128 values.
-template <class T, bool kIsLine>
+/// values in four rows, so that it writes whole sectors.
+template <class T>
 __global__ void __launch_bounds__(kThreads) directKernel(const __grid_constant__ EndJob job) {
   if (!isDirect(job)) {
     return;
   }
-  constexpr std::uint32_t kAcross = kIsLine ? 32 : 8;  // lanes
+  constexpr std::uint32_t kAcross = 8;  // lanes
   constexpr std::uint32_t kRows = cuda::kWarp / kAcross;
   const Scale scale = job.setup->scale;
   const Bin bin = binOf(*job.setup, job.halvings);
@@ -381,18 +381,19 @@ __global__ void __launch_bounds__(kThreads) resultKernel(const __grid_constant__
 
 template <class T>
 void launchDirectOf(const EndJob& job, const cuda::Call& call) {
-  const bool is_line = job.n[1] == 1;
-  const std::uint64_t n_warps =
-      std::uint64_t{bits::ceilDiv(job.array.n_padded[0], is_line ? 128u : 32u)} *
-      bits::ceilDiv(job.array.n_padded[1], is_line ? 1u : 4u) *
-      bits::ceilDiv(job.array.n_padded[2], kDirectPlanes);
-  call.launch("interp direct differences", is_line ? directKernel<T, true> : directKernel<T, false>,
+  const std::uint64_t n_warps = std::uint64_t{bits::ceilDiv(job.array.n_padded[0], 32u)} *
+                                bits::ceilDiv(job.array.n_padded[1], 4u) *
+                                bits::ceilDiv(job.array.n_padded[2], kDirectPlanes);
+  call.launch("interp direct differences", directKernel<T>,
               cuda::gridFor(n_warps, kThreads / cuda::kWarp), kThreads, 0, job);
 }
 
 void launchDirect(EndJob& job, const cuda::Call& call) {
   job.source_has_fours = reinterpret_cast<std::uintptr_t>(job.source.data) % 16 == 0 &&
                          job.source.step[1] % 4 == 0 && job.source.step[2] % 4 == 0;
+  if (launchEncodeBlocks(job, call)) {
+    return;
+  }
   job.source.type == DataType::FLOAT32   ? launchDirectOf<float>(job, call)
   : job.source.type == DataType::FLOAT64 ? launchDirectOf<double>(job, call)
                                          : launchDirectOf<std::int32_t>(job, call);

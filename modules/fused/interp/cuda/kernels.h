@@ -39,6 +39,7 @@ struct Setup {
   ValueRange range;
   Bin bins[kMaxHalvings + 1];
   std::uint64_t n_outliers;
+  unsigned long long end_costs[8];  ///< of a field without levels, by set of axes
 
   // Gathered by the scans. Values as ordered integers, 0: none.
   unsigned long long low;  ///< complement of the smallest
@@ -104,6 +105,20 @@ struct Grid {
   bool is_for_tests;
 };
 
+/// The parts of a field by which the axes of a Lorenzo end are chosen.
+struct ProbeJob {
+  Setup* setup;
+  Grid field;
+  Points n;  ///< of a part
+  Points n_blocks;
+  Points log2;  ///< extents of a block
+  std::uint64_t first[3];
+  std::uint32_t n_parts;
+  std::uint16_t logs[257];  ///< see LogTable
+};
+/// Adds to the setup's costs of ends; nothing where the field has gaps.
+void launchProbe(const ProbeJob& job, const cuda::Call& call);
+
 struct PlaceMap {
   std::uint64_t first;
   Three<std::uint64_t> step;
@@ -165,6 +180,7 @@ struct LevelJob {
   Marks marks;
 
   // Set by the launchers.
+  bool is_tiled;                 ///< launchEncodeTiles() does what it can
   bool is_regular;               ///< blocks of codes have the same extents in all classes
   std::uint64_t start_bytes[8];  ///< of classes whose blocks are regular
   std::uint32_t plane_bytes[8];  ///< of blocks
@@ -177,7 +193,11 @@ struct LevelJob {
   Points n_tiles;
 };
 void launchEncodeLevel(const LevelJob& job, const cuda::Call& call);
+/// Where it can, by tiles that stream through memory; false: elsewhere. Does nothing on a lattice
+/// with gaps, or where values are tested.
+bool launchEncodeTiles(const LevelJob& job, const cuda::Call& call);
 void launchDecodeLevel(const LevelJob& job, const cuda::Call& call);
+bool launchDecodeTiles(const LevelJob& job, const cuda::Call& call);
 
 struct NestedJob {
   const Setup* setup;
@@ -227,9 +247,18 @@ struct EndJob {
   std::int32_t* sums;     ///< of decoding: endSums() values
 };
 void launchEncodeEnd(const EndJob& job, const cuda::Call& call);
+/// Where codes stand in blocks of 4 x 4 x 4 and rows can be read in fours, and on lines; false:
+/// elsewhere. As the direct differences, it does nothing on a field with gaps, or where values are
+/// tested.
+bool launchEncodeBlocks(const EndJob& job, const cuda::Call& call);
 /// Memory for sums of an end, in values.
 std::uint64_t endSums(const Points& n, std::uint32_t axes);
 void launchDecodeEnd(const EndJob& job, const cuda::Call& call);
+/// Whether an end of a field can be decoded block by block, straight from codes to values: then in
+/// place of launchDecodeEnd(), with memory for blockSums() in `sums` and none for `bins`.
+bool decodesByBlocks(const EndJob& job);
+std::uint64_t blockSums(const EndJob& job);
+void launchDecodeBlocks(const EndJob& job, const cuda::Call& call);
 
 // ---- outliers
 

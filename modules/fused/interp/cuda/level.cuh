@@ -15,6 +15,13 @@ inline constexpr std::uint32_t kY = 2;
 inline constexpr std::uint32_t kZ = 4;
 inline constexpr std::uint32_t kXyz = 7;
 
+/// Whether an encoder must look at every value: some have no fixed point, or are tested.
+__device__ __forceinline__ bool looksAtAll(const LevelJob& job) {
+  const Setup& setup = *job.setup;
+  const bool is_tested = job.marks.may_test || (job.result.exists && job.result.is_for_tests);
+  return setup.has_gaps != 0 || (is_tested && setup.is_tested != 0);
+}
+
 /// Of a plane of the base at a cell: the point itself, and between it and the next ones.
 struct PlanePart {
   std::int32_t b, x, y, xy;

@@ -18,6 +18,9 @@ inline unsigned strideBlocks(std::uint64_t n_items, unsigned n_processors) {
 inline constexpr unsigned kLevelThreads = 320;  ///< 32 x 8 columns, and those that are halo
 inline constexpr unsigned kMinChunk = 4;        ///< cells along z of a thread, at least
 
+/// Cells along x for which tiles of 32 are worth their copies.
+inline constexpr std::uint32_t kMinTileCells = 16;
+
 /// Cells along z for a thread: long columns share more, but all processors should have work.
 inline std::uint32_t levelChunk(std::uint32_t n_cells,
                                 std::uint64_t n_tiles,
@@ -32,6 +35,7 @@ inline std::uint32_t levelChunk(std::uint32_t n_cells,
 
 // Differences straight from values: planes that a thread goes through.
 inline constexpr std::uint32_t kDirectPlanes = 32;
+inline constexpr unsigned kBlockThreads = 128;  ///< where they go block by block of codes
 
 // Sums along an axis.
 inline constexpr std::uint32_t kMinSumChunk = 256;
@@ -53,6 +57,15 @@ inline std::uint32_t sumChunk(std::uint32_t n,
   const std::uint64_t chunk = (n + n_chunks - 1) / n_chunks;
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(std::max<std::uint64_t>(kMinSumChunk, (chunk + 31) / 32 * 32), n));
+}
+
+/// Planes of a tile whose sums are known before: the more the fewer sums there are.
+inline std::uint32_t sumPlanes(std::uint64_t n_tiles, std::uint32_t n, unsigned n_processors) {
+  std::uint32_t planes = 64;
+  while (planes > 8 && n_tiles * ((n + planes - 1) / planes) < std::uint64_t{3} * n_processors) {
+    planes /= 2;
+  }
+  return planes;
 }
 
 // Rows that wait for the rows before them: a warp each.

@@ -101,16 +101,21 @@ template <class T>
 __global__ void __launch_bounds__(kThreads) rangeKernel(const __grid_constant__ RangeJob job) {
   const T* const values = static_cast<const T*>(job.values);
   constexpr unsigned kCount = cuda::Vec16<T>::kCount;
+  constexpr unsigned kAtOnce = 4;
   const std::uint64_t n_vecs = job.n_values / kCount;
   Extremes<T> found;
   const std::uint64_t stride = threadCount();
   // The end first: what stays in the cache is the beginning, which is read next.
-  for (std::uint64_t i = threadIndex(); i < n_vecs; i += stride) {
-    cuda::Vec16<T> x;
-    x.raw = *reinterpret_cast<const uint4*>(values + (n_vecs - 1 - i) * kCount);
+  for (std::uint64_t i = threadIndex(); i < n_vecs; i += kAtOnce * stride) {
+    cuda::Vec16<T> x[kAtOnce];
 #pragma unroll
-    for (unsigned e = 0; e < kCount; ++e) {
-      found.add(x.v[e]);
+    for (unsigned u = 0; u < kAtOnce; ++u) {
+      const std::uint64_t at = i + u * stride < n_vecs ? i + u * stride : i;
+      x[u].raw = *reinterpret_cast<const uint4*>(values + (n_vecs - 1 - at) * kCount);
+    }
+#pragma unroll
+    for (unsigned e = 0; e < kAtOnce * kCount; ++e) {
+      found.add(x[e / kCount].v[e % kCount]);
     }
   }
   for (std::uint64_t i = n_vecs * kCount + threadIndex(); i < job.n_values; i += stride) {

@@ -1,4 +1,6 @@
 // Interp on a device.
+#include <algorithm>
+
 #include <cuda_runtime_api.h>
 
 #include "backends/cpu/exec_context.h"
@@ -6,6 +8,8 @@
 #include "core/require.h"
 #include "cuda_check.h"
 #include "fused/interp/config.h"
+#include "fused/interp/cost.h"
+#include "fused/interp/cpu/lorenzo_search.h"
 #include "fused/interp/cpu/state.h"
 #include "fused/interp/cuda/kernels.h"
 #include "fused/interp/cuda/walk.h"
@@ -16,8 +20,8 @@
 namespace fz::interp {
 
 /// Bound, scale and gaps are found out on the device, so that nothing waits where the plan is
-/// given. A plan that is to be searched for is searched on the host, which gets the parts of the
-/// field that the search looks at.
+/// given. Which axes Lorenzo alone takes is counted on the device, where there are no gaps; other
+/// plans are searched on the host, which gets the parts of the field that the search looks at.
 class CudaSide final : public CudaPart {
  public:
   explicit CudaSide(InterpBase& stage) : stage_(stage) {}
@@ -38,7 +42,8 @@ class CudaSide final : public CudaPart {
   RunConfig& config() { return stage_.state_->config; }
   device::Setup* clearedSetup(const cuda::Call& call);
   void enqueueSetup(const cuda::Call& call, device::Setup* setup, std::uint32_t* words);
-  Tuned tune(const cuda::Call& call, const device::Setup* setup, TuneFamily family);
+  void enqueueProbe(const cuda::Call& call, device::Setup* setup, const FieldParts& parts);
+  Tuned tune(const cuda::Call& call, device::Setup* setup, TuneFamily family);
   /// walk(Arena&), once to measure and once with memory, at least n_bytes.
   template <class F>
   void inArena(const cuda::Call& call, std::size_t n_bytes, F walk);
@@ -149,12 +154,42 @@ void CudaSide::enqueueSetup(const cuda::Call& call, device::Setup* setup, std::u
                       call);
 }
 
-Tuned CudaSide::tune(const cuda::Call& call, const device::Setup* setup, TuneFamily family) {
+void CudaSide::enqueueProbe(const cuda::Call& call, device::Setup* setup, const FieldParts& parts) {
   const RunConfig& config = stage_.state_->config;
   const Extents n = squeezed(config.dims);
+  const CodeArray array = makeCodeArray(parts.n);
+  device::ProbeJob job = {};
+  job.setup = setup;
+  job.field = device::fieldGrid(call.inputs[0].data, config.input_type, n);
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    job.n[axis] = parts.n[axis];
+    job.n_blocks[axis] = array.n_blocks[axis];
+    job.log2[axis] = array.log2[axis];
+  }
+  for (const std::array<std::size_t, 3>& first : parts.first) {
+    job.first[job.n_parts++] = first[0] + (first[1] + first[2] * n[1]) * n[0];
+  }
+  constexpr LogTable kLogs = makeLogTable();
+  std::copy(kLogs.begin(), kLogs.end(), job.logs);
+  device::launchProbe(job, call);
+}
+
+Tuned CudaSide::tune(const cuda::Call& call, device::Setup* setup, TuneFamily family) {
+  const RunConfig& config = stage_.state_->config;
+  const Extents n = squeezed(config.dims);
+  const bool is_probed = family == TuneFamily::kLorenzo && config.values() != 0;
+  const FieldParts parts = is_probed ? lorenzoParts(n) : FieldParts{};
+  if (is_probed) {
+    enqueueProbe(call, setup, parts);
+  }
   device::Setup found = {};
   FZ_CUDA_CHECK(cudaMemcpyAsync(&found, setup, sizeof(found), cudaMemcpyDeviceToHost, call.stream));
   FZ_CUDA_CHECK(cudaStreamSynchronize(call.stream));
+  if (is_probed && found.has_gaps == 0) {
+    EndCosts costs;
+    std::copy(std::begin(found.end_costs), std::end(found.end_costs), costs.begin());
+    return cheapestLorenzo(n, parts, costs);
+  }
   const ExecContext* const context = stage_.execContext();
   const CpuExecutor& executor =
       context != nullptr && context->cpu != nullptr ? *context->cpu : CpuExecutor::serial();
@@ -200,7 +235,9 @@ void CudaSide::encode(const cuda::Call& call) {
   enqueueSetup(call, setup, words.data());
   if (family) {
     state.takePlan(tune(call, setup, *family));
-    device::launchBins(setup, axesOf(n), config.plan.has_alpha, call);
+    if (config.plan.has_alpha) {
+      device::launchBins(setup, axesOf(n), true, call);
+    }
   }
   // Until the device has said more: a frame's header is laid out by it.
   config.absolute_bound =

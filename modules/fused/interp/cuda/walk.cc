@@ -229,14 +229,15 @@ void Walk::decodeEnd(const PlanStep& plan, const std::uint8_t* codes, const Grid
   }
   const std::size_t mark = arena_.top();
   EndJob job = endJob(plan, const_cast<std::uint8_t*>(codes));  // NOLINT: for both directions
-  // With one axis sums go straight to the result.
-  const bool has_sums = countAxes(plan.steps.lorenzo) > 1;
-  job.bins = has_sums && out.type != DataType::INT32 ? lattice(plan.n, 0) : out;
   job.result = out;
-  job.sums =
-      reinterpret_cast<std::int32_t*>(arena_.take(endSums(job.n, job.axes) * sizeof(std::int32_t)));
+  const bool is_by_blocks = decodesByBlocks(job);
+  // With one axis sums go straight to the result.
+  const bool has_sums = !is_by_blocks && countAxes(plan.steps.lorenzo) > 1;
+  job.bins = has_sums && out.type != DataType::INT32 ? lattice(plan.n, 0) : out;
+  const std::uint64_t n_sums = is_by_blocks ? blockSums(job) : endSums(job.n, job.axes);
+  job.sums = reinterpret_cast<std::int32_t*>(arena_.take(n_sums * sizeof(std::int32_t)));
   if (!arena_.isMeasuring()) {
-    launchDecodeEnd(job, call_);
+    is_by_blocks ? launchDecodeBlocks(job, call_) : launchDecodeEnd(job, call_);
   }
   arena_.popTo(mark);
 }

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "fused/interp/cpu/cost.h"
+#include "fused/interp/cpu/lorenzo_search.h"
 #include "fused/interp/interp_stage.h"
 #include "fz/host_api.h"
 #include "pipeline/compressor.h"
@@ -114,6 +115,32 @@ TEST(InterpTune, ThePlanOfOneFieldServesTheNext) {
   EXPECT_FALSE(planOf(searched).empty());
   EXPECT_TRUE(std::equal(searched.bytes().begin(), searched.bytes().end(), given.bytes().begin(),
                          given.bytes().end()));
+}
+
+TEST(InterpTune, PartsOfAFieldLieInsideItAndSmallOnesAreWhole) {
+  for (const interp::Extents& n : {interp::Extents{512, 512, 512}, interp::Extents{91, 91, 91},
+                                   interp::Extents{70'000'000, 1, 1}, interp::Extents{33, 33, 33},
+                                   interp::Extents{3, 5, 40'000}, interp::Extents{4096, 2047, 1}}) {
+    const interp::FieldParts parts = interp::lorenzoParts(n);
+    ASSERT_EQ(parts.first.size(), 3u);
+    for (const auto& first : parts.first) {
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        EXPECT_LE(first[axis] + parts.n[axis], n[axis]);
+        EXPECT_TRUE(parts.n[axis] == n[axis] || parts.n[axis] % 32 == 0);
+      }
+    }
+  }
+  const interp::Extents small = {32, 32, 32};
+  EXPECT_EQ(interp::lorenzoParts(small).n, small);
+  EXPECT_EQ(interp::lorenzoParts(small).first.size(), 1u);
+}
+
+TEST(InterpTune, AxesAreThoseThatCostLeastAndAllOfThemWhereCostsAreAlike) {
+  const interp::Extents n = {64, 64, 64};
+  const interp::FieldParts parts = interp::lorenzoParts(n);
+  EXPECT_EQ(interp::cheapestLorenzo(n, parts, {9, 8, 7, 6, 5, 4, 3, 4}).plan.lorenzo, 6);
+  EXPECT_EQ(interp::cheapestLorenzo(n, parts, {9, 9, 9, 9, 9, 9, 9, 9}).plan.lorenzo, 7);
+  EXPECT_EQ(interp::cheapestLorenzo({64, 64, 1}, parts, {9, 8, 7, 6, 0, 0, 0, 0}).plan.lorenzo, 3);
 }
 
 TEST(InterpTune, ARunSaysWhichPlansCameIntoQuestion) {
