@@ -17,6 +17,7 @@
 #include "options.h"
 #include "pipeline/bound_check.h"
 #include "pipeline_options.h"
+#include "pipeline/fill_check.h"
 #include "preset_bounds.h"
 #include "standard_streams.h"
 
@@ -154,6 +155,10 @@ std::vector<Suggestion> rank(const SuggestArguments& arguments,
   BoundRule rule = ruleOfRequest(bound, field.type, field.bytes, base.fill);
   rule.fill = base.fill;
   const BoundRequest in_crops = boundInCrops(bound, rule);
+  if (base.suspect_fill) {
+    checkRangeBound({bound.mode, bound.value, rule.value}, field.type, field.bytes, base.fill,
+                    CpuExecutor::serial());
+  }
   base.error_bound = in_crops.value;
   base.mode = in_crops.mode;
   base.backend = parseBackend(arguments.common.backend);
