@@ -86,6 +86,10 @@ class BenchTest(CliCase):
         self.assertIn("--fill -9999", self.fz("suggest", "-b", "range:1e-3", "a.f32", code=BOUND).stderr.decode())
         self.fz("suggest", "-b", "range:1e-3", "--fill", "-9999", "--seconds", "0.1", "a.f32")
 
+    def test_slow_speeds_have_more_decimals(self):
+        self.put("a.f32", wave(40))
+        self.assertRegex(self.bench("-p", "best", "-b", "abs:0.1", "a.f32").stdout.decode(), r" 0\.0\d\d\d ")
+
     def test_errors_follow_the_table_that_points_to_them(self):
         self.put("b.f32", array.array("f", [1e30] * 100))
         text = self.bench("-p", "cuszp", "-b", "abs:0.1", "b.f32", code=BOUND, stderr=subprocess.STDOUT).stdout.decode()
