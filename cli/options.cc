@@ -87,6 +87,18 @@ void addOutput(CLI::App& app, CommonOptions& options, const char* help) {
   app.add_flag("-f,--force", options.force, "overwrite existing files");
 }
 
+void addStandardOutput(CLI::App& app, CommonOptions& options, const char* names) {
+  app.add_flag_callback(
+      names,
+      [&options] {
+        if (!options.output.empty()) {
+          failUsage("-o and --stdout contradict each other; leave one out");
+        }
+        options.output = "-";
+      },
+      "the same as -o -");
+}
+
 void addFileHabits(CLI::App& app, CommonOptions& options) {
   app.add_flag("-k,--keep", options.keep, "keep the input, which happens anyway");
   app.add_flag("--rm", options.remove, "remove each input once its result is on the disk");

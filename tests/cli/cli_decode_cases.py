@@ -98,6 +98,15 @@ class DecompressTest(CliCase):
 
     def test_needs_a_name_for_the_result(self):
         _, name = self.archive()
+    def test_stdout_is_an_option_too(self):
+        field, name = self.archive()
+        self.assertEqual(self.fz("compress", "-q", "-p", "cusz", "-b", "range:1e-4", "--stdout", "a.f32").stdout, self.get(name))
+        plain = self.fz("decompress", "-q", "-o", "-", name).stdout
+        for option in ("-c", "--stdout"):
+            self.assertEqual(self.fz("decompress", "-q", option, name).stdout, plain)
+        self.assertEqual(len(plain), 4 * len(field))
+        self.fails(USAGE, "decompress", "-c", "-o", "b.f32", name, says="contradict")
+
         os.rename(self.folder / name, self.folder / "packed")
         self.fails(USAGE, "decompress", "packed", says=[".fzm", "-o"])
         self.fz("decompress", "-o", "raw", "packed")
@@ -361,5 +370,5 @@ class VerifyTest(CliCase):
         self.fails(IO, "verify", "absent.fzm", "a.f32", says="absent.fzm")
         self.fails(CORRUPT, "verify", "a.f32", "a.f32", says="a.f32")
         self.fails(USAGE, "verify", "-", "-", says="standard input")
-        self.fails(USAGE, "verify", name, says="original")
+        self.fails(USAGE, "verify", name, says="ORIGINAL")
         self.fails(USAGE, "verify", name, "a.f32", "a.f32", says="one argument too many")
