@@ -187,7 +187,7 @@ bool isArchiveName(const std::string& path) {
   return path.ends_with(kArchiveSuffix);
 }
 
-constexpr std::string_view kNotArchives = "whose names do not end in .fzm";
+constexpr std::string_view kNotArchives = "files whose names do not end in .fzm";
 
 ArrayFacts testByParts(const CommonOptions& options, const std::string& input, Progress& progress) {
   const ArchiveReader reader = openArchive(input, options.limits, &progress);

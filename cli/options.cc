@@ -178,8 +178,8 @@ BoundRequest parseBound(std::string_view text) {
   if (const std::optional<ErrorBoundMode> mode = boundKindFromName(name)) {
     const std::optional<double> value = parseNumber<double>(number);
     if (!value || !std::isfinite(*value) || !(*value > 0)) {
-      failUsage(
-          fmt::format("-b '{}': the bound must be a number above 0, as in {}:1e-3", text, name));
+      failUsage(fmt::format("-b '{}': the bound must be a number above 0, as in {}:1e-3{}", text,
+                            name, value == 0.0 ? "; -b lossless keeps every bit" : ""));
     }
     return {*mode, *value};
   }

@@ -136,7 +136,7 @@ class HabitTest(CliCase):
         self.put("d/notes.txt", b"text")
         self.put("d/old.f32.fzm", b"x")
         said = self.fz("compress", "-r", "-b", "abs:1", "d").stderr.decode()
-        self.assertIn("fz: d: skipped 2 files that are archives already or whose type neither their name nor -t says", said)
+        self.assertIn("fz: d: skipped 2 files; archives and files whose type neither their name nor -t says are left alone", said)
         self.assertTrue((self.folder / "d/a.f32.fzm").exists() and (self.folder / "d/e/b.npy.fzm").exists())
         (self.folder / "d/old.f32.fzm").unlink()
         self.assertEqual(self.fz("test", "-r", "d").stdout, b"d/a.f32.fzm: ok\nd/e/b.npy.fzm: ok\n")
