@@ -151,6 +151,17 @@ class ChunkTest(ChunkCase):
         self.fz("convert", "many.fzm", "many.npy")
         self.assertEqual(self.get("one.npy")[:128], self.get("many.npy")[:128])
 
+    def test_encoding_again_knows_the_bound_and_the_fill_values_of_the_whole(self):
+        field = wave(30000)
+        field[::4] = array.array("f", [-9999] * len(field[::4]))
+        self.put("a.f32", field)
+        self.fz("compress", "-q", "-b", "abs:1e-3", "--fill", "-9999", "--chunk", "256x10", "-d", "300x100", "a.f32")
+        said = self.fz("convert", "-b", "range:1e-2", "a.f32.fzm", "b.fzm").stderr.decode()
+        self.assertIn(f" {len(self.get('a.f32.fzm'))} -> ", said)
+        self.assertIn("against the original: |x - x''| <= 0.001 + ", said)
+        back = array.array("f", self.fz("decompress", "-q", "-c", "b.fzm").stdout)
+        self.assertEqual(back[::4], field[::4])
+
     def test_damage_is_told_by_chunk(self):
         _, name = self.chunked("-b", "abs:1e-3")
         content = bytearray(self.get(name))
