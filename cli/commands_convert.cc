@@ -73,7 +73,7 @@ void writeArray(const std::string& output,
                 Progress& progress) {
   progress.beginBytes("writing", field.bytes.size());
   if (const std::optional<Hdf5Name> name = hdf5Name(output)) {
-    writeHdf5(*name, field.type, shapeOf(field.extents), field.bytes);
+    writeHdf5(*name, field.type, shapeOf(field.extents), field.bytes, field.fill);
     return;
   }
   const std::string header =
@@ -252,6 +252,7 @@ void checkTarget(const ConvertArguments& arguments) {
                                              zarr->path));
   }
   if (!dataset) {
+    checkHdf5Output(arguments.output);
     checkOutput(zarr ? zarr->path : arguments.output, arguments.input, arguments.common.force);
   }
 }

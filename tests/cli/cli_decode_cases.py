@@ -50,6 +50,8 @@ class DecompressTest(CliCase):
     def test_no_plain_bytes_under_the_name_of_an_hdf5_file(self):
         _, name = self.archive()
         self.fails(USAGE, "decompress", "-o", "back.h5", name, says=["back.h5:/NAME", "fz convert"])
+        self.fails(USAGE, "convert", name, "back.nc", says="back.nc:/NAME")
+        self.assertNotIn("back.nc", self.names())
 
     def test_does_not_overwrite_without_force(self):
         field, name = self.archive()
@@ -96,8 +98,6 @@ class DecompressTest(CliCase):
         self.assertIn("absent.fzm", message)
         self.assertIn("b.f32", self.names())
 
-    def test_needs_a_name_for_the_result(self):
-        _, name = self.archive()
     def test_stdout_is_an_option_too(self):
         field, name = self.archive()
         self.assertEqual(self.fz("compress", "-q", "-p", "cusz", "-b", "range:1e-4", "--stdout", "a.f32").stdout, self.get(name))
@@ -107,6 +107,8 @@ class DecompressTest(CliCase):
         self.assertEqual(len(plain), 4 * len(field))
         self.fails(USAGE, "decompress", "-c", "-o", "b.f32", name, says="contradict")
 
+    def test_needs_a_name_for_the_result(self):
+        _, name = self.archive()
         os.rename(self.folder / name, self.folder / "packed")
         self.fails(USAGE, "decompress", "packed", says=[".fzm", "-o"])
         self.fz("decompress", "-o", "raw", "packed")
