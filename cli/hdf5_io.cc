@@ -84,7 +84,7 @@ void readValues(const Hdf5Name& name,
     }
     if (H5Dread(open.dataset.get(), type, memory.get(), open.space.get(), H5P_DEFAULT,
                 into.bytes.data() + row * row_bytes) < 0) {
-      failRead(name, "cannot be read; its chunks are damaged or need a filter that is not there");
+      failValues(name, open);
     }
     if (progress != nullptr) {
       progress->add(n_now * row_bytes);
@@ -211,7 +211,7 @@ void Hdf5Reader::read(const std::vector<std::size_t>& start,
   }
   if (H5Dread(open_->dataset.dataset.get(), memoryType(about_.type), memory.get(), file_space.get(),
               H5P_DEFAULT, out.data()) < 0) {
-    failRead(name_, "cannot be read; its chunks are damaged or need a filter that is not there");
+    failValues(name_, open_->dataset);
   }
 }
 

@@ -141,6 +141,13 @@ class Hdf5Test(CliCase):
             said = self.fz("compress", "--verify", "-b", "range:1e-3", name).stderr.decode()
             self.assertIn("fill value -9999 (_FillValue)", said)
 
+    def test_the_filter_that_is_not_there_is_named(self):
+        self.put("a.npy", npy(wave(6000), "(60, 100)"))
+        self.fz("compress", "-q", "-b", "abs:0.1", "a.npy")
+        self.fz("convert", "-q", "a.npy.fzm", "a.h5:/t")
+        without = {**os.environ, "HDF5_PLUGIN_PATH": str(self.folder)}
+        self.fails(IO, "compress", "-b", "abs:0.1", "a.h5:/t", says=["filter of fz", "HDF5_PLUGIN_PATH"], env=without)
+
     def test_new_files_can_be_written(self):
         self.put("a.npy", npy(wave(60), "(12, 5)"))
         self.fz("convert", "a.npy", "new.h5:/fields/t")

@@ -291,6 +291,13 @@ class WordsTest(CliCase):
         line = self.fz("hdf5", "words", "--for", "h5repack", "--strict", "-b", "rel:1e-3").stdout.decode()
         self.assertEqual(line, f"UD=62074,0,6,1,1,7,1,{low},{high}\n")
 
+    def test_a_filter_that_hdf5_does_not_see_is_worth_a_warning(self):
+        without = {**os.environ, "HDF5_PLUGIN_PATH": str(self.folder)}
+        done = self.fz("hdf5", "words", "--for", "h5repack", "-b", "abs:1e-3", env=without)
+        self.assertTrue(done.stdout.startswith(b"UD=62074,0,6,1,0,14,0,"))
+        if b"none found" not in self.fz("info", "--hdf5", code=IO, env=without).stdout:
+            self.assertIn("would copy without it; set HDF5_PLUGIN_PATH", done.stderr.decode())
+
     def test_wrong_words_are_refused_before_any_file(self):
         self.fails(USAGE, "hdf5", "words", "-p", "best", says="needs to know how much may be lost")
         self.fails(USAGE, "hdf5", "words", "-b", "abs:1", "-p", "bets", says="did you mean 'best'")
