@@ -167,7 +167,7 @@ class ChunkTest(ChunkCase):
         content = bytearray(self.get(name))
         content[len(content) // 2] ^= 1
         self.put(name, bytes(content))
-        self.fails(CORRUPT, "test", name, says=["chunk ", " of "])
+        self.fails(CORRUPT, "test", name, says=["chunk ", " of ", "fz decompress --box"])
         self.fails(CORRUPT, "decompress", "-o", "b.f32", name, says=["chunk "])
         self.assertNotIn("b.f32", self.names())
         self.fz("decompress", "--box", "0:1", "-o", "b.f32", name)
@@ -216,7 +216,8 @@ class RecoverTest(ChunkCase):
         content = self.get(name)
         self.fz("decompress", "-f", "-o", "whole.f32", name)
         self.put("b.fzm.part", content[: len(content) * 3 // 5])
-        self.fails(CORRUPT, "decompress", "-o", "c.f32", "b.fzm.part", says=["fz recover"])
+        message = self.fails(CORRUPT, "decompress", "-o", "c.f32", "b.fzm.part", says=["fz recover"])
+        self.assertNotIn("restore it", message)
         message = self.fz("recover", "b.fzm.part").stderr.decode()
         self.assertRegex(message, r"\b1[05] of at least 25 values")
         self.fz("decompress", "-o", "c.f32", "b.fzm")
@@ -225,7 +226,7 @@ class RecoverTest(ChunkCase):
         self.assertEqual(part, self.get("whole.f32")[: len(part)])
         self.fails(IO, "recover", "b.fzm.part", says=["exists", "-f"])
         self.fails(USAGE, "recover", "b.fzm", says=["-o"])
-        self.fails(CORRUPT, "recover", "-o", "x.fzm", "a.f32", says=["no complete chunk"])
+        self.fails(CORRUPT, "recover", "-o", "x.fzm", "a.f32", says=["no complete chunk", "only archives of chunks"])
 
     def test_a_killed_run_leaves_a_part_that_can_be_recovered(self):
         command = [os.path.abspath(cli_support.BINARY), "compress", "-q", "-t", "f32", "-b", "abs:1e-3", "--chunk", "256K", "-o", "a.fzm", "-"]
