@@ -19,8 +19,9 @@ double gbPerSecond(std::size_t n_bytes, double seconds) {
 
 /// "8.35 (7.90-8.61)": the slowest of the usual runs first.
 std::string speedText(std::size_t n_bytes, const Spread& spread) {
-  return fmt::format("{:.2f} ({:.2f}-{:.2f})", gbPerSecond(n_bytes, spread.median),
-                     gbPerSecond(n_bytes, spread.p95), gbPerSecond(n_bytes, spread.p5));
+  return fmt::format("{} ({}-{})", speedNumber(gbPerSecond(n_bytes, spread.median)),
+                     speedNumber(gbPerSecond(n_bytes, spread.p95)),
+                     speedNumber(gbPerSecond(n_bytes, spread.p5)));
 }
 
 std::string stageLines(const char* direction, const BenchTimes& times, std::size_t field_bytes) {
@@ -59,6 +60,11 @@ Json timesJson(std::size_t n_bytes, const BenchTimes& times) {
 }
 
 }  // namespace
+
+std::string speedNumber(double gb_per_s) {
+  constexpr double kSlow = 0.1;
+  return gb_per_s < kSlow ? fmt::format("{:.4f}", gb_per_s) : fmt::format("{:.2f}", gb_per_s);
+}
 
 std::string boundOption(const FrameInfo& info) {
   return info.bound ? fmt::format("{}:{}", boundKindName(*info.bound), info.bound->requested)

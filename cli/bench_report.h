@@ -18,6 +18,8 @@ struct BenchRow {
   ExitCode error_code = ExitCode::kOk;
 };
 
+/// Two decimals, and four where those would say little.
+std::string speedNumber(double gb_per_s);
 /// The bound of a frame as -b writes it.
 std::string boundOption(const FrameInfo& info);
 std::string benchTable(const std::vector<BenchRow>& rows, const BenchPlan& plan, bool per_stage);

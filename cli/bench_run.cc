@@ -9,6 +9,8 @@
 #include <optional>
 #include <thread>
 
+#include "api/host_run.h"
+#include "api/missing_values.h"
 #include "fz/backend_memory.h"
 #include "pipeline/compressor.h"
 #include "progress.h"
@@ -76,10 +78,12 @@ class StageRows {
 class Bench {
  public:
   Bench(DataType type, ByteView field, const CompressOptions& options, const BenchPlan& plan)
-      : type_(type), field_(field), pipeline_(field.size(), plan.strategy, plan.pool_multiplier) {
-    CompressOptions own = options;
-    own.progress = nullptr;
-    configure(pipeline_, type, own);
+      : type_(type),
+        field_(field),
+        options_(options),
+        pipeline_(field.size(), plan.strategy, plan.pool_multiplier) {
+    options_.progress = nullptr;
+    build(plan.minds_missing);
     const Backend backend = pipeline_.getBackend();
     input_ = std::make_unique<BackendMemory>(backend, field.size());
     output_ = std::make_unique<BackendMemory>(backend, field.size());
@@ -99,6 +103,9 @@ class Bench {
         forget();
       }
       once();
+      if (i == 0 && plan.minds_missing) {
+        requireSoundRange(pipeline_, field_, options_);
+      }
       progress.add(field_.size());
     }
     result.compress.call = spreadOf(compress_);
@@ -113,6 +120,16 @@ class Bench {
   }
 
  private:
+  void build(bool minds_missing) {
+    loadUnfinalized(pipeline_, type_, options_);
+    if (minds_missing && canBeMasked(pipeline_, type_) &&
+        hasAnyMissing(type_, field_, options_.fill)) {
+      addMask(pipeline_, type_, options_.fill,
+              maskSettingsFor(pipeline_, type_, field_, options_.fill));
+    }
+    pipeline_.finalize();
+  }
+
   bool onDevice() const { return pipeline_.getBackend() == Backend::CUDA; }
 
   void forget() {
@@ -192,6 +209,7 @@ class Bench {
 
   DataType type_;
   ByteView field_;
+  CompressOptions options_;
   Pipeline pipeline_;
   std::unique_ptr<BackendMemory> input_;
   std::unique_ptr<BackendMemory> output_;

@@ -57,6 +57,8 @@ struct BenchPlan {
   std::size_t n_runs = 10;
   MemoryStrategy strategy = MemoryStrategy::PREALLOCATE;
   float pool_multiplier = 3.0F;
+  /// Missing values and ranges as compress() takes them; else the stages alone.
+  bool minds_missing = true;
 };
 
 /// Warms up, then times compress, decompress and a copy in turn, and checks the last result. Throws

@@ -6,6 +6,7 @@
 #include "archive/chunk_grid.h"
 #include "bench_report.h"
 #include "commands.h"
+#include "compress_job.h"
 #include "field_io.h"
 #include "fz/bound_kind.h"
 #include "options.h"
@@ -37,6 +38,7 @@ struct BenchArguments {
   PipelineArguments pipeline;
   std::string type;
   std::string dims;
+  std::vector<std::string> fill;
   BenchPlan plan;
   bool json = false;
   bool per_stage = false;
@@ -116,6 +118,7 @@ BenchRow runOne(const BenchArguments& arguments, const PipelineChoice& choice, c
   options.backend = parseBackend(arguments.common.backend);
   options.threads = arguments.common.threads;
   options.dims = field.dims;
+  applyFill(parseFill(arguments.fill), field.fill, options);
   Progress progress(progressMode(arguments.common), fmt::format("{} {}", field.name, choice.name));
   BenchRow row{field.name, choice.name, "", {}, ""};
   try {
@@ -212,6 +215,7 @@ Command addBench(CLI::App& root) {
   app->add_option("-t,--type", arguments->type, "f32 or f64, as for compress")->type_name("TYPE");
   app->add_option("-d,--dims", arguments->dims, "extents, the fastest (x) first: 3600x1800")
       ->type_name("XxYxZ");
+  addFill(*app, arguments->fill);
   app->add_option("-n,--runs", arguments->plan.n_runs, "measured runs")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, std::size_t{100000}).description(""))

@@ -297,6 +297,7 @@ Command addCompress(CLI::App& root) {
   addFiles(*app, arguments->common,
            "raw little-endian fields, .npy, or datasets as file.h5:/name; - or none: stdin");
   addOutput(*app, arguments->common, "result; a folder for several files, - for stdout");
+  addStandardOutput(*app, arguments->common, "--stdout");
   addFileHabits(*app, arguments->common);
   addPipeline(*app, arguments->pipeline);
   app->add_option("-t,--type", arguments->type, "f32 or f64; else by the name (.f32, .f64, .npy)")

@@ -73,12 +73,26 @@ void writeArray(const std::string& output,
                 Progress& progress) {
   progress.beginBytes("writing", field.bytes.size());
   if (const std::optional<Hdf5Name> name = hdf5Name(output)) {
-    writeHdf5(*name, field.type, shapeOf(field.extents), field.bytes);
+    writeHdf5(*name, field.type, shapeOf(field.extents), field.bytes, field.fill);
     return;
   }
   const std::string header =
       isNpyName(output) ? makeNpyHeader(field.type, shapeOf(field.extents)) : std::string();
   writeOutput(output, existing, header, field.bytes, &progress);
+}
+
+/// What an archive of chunks says as a whole.
+FrameInfo infoOfWhole(const ArchiveReader& archive) {
+  const ArchiveInfo& about = archive.info();
+  FrameInfo info;
+  info.type = about.type;
+  info.extents = about.extents;
+  info.dims = foldedDims(about.extents);
+  info.original_bytes = about.original_bytes;
+  info.payload_bytes = about.archive_bytes;
+  info.bound = about.bound;
+  info.lossless = !about.bound && archive.hasChunk(0) && archive.inspect(0).lossless;
+  return info;
 }
 
 /// The array in an archive of chunks, whole.
@@ -102,6 +116,7 @@ Field decodeChunks(const ConvertArguments& arguments,
   field.extents = about.extents;
   field.has_shape = true;
   field.how = "archive";
+  field.fill = declaredFill(archive);
   field.bytes = InputBytes(std::move(values));
   return field;
 }
@@ -112,6 +127,7 @@ Field decodeField(const ConvertArguments& arguments, Progress& progress, FrameIn
     const InputBytes frame = readBytes(arguments.input, &progress);
     const ArchiveReader archive(sourceOf(frame));
     if (!archive.info().is_frame) {
+      info = infoOfWhole(archive);
       return decodeChunks(arguments, archive, progress);
     }
     info = inspect(frame);
@@ -129,6 +145,7 @@ Field decodeField(const ConvertArguments& arguments, Progress& progress, FrameIn
     field.extents = info.extents;
     field.has_shape = true;
     field.how = "archive";
+    field.fill = declaredFill(archive);
     const auto kept = std::make_shared<const Array>(array);
     field.bytes = InputBytes(kept, kept->bytes(), false);
     return field;
@@ -190,9 +207,7 @@ FrameInfo encodeAgain(const ConvertArguments& arguments,
     options.extents = field.extents;
   }
   options.max_memory_bytes = arguments.common.limits.max_memory_bytes;
-  if (old_info.missing) {
-    options.fill = old_info.missing->fill;
-  }
+  options.fill = field.fill;
   applyTarget(choice, field, arguments.common.quiet, options, progress);
   options.progress = progress.pipeline();
   HostCompression compression(field.type, field.bytes, options);
@@ -237,6 +252,7 @@ void checkTarget(const ConvertArguments& arguments) {
                                              zarr->path));
   }
   if (!dataset) {
+    checkHdf5Output(arguments.output);
     checkOutput(zarr ? zarr->path : arguments.output, arguments.input, arguments.common.force);
   }
 }

@@ -187,7 +187,7 @@ bool isArchiveName(const std::string& path) {
   return path.ends_with(kArchiveSuffix);
 }
 
-constexpr std::string_view kNotArchives = "whose names do not end in .fzm";
+constexpr std::string_view kNotArchives = "files whose names do not end in .fzm";
 
 ArrayFacts testByParts(const CommonOptions& options, const std::string& input, Progress& progress) {
   const ArchiveReader reader = openArchive(input, options.limits, &progress);
@@ -239,6 +239,7 @@ Command addDecompress(CLI::App& root) {
       root.add_subcommand("decompress", "Decode archives: FILE.fzm becomes FILE and stays");
   addFiles(*app, *options, "archives; - or none: stdin");
   addOutput(*app, *options, "result; .npy by its name, a folder for several files, - for stdout");
+  addStandardOutput(*app, *options, "-c,--stdout");
   app->add_option("--box", arguments->box,
                   "a part, FIRST:END for each axis, the slowest first, as numpy has it; only the "
                   "chunks that it touches are read")

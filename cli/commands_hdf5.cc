@@ -13,6 +13,7 @@
 #include "options.h"
 #include "pipeline_options.h"
 #include "preset_bounds.h"
+#include "standard_streams.h"
 
 namespace fz::cli {
 
@@ -76,6 +77,12 @@ ExitCode runWords(const WordsArguments& arguments) {
                                       {"nco", lineFor("nco", words)}}
                    .dump());
   rows.print();
+  if (lacksHdf5Filter()) {
+    // h5repack copies without the filter then, and calls it success.
+    say("fz: warning: HDF5 does not see the filter, and h5repack would copy without it; set "
+        "HDF5_PLUGIN_PATH to {}\n",
+        pluginFolderAdvice());
+  }
   if (arguments.json) {
     return ExitCode::kOk;
   }

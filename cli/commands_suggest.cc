@@ -7,6 +7,7 @@
 
 #include "archive/box_copy.h"
 #include "archive/chunk_grid.h"
+#include "bench_report.h"
 #include "bench_run.h"
 #include "commands.h"
 #include "compress_job.h"
@@ -16,6 +17,7 @@
 #include "json_rows.h"
 #include "options.h"
 #include "pipeline/bound_check.h"
+#include "pipeline/fill_check.h"
 #include "pipeline_options.h"
 #include "preset_bounds.h"
 #include "standard_streams.h"
@@ -153,6 +155,10 @@ std::vector<Suggestion> rank(const SuggestArguments& arguments,
   applyFill(parseFill(arguments.fill), field.fill, base);
   BoundRule rule = ruleOfRequest(bound, field.type, field.bytes, base.fill);
   rule.fill = base.fill;
+  if (base.suspect_fill) {
+    checkRangeBound({bound.mode, bound.value, rule.value}, field.type, field.bytes, base.fill,
+                    CpuExecutor::serial());
+  }
   const BoundRequest in_crops = boundInCrops(bound, rule);
   base.error_bound = in_crops.value;
   base.mode = in_crops.mode;
@@ -190,8 +196,8 @@ void printTable(const std::vector<Suggestion>& all, const std::string& bound) {
       });
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Suggestion& one = all[i];
-    fmt::print("{:>4}  {:<27}{:>9.2f}{:>16.2f}{:>17.2f}{}\n", i + 1, one.preset, one.ratio(),
-               one.compressSpeed(), one.decompressSpeed(),
+    fmt::print("{:>4}  {:<27}{:>9.2f}{:>16}{:>17}{}\n", i + 1, one.preset, one.ratio(),
+               speedNumber(one.compressSpeed()), speedNumber(one.decompressSpeed()),
                i == 0              ? "  smallest"
                : &one == &*fastest ? "  fastest"
                                    : "");

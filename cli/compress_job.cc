@@ -31,7 +31,7 @@ std::vector<std::string> inputsOf(const CompressArguments& arguments) {
         return !path.ends_with(kArchiveSuffix) &&
                (!arguments.type.empty() || typeFromName(path) || isNpyName(path));
       },
-      "that are archives already or whose type neither their name nor -t says");
+      "archives and files whose type neither their name nor -t says");
   if (files.empty() && !arguments.common.files.empty()) {
     throw Failure(ExitCode::kUsage, "there is nothing to compress in these folders");
   }

@@ -59,7 +59,8 @@ std::string_view adviceFor(ErrorCode code, Task task) {
     case ErrorCode::kOutOfMemory:
       return "free some memory or split the data";
     case ErrorCode::kLimit:
-      return "if you trust the archive, raise --max-output or --max-memory";
+      return task == Task::kDecode ? "if you trust the archive, raise --max-output or --max-memory"
+                                   : "raise --max-memory";
     case ErrorCode::kNoDevice:
     case ErrorCode::kCuda:
       return "run on the processor with --backend cpu";
@@ -104,9 +105,34 @@ std::optional<Special> specialCase(std::string_view what) {
   return std::nullopt;
 }
 
+/// The same when decoding archives of chunks.
+std::optional<Special> specialArchive(ErrorCode code, std::string_view what) {
+  if (code != ErrorCode::kCorrupt) {
+    return std::nullopt;
+  }
+  if (what.starts_with("archive: chunk")) {
+    return Special{ExitCode::kCorrupt,
+                   "fetch the file again or restore it; 'fz decompress --box' reads parts that "
+                   "this chunk has none of"};
+  }
+  if (what.starts_with("archive: it has no index")) {
+    return Special{ExitCode::kCorrupt, ""};
+  }
+  if (what.starts_with("recover: no")) {
+    return Special{ExitCode::kCorrupt, "only archives of chunks can be recovered"};
+  }
+  if (what.starts_with("recover:")) {
+    return Special{ExitCode::kCorrupt,
+                   "where the index at the end is sound, 'fz decompress --box' reads parts without "
+                   "the others"};
+  }
+  return std::nullopt;
+}
+
 Failure fromLibrary(ErrorCode code, const char* what, Task task) {
-  if (const auto special = task == Task::kEncode ? specialCase(what) : std::nullopt) {
-    return {special->code, fmt::format("{}; {}", what, special->advice)};
+  if (const auto special = task == Task::kEncode ? specialCase(what) : specialArchive(code, what)) {
+    return {special->code,
+            fmt::format("{}{}{}", what, special->advice.empty() ? "" : "; ", special->advice)};
   }
   const std::string_view advice = adviceFor(code, task);
   return {exitCodeOf(code, task), fmt::format("{}{}{}", what, advice.empty() ? "" : "; ", advice)};

@@ -117,10 +117,29 @@ ExitCode printHdf5Info() {
                       ? fmt::format("not visible: {} is there and cannot be loaded; 'ldd' on it "
                                     "shows what it lacks",
                                     kPluginFile)
-                      : fmt::format("not visible: set HDF5_PLUGIN_PATH to the folder of {}, "
-                                    "or import fz.hdf5 in Python",
-                                    kPluginFile));
+                      : fmt::format("not visible: set HDF5_PLUGIN_PATH to {}, or import fz.hdf5 "
+                                    "in Python",
+                                    pluginFolderAdvice()));
   return ExitCode::kIo;
+}
+
+bool lacksHdf5Filter() {
+  Hdf5 hdf5;
+  if (!findHdf5(hdf5)) {
+    return false;
+  }
+  hdf5.silence(0, nullptr, nullptr);
+  return hdf5.has_filter(FZ_HDF5_FILTER_ID) <= 0;
+}
+
+std::string pluginFolderAdvice() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path folder = program.parent_path().parent_path() / FZ_HDF5_PLUGIN_FOLDER;
+  return !program.empty() && fs::exists(folder / kPluginFile, error)
+             ? folder.string()
+             : fmt::format("the folder of {}", kPluginFile);
 }
 
 }  // namespace fz::cli

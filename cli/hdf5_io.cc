@@ -84,7 +84,7 @@ void readValues(const Hdf5Name& name,
     }
     if (H5Dread(open.dataset.get(), type, memory.get(), open.space.get(), H5P_DEFAULT,
                 into.bytes.data() + row * row_bytes) < 0) {
-      failRead(name, "cannot be read; its chunks are damaged or need a filter that is not there");
+      failValues(name, open);
     }
     if (progress != nullptr) {
       progress->add(n_now * row_bytes);
@@ -151,6 +151,7 @@ void writeDataset(hid_t file,
                   DataType type,
                   const std::vector<std::size_t>& shape,
                   ByteView bytes,
+                  std::span<const double> fill,
                   Require require) {
   const std::vector<hsize_t> extents(shape.begin(), shape.end());
   const Id space(H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr),
@@ -158,10 +159,19 @@ void writeDataset(hid_t file,
   const Id links(H5Pcreate(H5P_LINK_CREATE), &H5Pclose);
   require(H5Pset_create_intermediate_group(links.get(), 1) >= 0);
   const hid_t stored = memoryType(type);
+  const Id properties(H5Pcreate(H5P_DATASET_CREATE), &H5Pclose);
+  require(fill.empty() || H5Pset_fill_value(properties.get(), H5T_NATIVE_DOUBLE, fill.data()) >= 0);
   const Id dataset(H5Dcreate2(file, name.dataset.c_str(), stored, space.get(), links.get(),
-                              H5P_DEFAULT, H5P_DEFAULT),
+                              properties.get(), H5P_DEFAULT),
                    &H5Dclose);
   require(dataset.isValid());
+  if (!fill.empty()) {
+    const Id scalar(H5Screate(H5S_SCALAR), &H5Sclose);
+    const Id attribute(
+        H5Acreate2(dataset.get(), "_FillValue", stored, scalar.get(), H5P_DEFAULT, H5P_DEFAULT),
+        &H5Aclose);
+    require(H5Awrite(attribute.get(), H5T_NATIVE_DOUBLE, fill.data()) >= 0);
+  }
   require(bytes.empty() ||
           H5Dwrite(dataset.get(), stored, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()) >= 0);
 }
@@ -201,7 +211,7 @@ void Hdf5Reader::read(const std::vector<std::size_t>& start,
   }
   if (H5Dread(open_->dataset.dataset.get(), memoryType(about_.type), memory.get(), file_space.get(),
               H5P_DEFAULT, out.data()) < 0) {
-    failRead(name_, "cannot be read; its chunks are damaged or need a filter that is not there");
+    failValues(name_, open_->dataset);
   }
 }
 
@@ -216,7 +226,8 @@ Hdf5Dataset readHdf5(const Hdf5Name& name, Progress* progress) {
 void writeHdf5(const Hdf5Name& name,
                DataType type,
                const std::vector<std::size_t>& shape,
-               ByteView bytes) {
+               ByteView bytes,
+               std::span<const double> fill) {
   prepareHdf5();
   const auto require = [&](bool is_done) {
     if (!is_done) {
@@ -231,7 +242,7 @@ void writeHdf5(const Hdf5Name& name,
         H5Fcreate(target.temporaryPath().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
         &H5Fclose);
     require(file.isValid());
-    writeDataset(file.get(), name, type, shape, bytes, require);
+    writeDataset(file.get(), name, type, shape, bytes, fill, require);
     require(H5Fflush(file.get(), H5F_SCOPE_GLOBAL) >= 0);
   }
   target.commit(Existing::kKeep);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,10 +75,12 @@ class Hdf5Reader {
   Hdf5Dataset about_;
 };
 /// Writes a new file with this one dataset, complete under its name or not at all. Groups are made
-/// as needed. Existing files are never changed. Throws Failure.
+/// as needed. The first of `fill` becomes its _FillValue. Existing files are never changed. Throws
+/// Failure.
 void writeHdf5(const Hdf5Name& name,
                DataType type,
                const std::vector<std::size_t>& shape,
-               ByteView bytes);
+               ByteView bytes,
+               std::span<const double> fill);
 
 }  // namespace fz::cli

@@ -116,7 +116,8 @@ void Hdf5Reader::read(const std::vector<std::size_t>& /*start*/,
 void writeHdf5(const Hdf5Name& name,
                DataType /*type*/,
                const std::vector<std::size_t>& /*shape*/,
-               ByteView /*bytes*/) {
+               ByteView /*bytes*/,
+               std::span<const double> /*fill*/) {
   failNotBuilt(name);
 }
 

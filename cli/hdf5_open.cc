@@ -7,6 +7,8 @@
 
 #include "failure.h"
 #include "file_kind.h"
+#include "fz/hdf5.h"
+#include "hdf5_info.h"
 #include "input_bytes.h"
 #include "suggest.h"
 
@@ -66,6 +68,19 @@ void prepareHdf5() {
 
 void failRead(const Hdf5Name& name, const std::string& why) {
   throw Failure(ExitCode::kIo, fmt::format("'{}': {}", name.dataset, why));
+}
+
+void failValues(const Hdf5Name& name, const OpenDataset& open) {
+  const Id properties(H5Dget_create_plist(open.dataset.get()), &H5Pclose);
+  unsigned flags = 0;
+  std::size_t n_words = 0;
+  const bool has_filter = H5Pget_filter_by_id2(properties.get(), FZ_HDF5_FILTER_ID, &flags,
+                                               &n_words, nullptr, 0, nullptr, nullptr) >= 0;
+  failRead(name, has_filter && H5Zfilter_avail(FZ_HDF5_FILTER_ID) <= 0
+                     ? fmt::format("HDF5 does not see the filter of fz, which its chunks need; set "
+                                   "HDF5_PLUGIN_PATH to {}",
+                                   pluginFolderAdvice())
+                     : "cannot be read; its chunks are damaged or need a filter that is not there");
 }
 
 OpenDataset openDataset(const Hdf5Name& name) {

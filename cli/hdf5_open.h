@@ -51,5 +51,7 @@ OpenDataset openDataset(const Hdf5Name& name);
 
 /// "'/dataset': why", as Failure(kIo).
 [[noreturn]] void failRead(const Hdf5Name& name, const std::string& why);
+/// The same where HDF5 does not give the values: whether it lacks the filter of fz.
+[[noreturn]] void failValues(const Hdf5Name& name, const OpenDataset& open);
 
 }  // namespace fz::cli

@@ -72,10 +72,22 @@ std::vector<std::string> optionNames(const CLI::App& app) {
   return names;
 }
 
+/// A positional argument with what its help says of it.
+std::string asked(const CLI::App& app, const std::string& name) {
+  const CLI::Option* const option = app.get_option_no_throw(name);
+  return option == nullptr
+             ? name
+             : fmt::format("{} ({})", option->get_type_name(), option->get_description());
+}
+
 /// The parser's message, with its terse ones about the number of values written out.
-std::string messageOf(const CLI::ParseError& error) {
+std::string messageOf(const CLI::App& app, const CLI::ParseError& error) {
   std::string what = error.what();
   const std::string option = what.substr(0, what.find(':'));
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) &&
+      !what.starts_with('-')) {
+    return fmt::format("{} is missing", asked(app, what.substr(0, what.find(' '))));
+  }
   if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) {
     return what;
   }
@@ -93,7 +105,7 @@ Failure parseFailure(const CLI::App& root, const CLI::ParseError& error) {
   const std::vector<std::string> left_over = root.remaining();
   left.insert(left.end(), left_over.begin(), left_over.end());
   if (left.empty()) {
-    return {ExitCode::kUsage, fmt::format("{}; {}", messageOf(error), help)};
+    return {ExitCode::kUsage, fmt::format("{}; {}", messageOf(app, error), help)};
   }
   const auto option = std::find_if(left.begin(), left.end(),
                                    [](const std::string& s) { return s.starts_with('-'); });
@@ -133,6 +145,23 @@ void refuseEmptyValues(const CLI::App& app) {
   }
 }
 
+/// The parser takes -9 for a number, and so for a file.
+void refuseLevels(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& word : option->results()) {
+      const bool is_level = word.size() > 1 && word.front() == '-' &&
+                            word.find_first_not_of("0123456789", 1) == std::string::npos;
+      if (option->get_positional() && is_level) {
+        throw Failure(ExitCode::kUsage,
+                      fmt::format("no option '{}': there are no levels but --fast and --best, and "
+                                  "'fz presets' lists what lies between; a file of that name is "
+                                  "'./{}'",
+                                  word, word));
+      }
+    }
+  }
+}
+
 /// The chosen command, run to its end.
 ExitCode runCommand(const std::vector<Command>& commands) {
   for (const Command& command : commands) {
@@ -141,6 +170,7 @@ ExitCode runCommand(const std::vector<Command>& commands) {
     }
     try {
       refuseEmptyValues(*command.app);
+      refuseLevels(*command.app);
       return command.run();
     } catch (...) {
       const Failure failure = fz::cli::currentFailure(command.task);

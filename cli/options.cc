@@ -87,6 +87,18 @@ void addOutput(CLI::App& app, CommonOptions& options, const char* help) {
   app.add_flag("-f,--force", options.force, "overwrite existing files");
 }
 
+void addStandardOutput(CLI::App& app, CommonOptions& options, const char* names) {
+  app.add_flag_callback(
+      names,
+      [&options] {
+        if (!options.output.empty()) {
+          failUsage("-o and --stdout contradict each other; leave one out");
+        }
+        options.output = "-";
+      },
+      "the same as -o -");
+}
+
 void addFileHabits(CLI::App& app, CommonOptions& options) {
   app.add_flag("-k,--keep", options.keep, "keep the input, which happens anyway");
   app.add_flag("--rm", options.remove, "remove each input once its result is on the disk");
@@ -166,8 +178,8 @@ BoundRequest parseBound(std::string_view text) {
   if (const std::optional<ErrorBoundMode> mode = boundKindFromName(name)) {
     const std::optional<double> value = parseNumber<double>(number);
     if (!value || !std::isfinite(*value) || !(*value > 0)) {
-      failUsage(
-          fmt::format("-b '{}': the bound must be a number above 0, as in {}:1e-3", text, name));
+      failUsage(fmt::format("-b '{}': the bound must be a number above 0, as in {}:1e-3{}", text,
+                            name, value == 0.0 ? "; -b lossless keeps every bit" : ""));
     }
     return {*mode, *value};
   }

@@ -42,6 +42,8 @@ struct CommonOptions {
 
 void addFiles(CLI::App& app, CommonOptions& options, const char* help);
 void addOutput(CLI::App& app, CommonOptions& options, const char* help);
+/// After addOutput(): under these names, a flag that says -o -.
+void addStandardOutput(CLI::App& app, CommonOptions& options, const char* names);
 /// -k, --rm, -r and --no-sync, as gzip and zstd have them.
 void addFileHabits(CLI::App& app, CommonOptions& options);
 /// --json.

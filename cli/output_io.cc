@@ -181,7 +181,7 @@ void removeInput(const CommonOptions& options, const std::string& input) {
 
 std::vector<std::string> filesOf(const CommonOptions& options,
                                  const std::function<bool(const std::string&)>& takes,
-                                 std::string_view why_not) {
+                                 std::string_view who) {
   std::vector<std::string> files;
   for (const std::string& input : options.files) {
     std::error_code error;
@@ -209,8 +209,8 @@ std::vector<std::string> filesOf(const CommonOptions& options,
                     fmt::format("cannot read the folder '{}': {}", input, error.message()));
     }
     if (n_skipped > 0 && !options.quiet) {
-      say("fz: {}: skipped {} {} {}\n", input, n_skipped, n_skipped == 1 ? "file" : "files",
-          why_not);
+      say("fz: {}: skipped {} {}; {} are left alone\n", input, n_skipped,
+          n_skipped == 1 ? "file" : "files", who);
     }
     std::sort(found.begin(), found.end());
     files.insert(files.end(), found.begin(), found.end());

@@ -63,10 +63,10 @@ void checkJsonOutput(const CommonOptions& options, const std::string& output);
 /// For --rm, after the result is complete. Throws Failure(kIo).
 void removeInput(const CommonOptions& options, const std::string& input);
 /// For -r: the files of the folders among the inputs that `takes` accepts, in the order of their
-/// names; other files count in a note on standard error.
+/// names; other files count in a note on standard error, which says `who` they are.
 std::vector<std::string> filesOf(const CommonOptions& options,
                                  const std::function<bool(const std::string&)>& takes,
-                                 std::string_view why_not);
+                                 std::string_view who);
 
 /// To standard output for "-"; else the file is complete under its name, or unchanged. The parts
 /// follow each other. A file gets permissions and time of the file `like`. Throws Failure(kIo),

@@ -212,6 +212,7 @@ void runBenchmark(const Options& options) {
   plan.n_runs = options.runs;
   plan.strategy = options.strategy;
   plan.pool_multiplier = static_cast<float>(options.pool_multiplier);
+  plan.minds_missing = false;
   Progress silent(ProgressMode::kNever, options.input);
   const BenchResult result = runBench(options.type, input, compressOptions(options), plan, silent);
   printSummary("compress", result, result.compress);

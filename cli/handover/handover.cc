@@ -75,13 +75,7 @@ StoredArray aboutOf(const ArchiveReader& archive) {
   about.grid = ChunkGrid(info.type, info.extents, info.chunk);
   about.stored_chunk = info.chunk;
   about.bound = info.bound;
-  for (std::uint64_t chunk = 0; chunk < info.n_chunks && isFloat(info.type); ++chunk) {
-    const FrameInfo frame = archive.inspect(chunk);
-    if (frame.missing && !frame.missing->fill.empty()) {
-      about.fill = frame.missing->fill;
-      break;
-    }
-  }
+  about.fill = declaredFill(archive);
   return about;
 }
 
@@ -159,6 +153,17 @@ std::unique_ptr<ChunkTarget> createHdf5Chunks(const Hdf5Name& name, const Stored
 }
 
 #endif
+
+std::vector<double> declaredFill(const ArchiveReader& archive) {
+  const ArchiveInfo& info = archive.info();
+  for (std::uint64_t chunk = 0; chunk < info.n_chunks && isFloat(info.type); ++chunk) {
+    const FrameInfo frame = archive.inspect(chunk);
+    if (frame.missing && !frame.missing->fill.empty()) {
+      return frame.missing->fill;
+    }
+  }
+  return {};
+}
 
 bool takesFrames(const std::string& output) {
   return zarrName(output) || hdf5Name(output);

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fz/archive.h"
 #include "options.h"
@@ -17,6 +18,9 @@ class Progress;
 bool takesFrames(const std::string& output);
 /// Whether the input is one whose chunks may be frames: of Zarr, or of HDF5 with the filter.
 bool hasFrames(const std::string& input);
+
+/// The fill values that the first chunk with any declares.
+std::vector<double> declaredFill(const ArchiveReader& archive);
 
 struct Handover {
   DataType type = DataType::UNKNOWN;

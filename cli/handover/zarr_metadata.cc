@@ -77,7 +77,10 @@ std::string base64Of(double value) {
 Json attributesOf(const StoredArray& array) {
   Json attributes = Json::object();
   if (!array.fill.empty()) {
-    attributes["_FillValue"] = base64Of(array.fill.front());
+    // Readers compare it with the values, which have no more digits than their type.
+    const double fill = array.fill.front();
+    attributes["_FillValue"] = base64Of(
+        array.type == DataType::FLOAT32 ? static_cast<double>(static_cast<float>(fill)) : fill);
   }
   return attributes;
 }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import math
 import os
 import threading
 import uuid
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,14 @@ from . import _fz
 from ._arrays import check_count
 from ._bounds import FrameBound
 from ._boxes import box_of
-from .errors import BadSizeError, InvalidStateError, IoError, TypeMismatchError
+from .errors import (
+    BadSizeError,
+    CorruptError,
+    InvalidStateError,
+    IoError,
+    NotFoundError,
+    TypeMismatchError,
+)
 
 
 class _File:
@@ -43,10 +53,29 @@ class _File:
                 n_done += len(part)
 
 
+def existing(path: str | os.PathLike[str]) -> str:
+    """The path as text. Raises `NotFoundError`, with the words that Python has for it."""
+    text = os.fspath(path)
+    if not os.path.exists(text):
+        raise NotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), text)
+    return text
+
+
+@contextlib.contextmanager
+def named(source: Any) -> Iterator[None]:
+    """Puts the path of a file before what is wrong with its bytes."""
+    try:
+        yield
+    except CorruptError as error:
+        if not isinstance(source, (str, os.PathLike)):
+            raise
+        raise CorruptError(f"{os.fspath(source)}: {error}") from None
+
+
 def native_source(source: Any) -> Any:
     """What the extension reads from: a path, an object with a buffer, or a file object."""
     if isinstance(source, (str, os.PathLike)):
-        return _fz.NativeSource.of_path(os.fspath(source))
+        return _fz.NativeSource.of_path(existing(source))
     if hasattr(source, "seek") and hasattr(source, "read"):
         file = _File(source)
         return _fz.NativeSource.of_function(file.fill, file.n_bytes)
@@ -73,9 +102,10 @@ class Archive:
         self._source = source
         self._settings = settings
         self._token = uuid.uuid4().hex
-        self._native: Any = _fz.NativeReader.open(
-            native_source(source), self._decoding(settings["threads"], settings["backend"])
-        )
+        with named(source):
+            self._native: Any = _fz.NativeReader.open(
+                native_source(source), self._decoding(settings["threads"], settings["backend"])
+            )
         info = self._native.info()
         #: Extents of the array, the slowest axis first.
         self.shape: tuple[int, ...] = info["shape"]

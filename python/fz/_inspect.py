@@ -70,7 +70,8 @@ def inspect(frame: Any) -> FrameInfo:
 def _inspected(frame: Any) -> dict[str, Any]:
     try:
         if isinstance(frame, (str, os.PathLike)):
-            return _fz.inspect_file(os.fspath(frame))
+            with _archive.named(frame):
+                return _fz.inspect_file(_archive.existing(frame))
         return _fz.inspect(frame)
     except CorruptError:
         if not _archive.is_archive(frame):
@@ -140,6 +141,11 @@ def verify(
     (True, True)
     """
     source = _host_frame(frame)
+    if _archive.is_archive(source):
+        raise InvalidArgumentError(
+            "verify takes frames, and this is an archive of chunks: fz.open reads it, the command "
+            "'fz verify' compares it with its original, and verify=True does so while it is written"
+        )
     _inspected(source)
     if isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:

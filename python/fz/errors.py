@@ -92,6 +92,10 @@ class IoError(Error, OSError):
     code = "i/o"
 
 
+class NotFoundError(IoError, FileNotFoundError):
+    """There is no such file."""
+
+
 class ConfigError(Error, ValueError):
     """A configuration is wrong; the message has its name and line."""
 

@@ -6,7 +6,7 @@ needed. Then datasets are compressed by keyword arguments, and read as any other
     import h5py, fz.hdf5
     with h5py.File("run.h5", "w") as file:
         file.create_dataset("T", data=field, chunks=(1, 180, 360),
-                            **fz.hdf5.filter(bound="abs:1e-3", preset="pfpl"))
+                            **fz.hdf5.filter(bound="abs:1e-3"))
 
 Nothing here needs the compiled part of the package: only the plugin (libh5fz.so).
 """
@@ -112,14 +112,29 @@ def last_error() -> str:
     return _load().fz_hdf5_last_error().decode(errors="replace")
 
 
+def _choice(bound: str | None, preset: str | None) -> tuple[str, str]:
+    """Bound and preset as everywhere in fz; no bound is an empty one."""
+    if bound in (None, "lossless"):
+        if preset not in (None, "lossless"):
+            raise ValueError(f"the preset {preset} needs a bound, as in bound='abs:1e-3'")
+        return "", "lossless"
+    if preset == "lossless":
+        raise ValueError("the preset lossless takes no bound")
+    return str(bound), preset or ("pfpl" if str(bound).startswith("rel:") else "balanced")
+
+
 def cd_values(
-    bound: str | None = None, preset: str = "pfpl", strict: bool = False
+    bound: str | None = None, preset: str | None = None, strict: bool = False
 ) -> tuple[int, ...]:
-    """The parameters of the filter as HDF5 takes them, for h5repack, nccopy and other languages."""
+    """The parameters of the filter as HDF5 takes them, for h5repack, nccopy and other languages.
+
+    What is not given is chosen as filter() does.
+    """
+    bound, preset = _choice(bound, preset)
     values = (ctypes.c_uint * MAX_WORDS)()
     message = ctypes.create_string_buffer(512)
     n_words = _load().fz_hdf5_cd_values_from_text(
-        preset.encode(), (bound or "").encode(), STRICT if strict else 0, values, MAX_WORDS,
+        preset.encode(), bound.encode(), STRICT if strict else 0, values, MAX_WORDS,
         message, len(message),
     )  # fmt: skip
     if n_words == 0:
@@ -133,17 +148,12 @@ def filter(  # noqa: A001
     """Keyword arguments for h5py's create_dataset().
 
     bound   "abs:1e-3" (units of the data), "rel:1e-3" (of each value) or "range:1e-3" (of the range
-            of each chunk; a constant chunk is kept bit for bit). Without a bound the dataset is lossless.
-    preset  a name of `fz presets`, or "lossless"; "pfpl", which takes any data, when not given.
+            of each chunk; a constant chunk is kept bit for bit). Without a bound, or with "lossless",
+            the dataset is lossless.
+    preset  a name of `fz presets`; "balanced" when not given, with "rel" bounds "pfpl".
     strict  a chunk that the preset cannot take (a number too large for its codes) is an error;
             otherwise it is stored bit for bit.
     """
-    if preset is None:
-        preset = "lossless" if bound is None else "pfpl"
-    if bound is None and preset != "lossless":
-        raise ValueError(f"the preset {preset} needs a bound, as in bound='abs:1e-3'")
-    if bound is not None and preset == "lossless":
-        raise ValueError("the preset lossless takes no bound")
     return {"compression": FILTER_ID, "compression_opts": cd_values(bound, preset, strict)}
 
 

@@ -1,6 +1,8 @@
 #include "errors.h"
 
+#include <fmt/format.h>
 #include <nanobind/nanobind.h>
+#include <string>
 
 #include "fz/error.h"
 
@@ -20,12 +22,23 @@ void raise(ErrorCode code, const char* message) {
   }
 }
 
+/// With the ways out as Python has them.
+std::string textOf(const FillValueError& error) {
+  const FillValueFinding& found = error.finding();
+  return fmt::format(
+      "{}; fill={} (for Zarr exact=[{}]) if it means missing, fill='none' if it is data; or an "
+      "absolute bound, such as 'abs:{:.2g}'",
+      error.cause(), found.text, found.text, found.bound_without);
+}
+
 }  // namespace
 
 void registerErrors() {
   nb::register_exception_translator([](const std::exception_ptr& thrown, void* /*payload*/) {
     try {
       std::rethrow_exception(thrown);
+    } catch (const FillValueError& e) {
+      raise(e.code(), textOf(e).c_str());
     } catch (const Error& e) {
       raise(e.code(), e.what());
     } catch (const InvalidArgument& e) {

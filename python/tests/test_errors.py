@@ -81,9 +81,31 @@ def test_shapes_that_do_not_fit_are_refused():
 
 
 def test_files_that_are_not_there_are_os_errors(tmp_path):
-    with pytest.raises(OSError) as caught:
-        fz.inspect(tmp_path / "none.fzm")
-    assert isinstance(caught.value, fz.IoError)
+    for read in (fz.inspect, fz.load, fz.open, fz.decompress):
+        with pytest.raises(FileNotFoundError) as caught:
+            read(tmp_path / "none.fzm")
+        assert isinstance(caught.value, fz.IoError) and caught.value.code == "i/o"
+        assert caught.value.filename == str(tmp_path / "none.fzm")
+
+
+def test_a_file_that_is_no_archive_is_named(tmp_path):
+    (tmp_path / "text.fz").write_text("this is a text, and long enough to be looked at")
+    for read in (fz.inspect, fz.load, fz.open):
+        with pytest.raises(fz.CorruptError, match="text.fz: .*magic"):
+            read(tmp_path / "text.fz")
+
+
+def test_a_fill_value_is_refused_with_the_ways_out():
+    field = wave((40, 100))
+    field[::3] = -9999
+    with pytest.raises(fz.FillValueError, match=r"fill=-9999 .*exact=\[-9999\].*fill='none'.*'abs:"):
+        fz.compress(field, "range:1e-3")
+
+
+def test_verify_says_what_compares_archives_of_chunks(tmp_path):
+    fz.save(tmp_path / "a.fz", wave((40, 100)), "abs:1e-3", chunks=(10, 100))
+    with pytest.raises(fz.InvalidArgumentError, match="'fz verify'"):
+        fz.verify(tmp_path / "a.fz", wave((40, 100)))
 
 
 def test_objects_without_a_buffer_are_type_errors():

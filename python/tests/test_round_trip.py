@@ -243,7 +243,7 @@ def test_a_fill_value_that_sets_the_range_is_refused(dtype, fill, preset):
     with pytest.raises(fz.FillValueError, match="occurs 2000 times in 6000 values") as caught:
         fz.compress(field, "range:1e-3", preset)
     assert caught.value.code == "fill value" and isinstance(caught.value, ValueError)
-    assert "instead of 34" in str(caught.value) and "such as abs:0.034" in str(caught.value)
+    assert "instead of 34" in str(caught.value) and "such as 'abs:0.034'" in str(caught.value)
     pipeline = fz.Pipeline(preset=preset, bound="range:1e-3")
     room = bytearray(b"Z" * (field.nbytes + 592))
     for out in (None, room):

@@ -1,5 +1,6 @@
 """Cases of `fz bench`."""
 
+import array
 import json
 import subprocess
 
@@ -51,19 +52,46 @@ class BenchTest(CliCase):
 
     def test_failures_do_not_stop_the_others(self):
         field = wave(100)
-        field[3] = float("nan")
+        field[3] = 1e30
         self.put("a.f32", field)
         done = self.bench("-p", "cuszp,speed", "-b", "abs:0.1", "a.f32", code=BOUND)
         self.assertIn("failed, see its error", done.stdout.decode())
         self.assertRegex(done.stdout.decode(), r"(?m)^speed .* GB|^speed +abs:0\.1 +\d")
-        self.assertIn("value 3 = nan", done.stderr.decode())
+        self.assertIn("value 3 = 1.0", done.stderr.decode())
         rows = json.loads(self.bench("--json", "-p", "cuszp", "-b", "abs:0.1", "a.f32", code=BOUND).stdout)
-        self.assertIn("value 3 = nan", rows[0]["message"])
+        self.assertIn("value 3 = 1.0", rows[0]["message"])
         self.assertEqual(rows[0]["code"], BOUND)
         self.bench("absent.f32", code=IO)
 
+    def test_missing_values_are_those_of_compress(self):
+        field = wave(6000)
+        for i in range(0, len(field), 3):
+            field[i] = float("nan") if i % 2 else -9999
+        self.put("a.f32", field)
+        for preset in ("fast", "cuszp", "pfpl"):
+            words = ("-p", preset, "-b", "range:1e-3", "--fill", "-9999", "a.f32")
+            (row,) = json.loads(self.bench("--json", *words).stdout)
+            self.fz("compress", "-q", "-f", *words)
+            self.assertEqual(row["archive_bytes"], len(self.get("a.f32.fzm")))
+            self.assertEqual(row["violations"], 0)
+
+    def test_a_range_that_a_fill_value_sets_is_refused(self):
+        field = wave(6000)
+        for i in range(0, len(field), 3):
+            field[i] = -9999
+        self.put("a.f32", field)
+        self.assertIn("--fill -9999", self.bench("-p", "pfpl", "a.f32", code=BOUND).stderr.decode())
+        self.bench("-p", "pfpl", "--fill", "none", "a.f32")
+        self.bench("-p", "pfpl", "-b", "abs:0.1", "a.f32")
+        self.assertIn("--fill -9999", self.fz("suggest", "-b", "range:1e-3", "a.f32", code=BOUND).stderr.decode())
+        self.fz("suggest", "-b", "range:1e-3", "--fill", "-9999", "--seconds", "0.1", "a.f32")
+
+    def test_slow_speeds_have_more_decimals(self):
+        self.put("a.f32", wave(40))
+        self.assertRegex(self.bench("-p", "best", "-b", "abs:0.1", "a.f32").stdout.decode(), r" 0\.0\d\d\d ")
+
     def test_errors_follow_the_table_that_points_to_them(self):
-        self.put("b.f32", b"\0\0\xc0\x7f" * 100)
+        self.put("b.f32", array.array("f", [1e30] * 100))
         text = self.bench("-p", "cuszp", "-b", "abs:0.1", "b.f32", code=BOUND, stderr=subprocess.STDOUT).stdout.decode()
         self.assertLess(text.index("failed, see its error"), text.index("fz: b.f32 cuszp: "))
 

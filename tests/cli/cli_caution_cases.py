@@ -314,6 +314,7 @@ class AdviceTest(WarningCase):
         self.fails(USAGE, "compress", "-b", "range1e-3", "a.f32", says="write range:1e-3 (")
         self.fails(USAGE, "compress", "-b", "1e-3", "a.f32", says="write abs:1e-3, rel:1e-3 or range:1e-3")
         self.fails(USAGE, "compress", "-b", "abs", "a.f32", says="as in abs:1e-3")
+        self.fails(USAGE, "compress", "-b", "abs:0", "a.f32", says="above 0, as in abs:1e-3; -b lossless keeps every bit")
         self.fails(USAGE, "compress", "-b", "tight", "a.f32", says="as in abs:1e-3")
 
     def test_gpu_is_called_cuda(self):

@@ -133,6 +133,21 @@ class Hdf5Test(CliCase):
         self.assertNotIn("missing", message)
         self.assertIn("verified", message)
 
+    def test_the_fill_value_of_an_archive_or_a_dataset_goes_into_a_new_file(self):
+        self.fz("compress", "-q", "-b", "abs:0.1", "-o", "a.fzm", "d.h5:/sea")
+        self.fz("convert", "-q", "--decode", "a.fzm", "b.h5:/t")
+        self.fz("convert", "-q", "d.h5:/sea", "c.h5:/t")
+        for name in ("b.h5:/t", "c.h5:/t"):
+            said = self.fz("compress", "--verify", "-b", "range:1e-3", name).stderr.decode()
+            self.assertIn("fill value -9999 (_FillValue)", said)
+
+    def test_the_filter_that_is_not_there_is_named(self):
+        self.put("a.npy", npy(wave(6000), "(60, 100)"))
+        self.fz("compress", "-q", "-b", "abs:0.1", "a.npy")
+        self.fz("convert", "-q", "a.npy.fzm", "a.h5:/t")
+        without = {**os.environ, "HDF5_PLUGIN_PATH": str(self.folder)}
+        self.fails(IO, "compress", "-b", "abs:0.1", "a.h5:/t", says=["filter of fz", "HDF5_PLUGIN_PATH"], env=without)
+
     def test_new_files_can_be_written(self):
         self.put("a.npy", npy(wave(60), "(12, 5)"))
         self.fz("convert", "a.npy", "new.h5:/fields/t")

@@ -50,6 +50,8 @@ class DecompressTest(CliCase):
     def test_no_plain_bytes_under_the_name_of_an_hdf5_file(self):
         _, name = self.archive()
         self.fails(USAGE, "decompress", "-o", "back.h5", name, says=["back.h5:/NAME", "fz convert"])
+        self.fails(USAGE, "convert", name, "back.nc", says="back.nc:/NAME")
+        self.assertNotIn("back.nc", self.names())
 
     def test_does_not_overwrite_without_force(self):
         field, name = self.archive()
@@ -95,6 +97,15 @@ class DecompressTest(CliCase):
         message = self.fz("decompress", "absent.fzm", second, code=IO).stderr.decode()
         self.assertIn("absent.fzm", message)
         self.assertIn("b.f32", self.names())
+
+    def test_stdout_is_an_option_too(self):
+        field, name = self.archive()
+        self.assertEqual(self.fz("compress", "-q", "-p", "cusz", "-b", "range:1e-4", "--stdout", "a.f32").stdout, self.get(name))
+        plain = self.fz("decompress", "-q", "-o", "-", name).stdout
+        for option in ("-c", "--stdout"):
+            self.assertEqual(self.fz("decompress", "-q", option, name).stdout, plain)
+        self.assertEqual(len(plain), 4 * len(field))
+        self.fails(USAGE, "decompress", "-c", "-o", "b.f32", name, says="contradict")
 
     def test_needs_a_name_for_the_result(self):
         _, name = self.archive()
@@ -361,5 +372,5 @@ class VerifyTest(CliCase):
         self.fails(IO, "verify", "absent.fzm", "a.f32", says="absent.fzm")
         self.fails(CORRUPT, "verify", "a.f32", "a.f32", says="a.f32")
         self.fails(USAGE, "verify", "-", "-", says="standard input")
-        self.fails(USAGE, "verify", name, says="original")
+        self.fails(USAGE, "verify", name, says="ORIGINAL")
         self.fails(USAGE, "verify", name, "a.f32", "a.f32", says="one argument too many")

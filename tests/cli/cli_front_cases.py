@@ -136,7 +136,7 @@ class HabitTest(CliCase):
         self.put("d/notes.txt", b"text")
         self.put("d/old.f32.fzm", b"x")
         said = self.fz("compress", "-r", "-b", "abs:1", "d").stderr.decode()
-        self.assertIn("fz: d: skipped 2 files that are archives already or whose type neither their name nor -t says", said)
+        self.assertIn("fz: d: skipped 2 files; archives and files whose type neither their name nor -t says are left alone", said)
         self.assertTrue((self.folder / "d/a.f32.fzm").exists() and (self.folder / "d/e/b.npy.fzm").exists())
         (self.folder / "d/old.f32.fzm").unlink()
         self.assertEqual(self.fz("test", "-r", "d").stdout, b"d/a.f32.fzm: ok\nd/e/b.npy.fzm: ok\n")
@@ -290,6 +290,13 @@ class WordsTest(CliCase):
         self.assertIn(f"nccopy -F '*,62074,1,0,12,0,{low},{high}' in.nc out.nc\n", text)
         line = self.fz("hdf5", "words", "--for", "h5repack", "--strict", "-b", "rel:1e-3").stdout.decode()
         self.assertEqual(line, f"UD=62074,0,6,1,1,7,1,{low},{high}\n")
+
+    def test_a_filter_that_hdf5_does_not_see_is_worth_a_warning(self):
+        without = {**os.environ, "HDF5_PLUGIN_PATH": str(self.folder)}
+        done = self.fz("hdf5", "words", "--for", "h5repack", "-b", "abs:1e-3", env=without)
+        self.assertTrue(done.stdout.startswith(b"UD=62074,0,6,1,0,14,0,"))
+        if b"none found" not in self.fz("info", "--hdf5", code=IO, env=without).stdout:
+            self.assertIn("would copy without it; set HDF5_PLUGIN_PATH", done.stderr.decode())
 
     def test_wrong_words_are_refused_before_any_file(self):
         self.fails(USAGE, "hdf5", "words", "-p", "best", says="needs to know how much may be lost")

@@ -1,5 +1,7 @@
 """Cases of `fz convert` between archives and arrays of Zarr and HDF5 whose chunks are frames."""
 
+import array
+import base64
 import io
 import json
 import os
@@ -55,6 +57,17 @@ class ZarrTest(HandoverCase):
         (info,) = json.loads(self.fz("info", "--json", "a.f32.fzm").stdout)
         about = json.loads(self.get("range.zarr/zarr.json"))
         self.assertEqual(float(about["codecs"][0]["configuration"]["bound"][4:]), info["bound"]["absolute"])
+
+    def test_the_fill_value_is_the_one_that_the_values_have(self):
+        """1e20 is another number as a float, and xarray compares with what stands there."""
+        field = wave(600)
+        field[::5] = array.array("f", [1e20] * 120)
+        self.put("a.f32", field)
+        self.fz("compress", "-q", "-b", "range:1e-3", "--fill", "1e20", "a.f32")
+        self.fz("convert", "-q", "a.f32.fzm", "a.zarr")
+        about = json.loads(self.get("a.zarr/zarr.json"))
+        (fill,) = struct.unpack("<d", base64.b64decode(about["attributes"]["_FillValue"]))
+        self.assertEqual(fill, field[0])
 
     def test_plain_frames_are_one_chunk(self):
         _, name = self.archive("p.f32", 60, "f", "-d", "5x12")

@@ -22,6 +22,9 @@ COMMANDS = (
     "convert",
     "stages",
     "presets",
+    "recover",
+    "suggest",
+    "hdf5",
     "generate",
 )
 
@@ -195,6 +198,17 @@ class MistakeTest(CliCase):
             (["--frobnicate"], "'fz --help'"),
         ):
             self.fails(USAGE, *words, says=["no option", says])
+
+    def test_levels_of_gzip_are_no_files(self):
+        self.put("a.f32", wave(10))
+        for words in (("compress", "-9", "-b", "abs:1", "a.f32"), ("decompress", "-1", "a.f32.fzm")):
+            self.fails(USAGE, *words, says=[f"no option '{words[1]}'", "--best", "fz presets"])
+        self.assertEqual(self.names(), ["a.f32"])
+        self.fz("compress", "-q", "-b", "abs:1", "--fill", "-9", "a.f32")
+
+    def test_a_word_that_is_missing_is_said_with_its_meaning(self):
+        self.fails(USAGE, "hdf5", says="WHAT (words, or info: whether HDF5 can load the filter) is missing")
+        self.fails(USAGE, "convert", "a.f32", says="OUTPUT (its kind is in its name; - for stdout, raw) is missing")
 
     def test_values(self):
         self.fails(USAGE, "compress", "-b", says="fz compress --help")

@@ -128,6 +128,10 @@ class Python(Hdf5Case):
             with self.assertRaisesRegex(ValueError, words):
                 fz_hdf5.filter(**arguments)
 
+    def test_what_is_not_given_is_chosen_as_everywhere_in_fz(self):
+        presets = [fz_hdf5.cd_values(bound)[2] for bound in (None, "lossless", "abs:1", "range:1", "rel:1")]
+        self.assertEqual(presets, [0, 0, 14, 14, 7])
+
     def test_a_damaged_chunk_is_an_oserror_and_the_others_stay_readable(self):
         path = self.write(**fz_hdf5.filter("abs:1e-3"))
         with h5py.File(path, "r+") as file:
