@@ -21,9 +21,15 @@ endmacro()
 foreach(FZ_FIELD_TYPE float double)
   if(FZ_FIELD_TYPE STREQUAL "float")
     set(FZ_FIELD_NAME f32)
+    # Rows of wider values than the codes have no room in shared memory there.
+    set(FZ_MASK_PFPL "FZ_GROUP(fz::group::Field<float>, fz::mask::MaskOp<float>,
+               fz::quantizer::ListOp<float, std::uint32_t, fz::quantizer::ListForm::kPlain>,
+               fz::diff::DiffOp<std::uint32_t, fz::delta::Code::kNegabinary>,
+               fz::bitshuffle::BitshuffleOp<4>, fz::rze::RzeOp<16384>),")
     set(FZ_FIELD_CAMEL Float)
   else()
     set(FZ_FIELD_NAME f64)
+    set(FZ_MASK_PFPL "")
     set(FZ_FIELD_CAMEL Double)
   endif()
   foreach(family pfpl shuffle bitplane lorenzo_quant lorenzo_quant_grid)

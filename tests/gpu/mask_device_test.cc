@@ -3,9 +3,14 @@
 #include <limits>
 #include <random>
 
+#include "api/missing_values.h"
 #include "fz/byte_io.h"
 #include "fz/error.h"
+#include "fz/host_api.h"
+#include "fz/presets.h"
+#include "gpu/device_pipeline.h"
 #include "gpu/device_stage.h"
+#include "pipeline/compressor.h"
 #include "transforms/mask/mask_stage.h"
 
 // Masks on a device: every way to fill, masks of many shapes, and masks that lie, beside the CPU.
@@ -154,6 +159,89 @@ TYPED_TEST(DeviceMask, RefusesMasksThatLie) {
         return;
       }
     }
+  }
+}
+
+/// Presets whose groups begin with the Mask.
+class DeviceMaskGroups : public OnDevice<> {
+ protected:
+  template <class T>
+  static std::vector<T> fieldOf(std::size_t n, const MaskShape& shape, bool has_outliers) {
+    std::vector<T> values(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      values[i] = static_cast<T>(20 * std::cos(0.01 * static_cast<double>(i)));
+      if (shape.is_missing(i % 700, i / 700, 0, i)) {
+        values[i] = patternOf<T>(static_cast<unsigned>(i * 7919 / 3 % shape.n_patterns));
+      } else if (has_outliers && i % 61 == 7) {
+        values[i] = static_cast<T>(1e25);
+      }
+    }
+    return values;
+  }
+
+  template <class T>
+  static void expectBytesOfTheCpu(const std::vector<T>& values, CompressOptions options) {
+    options.backend = Backend::CUDA;
+    const Frame on_device = compress(std::span<const T>(values), options);
+    options.backend = Backend::CPU;
+    const Frame on_cpu = compress(std::span<const T>(values), options);
+    ASSERT_EQ(on_device.size(), on_cpu.size());
+    EXPECT_TRUE(std::equal(on_device.bytes().begin(), on_device.bytes().end(),
+                           on_cpu.bytes().begin(), on_cpu.bytes().end()));
+    const Array back = decompress(on_cpu, {.backend = Backend::CUDA});
+    const Array same = decompress(on_cpu, {.backend = Backend::CPU});
+    EXPECT_TRUE(std::equal(back.bytes().begin(), back.bytes().end(), same.bytes().begin(),
+                           same.bytes().end()));
+  }
+
+  template <class T>
+  static void expectBytesOfTheCpu() {
+    std::vector<std::size_t> sizes = {1, 31, 33, 1000, 4096, 4097, 70'001, 300'032};
+    if (isSmallRun()) {
+      sizes = {33, 9001};
+    }
+    for (const char* const preset : {"cuszp", "cuszp2", "pfpl"}) {
+      for (const std::size_t n : sizes) {
+        for (const MaskShape& shape : kShapes) {
+          for (const bool has_outliers : {false, true}) {
+            SCOPED_TRACE(std::string(preset) + ", " + shape.name + ", " + std::to_string(n));
+            CompressOptions options;
+            options.preset = preset;
+            options.error_bound = 0.01;
+            options.mode = ErrorBoundMode::ABS;
+            options.fill = {-9999.0};
+            if (has_outliers && std::string_view(preset) != "pfpl") {
+              continue;  // others keep such a field without loss
+            }
+            expectBytesOfTheCpu(fieldOf<T>(n, shape, has_outliers), options);
+            if (testing::Test::HasFailure()) {
+              return;
+            }
+          }
+        }
+      }
+    }
+  }
+};
+
+TEST_F(DeviceMaskGroups, HaveTheBytesOfTheCpu) {
+  expectBytesOfTheCpu<float>();
+  expectBytesOfTheCpu<double>();
+}
+
+TEST_F(DeviceMaskGroups, BeginWithTheMask) {
+  for (const char* const preset : {"cuszp", "cuszp2", "pfpl"}) {
+    Pipeline pipeline;
+    pipeline.setBackend(Backend::CUDA);
+    ConfigOverrides overrides;
+    overrides.input_type = DataType::FLOAT32;
+    overrides.dims = {4096, 1, 1};
+    overrides.params.emplace_back("error_bound_mode", "ABS");
+    pipeline.loadConfigText(std::string(findPreset(preset)->toml), preset, overrides, false);
+    addMask(pipeline, DataType::FLOAT32, {}, maskSettingsFor(pipeline, DataType::FLOAT32, {}, {}));
+    pipeline.finalize();
+    EXPECT_NE(pipeline.explain().find("one pass over memory: mask + quantizer"), std::string::npos)
+        << pipeline.explain();
   }
 }
 

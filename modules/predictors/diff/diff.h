@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,6 +40,12 @@ class DifferenceStage final : public SimpleStage {
   void setChunkSize(std::size_t n_bytes);
   std::size_t getChunkSize() const { return chunk_bytes_; }
 
+  /// Chunks; of long ones so much as a warp has on a device.
+  std::array<std::size_t, 3> localTile() const override {
+    const std::size_t most = kLocalBytes / sizeof(T);
+    const std::size_t chunk = chunk_bytes_ / sizeof(T);
+    return {chunk == 0 ? most : std::min(chunk, most), 1, 1};
+  }
   const StageDescriptor& descriptor() const override { return diff::descriptor(); }
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override {
@@ -62,6 +70,7 @@ class DifferenceStage final : public SimpleStage {
  private:
   friend class diff::CudaSide<T, TOut>;
   struct State;
+  static constexpr std::size_t kLocalBytes = 2048;
 
   /// Throws Error(kBadSize), or when decoding Error(kCorrupt).
   void requireWholeValues(std::size_t n_bytes) const;

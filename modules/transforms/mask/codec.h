@@ -6,21 +6,33 @@
 #include "shared/bits.h"
 #include "shared/host_device.h"
 
-/// The bits of a mask as bytes, brick by brick; SPEC.md has the layout. A brick is up to 256 rows
-/// of up to 64 bits, and stands for itself: one thread codes it, in any order.
+/// The bits of a mask as bytes, brick by brick; SPEC.md has the layout. A brick is up to 128 rows
+/// of up to 32 bits, and stands for itself: one thread codes it, in any order.
 namespace fz::mask {
 
-inline constexpr std::uint32_t kRowBits = 64;
-inline constexpr std::uint32_t kBrickRows = 256;
-/// Bytes of a full brick as it is.
+inline constexpr std::uint32_t kRowBits = 32;
+inline constexpr std::uint32_t kBrickRows = 128;  ///< at most
+/// Bytes of the largest brick as it is.
 inline constexpr std::uint32_t kMaxRawBytes = kRowBits * kBrickRows / 8;
+
+/// Coded bricks are units of two bytes, and have no more than a byte can count.
+inline constexpr std::uint32_t kUnitBytes = 2;
+inline constexpr std::uint32_t kMaxCodedBytes = 255 * kUnitBytes;
+
+FZ_HD bool isWorthCoding(std::uint32_t coded_bytes, std::uint32_t raw_bytes) {
+  return coded_bytes < raw_bytes && coded_bytes <= kMaxCodedBytes;
+}
 
 enum BrickKind : std::uint8_t { kNone = 0, kAll = 1, kCoded = 2, kRaw = 3 };
 /// How a layer is stored. SPEC: layer, field 1.
-enum LayerForm : std::uint8_t { kAllZeros = 0, kAllOnes = 1, kBricks = 2 };
+enum LayerForm : std::uint8_t { kAllZeros = 0, kAllOnes = 1, kBricks = 2, kBricksOfChances = 3 };
 
 FZ_HD std::uint64_t lowBits(std::uint32_t n) {
   return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
+}
+/// The same for a row.
+FZ_HD std::uint32_t lowRow(std::uint32_t n) {
+  return n >= kRowBits ? ~0u : (1u << n) - 1;
 }
 
 /// Where the rows of the bricks lie among the bits, which follow each other with x fastest.
@@ -29,7 +41,7 @@ struct Grid {
   std::uint64_t ny = 1;
   std::uint64_t nz = 1;
   std::uint64_t n_bits = 0;
-  std::uint32_t rows_y = kBrickRows;  ///< of a brick
+  std::uint32_t rows_y = kRowBits;  ///< of a brick
   std::uint32_t rows_z = 1;
   bool is_line = false;  ///< one dimension: rows are consecutive
 
@@ -61,7 +73,7 @@ FZ_HD Grid makeGrid(std::uint64_t x, std::uint64_t y, std::uint64_t z) {
   grid.ny = axes[1];
   grid.nz = axes[2];
   if (n_axes == 3) {
-    grid.rows_y = 16;
+    grid.rows_y = 8;
     grid.rows_z = 16;
   }
   return grid;
@@ -133,218 +145,247 @@ FZ_HD std::uint64_t loadBits(const std::uint64_t* words, std::uint64_t start, st
   }
   return row & lowBits(n);
 }
+FZ_HD std::uint32_t loadRow(const std::uint64_t* words, std::uint64_t start, std::uint32_t n) {
+  return static_cast<std::uint32_t>(loadBits(words, start, n));
+}
 
-// SPEC: contexts. West, north, north-west, north-east and the row behind; then clean runs by the
-// bits of their length, for either value.
-inline constexpr std::uint32_t kNeighbourContexts = 32;
-inline constexpr std::uint32_t kRunClasses = 7;
-inline constexpr std::uint32_t kContexts = kNeighbourContexts + 2 * kRunClasses;
+// SPEC: contexts.
+inline constexpr std::uint32_t kRunClasses = 6;
+/// Runs by the bits of their length, for either value of west: in rows without a row before them,
+/// then in others.
+inline constexpr std::uint32_t kLoneRuns = 0;
+inline constexpr std::uint32_t kRuns = kLoneRuns + 2 * kRunClasses;
+/// West, north, north-west, north-east; and the row behind where there are two rows before.
+inline constexpr std::uint32_t kOneRow = kRuns + 2 * kRunClasses;
+inline constexpr std::uint32_t kTwoRows = kOneRow + 16;
+/// Whether a row is as the one behind; whether the last such row was.
+inline constexpr std::uint32_t kLikeBehind = kTwoRows + 32;
+inline constexpr std::uint32_t kContexts = kLikeBehind + 2;
 
-/// Chances of a one, of 65536, before anything was seen; they move by 1/16 of the rest each time.
-inline constexpr std::uint32_t kChanceBits = 16;
-inline constexpr std::uint32_t kChanceShift = 4;
+/// Contexts that masks of a grid can have: the first of all.
+FZ_HD std::uint32_t contextsOf(const Grid& grid) {
+  return grid.is_line ? kRuns : grid.nz == 1 ? kTwoRows : kContexts;
+}
 
+/// Chances of a one, of 256. Where those of kLikeBehind are 0, rows are coded without asking.
 struct Chances {
-  std::uint16_t of_one[kContexts];
+  std::uint8_t of_one[kContexts];
 
+  /// SPEC: chances, where a layer brings none.
   FZ_HD void reset() {
-    constexpr std::uint16_t kFirst[kContexts] = {
-        1000,  29500, 14900, 52300, 2600,  29900, 8300,  39400, 12300, 53200, 26600, 57500,
-        8500,  46300, 26500, 54500, 56600, 63900, 19800, 59800, 5700,  64000, 10900, 58200,
-        61600, 64700, 42900, 64500, 12200, 63900, 41300, 64500, 59000, 56200, 55600, 56200,
-        56400, 58700, 63100, 62500, 60500, 59900, 60200, 59900, 60400, 64400};
+    constexpr std::uint8_t kFirst[kContexts] = {
+        252, 252, 246, 208, 179, 59,  171, 200, 218, 187, 131, 128, 238, 241, 240,
+        246, 247, 245, 247, 244, 244, 245, 246, 246, 128, 118, 113, 235, 4,   109,
+        9,   207, 49,  240, 156, 252, 15,  217, 126, 128, 128, 60,  21,  108, 11,
+        106, 15,  120, 32,  112, 45,  128, 37,  48,  26,  152, 236, 236, 236, 236,
+        236, 236, 236, 236, 236, 236, 236, 236, 236, 236, 236, 128, 178, 245};
     for (std::uint32_t i = 0; i < kContexts; ++i) {
       of_one[i] = kFirst[i];
     }
   }
-  FZ_HD void update(std::uint32_t context, bool bit) {
-    const std::uint32_t p = of_one[context];
-    of_one[context] = static_cast<std::uint16_t>(
-        bit ? p + (((1u << kChanceBits) - p) >> kChanceShift) : p - (p >> kChanceShift));
-  }
+  FZ_HD bool asksLikeBehind() const { return of_one[kLikeBehind] != 0; }
 };
+inline constexpr std::uint32_t kEvenChance = 128;
 
-/// Where the interval [low, high] is cut: up to here a one, above it a zero.
-FZ_HD std::uint32_t cutAt(std::uint32_t low, std::uint32_t high, std::uint32_t chance) {
-  return low + static_cast<std::uint32_t>((std::uint64_t{high - low} * chance) >> kChanceBits);
+/// Where a range is cut: a one takes what is below.
+FZ_HD std::uint32_t cutAt(std::uint32_t range, std::uint32_t chance) {
+  return (range >> 8) * chance;
 }
+/// Below this a range takes in a unit of 16 bits, once at most for each decision.
+inline constexpr std::uint32_t kLeastRange = 1u << 16;
 
-inline constexpr std::uint32_t kEvenChance = 1u << (kChanceBits - 1);
-
-/// Writes what does not exceed `capacity`, and counts all of it.
+/// Writes what does not exceed `capacity` bytes, and counts all of them.
 class BitEncoder {
  public:
-  FZ_HD BitEncoder(std::uint8_t* out, std::uint32_t capacity) : out_(out), capacity_(capacity) {
-    chances_.reset();
-  }
+  FZ_HD BitEncoder(const Chances& chances, std::uint8_t* out, std::uint32_t capacity)
+      : chances_(chances), out_(out), capacity_(capacity) {}
+  FZ_HD bool asksLikeBehind() const { return chances_.asksLikeBehind(); }
   FZ_HD bool code(std::uint32_t context, bool bit) {
     put(chances_.of_one[context], bit);
-    chances_.update(context, bit);
     return bit;
   }
   FZ_HD bool codeEven(bool bit) {
     put(kEvenChance, bit);
     return bit;
   }
-  /// The shortest bytes that, with zeros behind them, lie in the interval. Returns the total.
+  /// The shortest units that, with zeros behind them, lie in the range. Returns the total.
   FZ_HD std::uint32_t finish() {
-    for (std::uint32_t n = 0; n <= 4; ++n) {
-      const std::uint64_t rest = (std::uint64_t{1} << (32 - 8 * n)) - 1;
+    for (std::uint32_t n = 0; n <= 2; ++n) {
+      const std::uint64_t rest = (std::uint64_t{1} << (32 - 16 * n)) - 1;
       const std::uint64_t value = (low_ + rest) & ~rest;
-      if (value <= high_) {
+      if (value - low_ < range_) {
+        carry(value);
         for (std::uint32_t i = 0; i < n; ++i) {
-          emit(static_cast<std::uint8_t>(value >> (24 - 8 * i)));
+          emit(static_cast<std::uint32_t>(value >> (16 - 16 * i)) & 0xffffu);
         }
         break;
       }
     }
     return n_bytes_;
   }
-  FZ_HD bool isFull() const { return n_bytes_ >= capacity_; }
 
  private:
-  FZ_HD void emit(std::uint8_t byte) {
-    if (n_bytes_ < capacity_) {
-      out_[n_bytes_] = byte;
+  /// The bit above the 32 of low goes to what was written before.
+  FZ_HD void carry(std::uint64_t value) {
+    bool has_carry = value >> 32 != 0;
+    for (std::uint32_t at = n_bytes_; has_carry && at > 0 && at <= capacity_; at -= 2) {
+      const std::uint32_t unit = (out_[at - 2] | static_cast<std::uint32_t>(out_[at - 1]) << 8) + 1;
+      out_[at - 2] = static_cast<std::uint8_t>(unit);
+      out_[at - 1] = static_cast<std::uint8_t>(unit >> 8);
+      has_carry = unit >> 16 != 0;
     }
-    ++n_bytes_;
+  }
+  FZ_HD void emit(std::uint32_t unit) {
+    if (n_bytes_ + 2 <= capacity_) {
+      out_[n_bytes_] = static_cast<std::uint8_t>(unit);
+      out_[n_bytes_ + 1] = static_cast<std::uint8_t>(unit >> 8);
+    }
+    n_bytes_ += 2;
   }
   FZ_HD void put(std::uint32_t chance, bool bit) {
-    const std::uint32_t cut = cutAt(low_, high_, chance);
-    if (bit) {
-      high_ = cut;
-    } else {
-      low_ = cut + 1;
-    }
-    while ((low_ ^ high_) >> 24 == 0) {
-      emit(static_cast<std::uint8_t>(low_ >> 24));
-      low_ <<= 8;
-      high_ = high_ << 8 | 0xffu;
+    const std::uint32_t cut = cutAt(range_, chance);
+    low_ += bit ? 0 : cut;
+    range_ = bit ? cut : range_ - cut;
+    if (range_ < kLeastRange) {
+      carry(low_);
+      emit(static_cast<std::uint32_t>(low_ >> 16) & 0xffffu);
+      low_ = (low_ & 0xffffu) << 16;
+      range_ <<= 16;
     }
   }
 
+  const Chances& chances_;
   std::uint8_t* out_;
   std::uint32_t capacity_;
   std::uint32_t n_bytes_ = 0;
-  std::uint32_t low_ = 0;
-  std::uint32_t high_ = 0xffffffffu;
-  Chances chances_;
+  std::uint64_t low_ = 0;
+  std::uint32_t range_ = 0xffffffffu;
 };
 
 /// Reads zeros behind the end.
 class BitDecoder {
  public:
-  FZ_HD BitDecoder(const std::uint8_t* in, std::uint32_t n_bytes) : in_(in), n_bytes_(n_bytes) {
-    chances_.reset();
-    for (int i = 0; i < 4; ++i) {
-      value_ = value_ << 8 | next();
-    }
+  FZ_HD BitDecoder(const Chances& chances, const std::uint8_t* in, std::uint32_t n_bytes)
+      : chances_(chances), in_(in), n_bytes_(n_bytes) {
+    value_ = next() << 16;
+    value_ |= next();
   }
-  FZ_HD bool code(std::uint32_t context, bool /*known*/) {
-    const bool bit = get(chances_.of_one[context]);
-    chances_.update(context, bit);
-    return bit;
-  }
+  FZ_HD bool asksLikeBehind() const { return chances_.asksLikeBehind(); }
+  FZ_HD bool code(std::uint32_t context, bool /*known*/) { return get(chances_.of_one[context]); }
   FZ_HD bool codeEven(bool /*known*/) { return get(kEvenChance); }
   /// Whether all bytes were looked at.
   FZ_HD bool isAtEnd() const { return n_read_ >= n_bytes_; }
 
  private:
   FZ_HD std::uint32_t next() {
-    const std::uint32_t byte = n_read_ < n_bytes_ ? in_[n_read_] : 0;
-    ++n_read_;
-    return byte;
+    const std::uint32_t low = n_read_ < n_bytes_ ? in_[n_read_] : 0;
+    const std::uint32_t high = n_read_ + 1 < n_bytes_ ? in_[n_read_ + 1] : 0;
+    n_read_ += 2;
+    return low | high << 8;
   }
   FZ_HD bool get(std::uint32_t chance) {
-    const std::uint32_t cut = cutAt(low_, high_, chance);
-    const bool bit = value_ <= cut;
-    if (bit) {
-      high_ = cut;
-    } else {
-      low_ = cut + 1;
-    }
-    while ((low_ ^ high_) >> 24 == 0) {
-      low_ <<= 8;
-      high_ = high_ << 8 | 0xffu;
-      value_ = value_ << 8 | next();
+    const std::uint32_t cut = cutAt(range_, chance);
+    const bool bit = value_ < cut;
+    value_ -= bit ? 0 : cut;
+    range_ = bit ? cut : range_ - cut;
+    if (range_ < kLeastRange) {
+      range_ <<= 16;
+      value_ = value_ << 16 | next();
     }
     return bit;
   }
 
+  const Chances& chances_;
   const std::uint8_t* in_;
   std::uint32_t n_bytes_;
   std::uint32_t n_read_ = 0;
   std::uint32_t value_ = 0;
-  std::uint32_t low_ = 0;
-  std::uint32_t high_ = 0xffffffffu;
-  Chances chances_;
+  std::uint32_t range_ = 0xffffffffu;
 };
 
 /// What a row's bits are predicted from.
 struct RowNeighbours {
-  std::uint64_t north = 0;
-  std::uint64_t behind = 0;
+  std::uint32_t north = 0;
+  std::uint32_t behind = 0;
   bool has_any = false;
+  bool has_behind = false;
+  bool has_two = false;
   bool west = false;  ///< of the row's first bit
 };
 
-/// A place below `n`, bit by bit from the highest on. A decoder may come to n or more.
-template <class Coder>
-FZ_HD std::uint32_t codePlace(Coder& coder, std::uint32_t place, std::uint32_t n) {
-  std::uint32_t found = 0;
-  for (std::uint32_t bit = 1u << 5; bit != 0; bit >>= 1) {
-    if (bit < n) {
-      found |= coder.codeEven((place & bit) != 0) ? bit : 0;
-    }
+/// The neighbours of one of a brick's rows, where those before it are known; y is its place in its
+/// plane.
+FZ_HD RowNeighbours neighboursOf(const Grid& grid,
+                                 const Brick& brick,
+                                 const std::uint32_t* rows,
+                                 std::uint32_t row,
+                                 std::uint32_t y) {
+  RowNeighbours around;
+  if (grid.is_line) {
+    around.west = row > 0 && rows[row - 1] >> (kRowBits - 1) != 0;
+    return around;
   }
-  return found;
+  const bool has_north = y != 0;
+  around.has_behind = row >= brick.n_y;
+  around.has_any = has_north || around.has_behind;
+  around.has_two = has_north && around.has_behind;
+  around.north = has_north ? rows[row - 1] : around.has_behind ? rows[row - brick.n_y] : 0;
+  around.behind = around.has_behind ? rows[row - brick.n_y] : around.north;
+  around.west = (around.north & 1) != 0;
+  return around;
+}
+
+/// How many of the n bits from place `at` on are as they are there, `unlike` those that are not.
+FZ_HD std::uint32_t runLength(std::uint32_t unlike, std::uint32_t at, std::uint32_t n_bits) {
+  const std::uint32_t first = bits::firstSet(unlike >> at);
+  return first < n_bits - at ? first : n_bits - at;
 }
 
 /// Codes the n_bits bits of a row, `known` to an encoder; returns them. A run in which all
 /// neighbours agree is one decision: whether all of it is as they are.
 template <class Coder>
-FZ_HD std::uint64_t codeRow(Coder& coder,
-                            std::uint64_t known,
+FZ_HD std::uint32_t codeRow(Coder& coder,
+                            std::uint32_t known,
                             const RowNeighbours& around,
                             std::uint32_t n_bits) {
-  const std::uint64_t north = around.north;
-  const std::uint64_t last = std::uint64_t{1} << (n_bits - 1);
-  const std::uint64_t north_west = north << 1 | (north & 1);
-  const std::uint64_t north_east = north >> 1 | (north & last);
-  const std::uint64_t any = north | north_west | north_east | around.behind;
-  const std::uint64_t all = north & north_west & north_east & around.behind;
-  std::uint64_t row = 0;
+  const std::uint32_t north = around.north;
+  const std::uint32_t north_west = north << 1 | (north & 1);
+  const std::uint32_t north_east = north >> 1 | (north & 1u << (n_bits - 1));
+  const std::uint32_t any = around.has_any ? north | north_west | north_east | around.behind : 0;
+  const std::uint32_t all = around.has_any ? north & north_west & north_east & around.behind : ~0u;
+  const std::uint32_t runs = around.has_any ? kRuns : kLoneRuns;
+  std::uint32_t row = 0;
   bool west = around.west;
   for (std::uint32_t i = 0; i < n_bits;) {
-    const std::uint64_t unlike = !around.has_any ? 0 : (west ? ~all : any) >> i;
-    const std::uint32_t n_run = unlike == 0                           ? n_bits - i
-                                : bits::firstSet(unlike) < n_bits - i ? bits::firstSet(unlike)
-                                                                      : n_bits - i;
+    const std::uint32_t n_run = runLength(west ? ~all : any, i, n_bits);
     if (n_run == 0) {
-      const std::uint32_t context = (west ? 1u : 0u) |
-                                    static_cast<std::uint32_t>(north >> i & 1) << 1 |
-                                    static_cast<std::uint32_t>(north_west >> i & 1) << 2 |
-                                    static_cast<std::uint32_t>(north_east >> i & 1) << 3 |
-                                    static_cast<std::uint32_t>(around.behind >> i & 1) << 4;
+      const std::uint32_t four = (west ? 1u : 0u) | (north >> i & 1) << 1 |
+                                 (north_west >> i & 1) << 2 | (north_east >> i & 1) << 3;
+      const std::uint32_t context =
+          around.has_two ? kTwoRows + (four | (around.behind >> i & 1) << 4) : kOneRow + four;
       west = coder.code(context, (known >> i & 1) != 0);
-      row |= std::uint64_t{west} << i;
+      row |= (west ? 1u : 0u) << i;
       ++i;
       continue;
     }
-    const std::uint32_t first = bits::firstSet((west ? ~known : known) >> i);
+    std::uint32_t n_like = runLength(west ? ~known : known, i, n_bits);  // an encoder's
+    std::uint32_t left = n_run;  // among which the first unlike one is
     const std::uint32_t n_class = bits::bitWidth(n_run) - 1;
-    const std::uint64_t run = (west ? ~std::uint64_t{0} : 0) << i;
-    if (coder.code(kNeighbourContexts + (west ? kRunClasses : 0) + n_class, first >= n_run)) {
-      row |= run & lowBits(i + n_run);
+    if (coder.code(runs + (west ? kRunClasses : 0) + n_class, n_like >= n_run)) {
+      row |= west ? lowRow(i + n_run) & ~lowRow(i) : 0;
       i += n_run;
       continue;
     }
-    const std::uint32_t place = codePlace(coder, first, n_run);
-    const std::uint32_t change = place < n_run ? place : n_run - 1;
-    row |= run & lowBits(i + change);
-    i += change;
+    const std::uint32_t begin = i;
+    while (left > 1) {
+      const std::uint32_t half = left / 2;
+      const bool is_behind = coder.codeEven(n_like >= half);
+      i += is_behind ? half : 0;
+      n_like -= is_behind ? half : 0;
+      left = is_behind ? left - half : half;
+    }
+    row |= west ? lowRow(i) & ~lowRow(begin) : 1u << i;
     west = !west;
-    row |= std::uint64_t{west} << i;
     ++i;
   }
   return row;
@@ -352,18 +393,19 @@ FZ_HD std::uint64_t codeRow(Coder& coder,
 
 /// Codes the rows of a brick in order, known to an encoder, found by a decoder.
 template <class Coder>
-FZ_HD void codeBrick(Coder& coder, const Grid& grid, const Brick& brick, std::uint64_t* rows) {
+FZ_HD void codeBrick(Coder& coder, const Grid& grid, const Brick& brick, std::uint32_t* rows) {
+  const bool asks = coder.asksLikeBehind();
+  bool was_like = true;
+  std::uint32_t y = 0;
   forRows(grid, brick, [&](std::uint32_t row, std::uint64_t /*start*/, std::uint32_t n_bits) {
-    RowNeighbours around;
-    if (grid.is_line) {
-      around.west = row > 0 && rows[row - 1] >> (kRowBits - 1) != 0;
-    } else {
-      const bool has_behind = row >= brick.n_y;
-      const bool has_north = has_behind ? row % brick.n_y != 0 : row != 0;
-      around.has_any = has_north || has_behind;
-      around.north = has_north ? rows[row - 1] : has_behind ? rows[row - brick.n_y] : 0;
-      around.behind = has_behind ? rows[row - brick.n_y] : around.north;
-      around.west = (around.north & 1) != 0;
+    const RowNeighbours around = neighboursOf(grid, brick, rows, row, y);
+    y = y + 1 == brick.n_y ? 0 : y + 1;
+    if (around.has_behind && asks) {
+      was_like = coder.code(kLikeBehind + (was_like ? 1u : 0u), rows[row] == around.behind);
+      if (was_like) {
+        rows[row] = around.behind;
+        return;
+      }
     }
     rows[row] = codeRow(coder, rows[row], around, n_bits);
   });

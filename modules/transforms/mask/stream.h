@@ -43,8 +43,9 @@ struct LayerScratch {
   Scratch slots;
 };
 
-/// Writes the bits of a layer.
+/// Writes the bits of a layer, which may bring chances of its own.
 void writeLayer(const Grid& grid,
+                bool may_have_chances,
                 std::span<const std::uint64_t> words,
                 const CpuExecutor& executor,
                 MemoryPool* pool,

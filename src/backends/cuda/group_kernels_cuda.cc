@@ -97,6 +97,11 @@ const GroupKernel* findGroupKernel(const GroupChain& chain, std::string& why) {
     }
     return &found->second;
   }
+  if (std::any_of(chain.ops.begin(), chain.ops.end(),
+                  [](const GroupChain::Op& op) { return op.header.empty(); })) {
+    why = "the library has no kernel for this chain";
+    return nullptr;
+  }
   if (!rtc::isEnabled()) {
     why = "the library has no kernel for this chain, and FZ_NVRTC=off forbids compiling one";
     return nullptr;

@@ -144,7 +144,11 @@ std::string obstacleOfLines(const Chain& chain) {
   const Link* without = nullptr;
   for (const Link& link : chain) {
     if (const auto* rows = std::get_if<RowsOp>(&link.op)) {
-      (rows->reach >= RowsReach::kLines ? with_lines : without) = &link;
+      if (rows->reach >= RowsReach::kLines) {
+        with_lines = &link;
+      } else if (!rows->is_first) {  // one next to the field gives whoever comes what it has
+        without = &link;
+      }
     } else if (const auto* coder = std::get_if<CoderOp>(&link.op)) {
       without = coder->takes_lines ? without : &link;
     } else if (std::holds_alternative<OrderOp>(link.op)) {

@@ -77,18 +77,37 @@ struct Lists {
   }
 };
 
+/// Where outliers go. In a group ops nearer the field may have put other values into places of it,
+/// which stand.
+template <class U>
+struct Target {
+  U* out;
+  group::Holes holes;
+
+  explicit __device__ __forceinline__ Target(const DecodeJob& job)
+      : out(reinterpret_cast<U*>(job.output.data)), holes{} {
+    if (job.is_group && job.record->value[kSlotField] != 0) {
+      out = reinterpret_cast<U*>(job.record->value[kSlotField]);
+      holes.words = reinterpret_cast<const std::uint32_t*>(job.record->value[kSlotHoles]);
+    }
+  }
+  __device__ __forceinline__ bool takes(std::uint64_t index) const { return !holes.isHole(index); }
+};
+
 /// One block. Lists in any order, as archives of the existing system have them: of entries with
 /// the same index the last wins. Batches of entries follow each other; inside a batch the output
 /// itself serves to find the last entry for a place.
 template <class U>
 __device__ void placeInOrder(const DecodeJob& job, const Head& head) {
   const Lists<U> lists{job};
-  auto* out = reinterpret_cast<U*>(job.output.data);
+  const Target<U> target(job);
+  U* const out = target.out;
   const unsigned ticket = threadIdx.x + 1;
   for (std::uint64_t begin = 0; begin < head.n_outliers; begin += kScatterThreads) {
     const std::uint64_t j = begin + threadIdx.x;
-    const bool has_entry = j < head.n_outliers;
-    const std::uint64_t index = has_entry ? lists.index(j) : 0;
+    const bool is_there = j < head.n_outliers;
+    const std::uint64_t index = is_there ? lists.index(j) : 0;
+    const bool has_entry = is_there && target.takes(index);
     auto* place = reinterpret_cast<unsigned*>(out + index);
     if (has_entry) {
       __stcg(place, 0u);
@@ -114,7 +133,8 @@ __global__ void __launch_bounds__(kScatterThreads)
     scatterKernel(const DecodeJob job, const cuda::HostReadback readback) {
   const Head head = readHead(job);
   const std::uint64_t j = std::uint64_t{blockIdx.x} * kScatterThreads + threadIdx.x;
-  const bool is_open = head.ok && fitsOutput<U>(job, head);
+  const Target<U> target(job);
+  const bool is_open = head.ok && fitsOutput<U>(job, head) && target.out != nullptr;
   StageRecord& record = *job.record;
   if (is_open && j < head.n_outliers) {
     const Lists<U> lists{job};
@@ -125,7 +145,9 @@ __global__ void __launch_bounds__(kScatterThreads)
       if (j > 0 && index <= lists.index(j - 1)) {
         record.value[kSlotUnordered] = 1;
       }
-      reinterpret_cast<U*>(job.output.data)[index] = lists.value(j);
+      if (target.takes(index)) {
+        target.out[index] = lists.value(j);
+      }
     }
   }
   if (!cuda::isLastBlock(&record.value[kSlotBlocksDone])) {

@@ -78,8 +78,9 @@ __global__ void settleKernel(const EncodeJob job, const bool is_ladder) {
          state.has_nonfinite == 0) {
     ++rung;
   }
+  const auto* values = reinterpret_cast<const T*>(job.input.data);
   recordRung(job.record->value, state, rung, state.in_use[rung],
-             reinterpret_cast<const T*>(job.input.data));
+             [values](std::uint64_t at) { return values[at]; });
 }
 
 template <class T, class C, bool kInplace>

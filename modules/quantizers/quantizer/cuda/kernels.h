@@ -31,6 +31,9 @@ enum Slot : std::uint32_t {
   kSlotFirstValue,
   kSlotUnordered,                   ///< decoding: 1 when the indices do not ascend
   kSlotNonfinite = kSlotUnordered,  ///< encoding: 1 when NaN or infinities had no code
+  // Decoding in a group: addresses of the field, and of its holes.
+  kSlotField = kSlotViolations,
+  kSlotHoles = kSlotFirstViolation,
 };
 
 /// record->error_value: what went wrong. Outlier indices come as (entry << 32 | index).
@@ -48,7 +51,9 @@ struct RangePart {
   std::int64_t high;
 };
 
-inline constexpr std::size_t kStateBytes = 1024;  ///< room for an EncodeState of either type
+/// Room for an EncodeState of either type, and for a group's holes behind it.
+inline constexpr std::size_t kStateBytes = 1024;
+inline constexpr std::size_t kHolesAt = kStateBytes - 64;
 
 struct EncodeJob {
   std::uint32_t value_bytes;
@@ -118,6 +123,7 @@ struct DecodeJob {
   DecodeForm form;
   bool has_lists;
   bool exact_lists;  ///< else they may be longer than their entries
+  bool is_group;
   std::uint32_t radius;
   double log_step;
   float log_step_v1;

@@ -6,6 +6,8 @@
 
 namespace fz::quantizer {
 
+using device::DecodeJob;
+
 namespace {
 
 const char* formName(ListForm form) {
@@ -49,7 +51,7 @@ TileOp CudaSide::listTileOp() const {
   }
   const ListForm form = rel ? relForm(stage_.error_bound_, isFloat(), stage_.isInverse())
                             : (stage_.zigzag_ ? ListForm::kZigzag : ListForm::kPlain);
-  return MapOp{static_cast<std::uint64_t>(form)};
+  return MapOp{static_cast<std::uint64_t>(form), scansInput()};
 }
 
 std::string CudaSide::listOpType() const {
@@ -62,6 +64,7 @@ void CudaSide::beginListGroup(const cuda::Call& call, GroupArgs& args) {
   ListArgs list{};
   if (stage_.isInverse()) {
     list.decode = decodeJob(call);
+    list.decode.is_group = true;
   } else {
     checkEncode(call);
     list.encode = encodeJob(call, EncodeWay::kGroupBegins);
@@ -94,7 +97,9 @@ void CudaSide::beginListGroup(const cuda::Call& call, GroupArgs& args) {
 
 void CudaSide::endListGroup(const cuda::Call& call) {
   if (stage_.isInverse()) {
-    device::launchScatter(decodeJob(call), call);
+    DecodeJob job = decodeJob(call);
+    job.is_group = true;
+    device::launchScatter(job, call);
   } else {
     device::launchGather(encodeJob(call, EncodeWay::kGroupEnds), call);
     group_marks_.recordZero();

@@ -20,12 +20,18 @@ struct Lists {
   const BitsOf<T>* __restrict__ in;
   BitsOf<T>* __restrict__ values;
   std::uint32_t* __restrict__ indices;
+  group::Holes holes = {};
+  std::uint64_t n_values;
   std::uint64_t room;  ///< entries
 
   explicit __device__ __forceinline__ Lists(const EncodeJob& job)
       : in(reinterpret_cast<const BitsOf<T>*>(job.input.data)),
         values(reinterpret_cast<BitsOf<T>*>(job.outlier_values.data)),
-        indices(reinterpret_cast<std::uint32_t*>(job.outlier_indices.data)) {
+        indices(reinterpret_cast<std::uint32_t*>(job.outlier_indices.data)),
+        n_values(valuesOf<T>(job)) {
+    if (job.counts_are_marks) {
+      holes = holesOf(job);
+    }
     const std::uint64_t room_values = job.outlier_values.capacity_bytes / sizeof(T);
     const std::uint64_t room_indices = job.outlier_indices.capacity_bytes / sizeof(std::uint32_t);
     room = room_values < room_indices ? room_values : room_indices;
@@ -33,7 +39,8 @@ struct Lists {
 
   __device__ __forceinline__ void put(std::uint64_t at, std::uint64_t index) const {
     if (at < room) {
-      values[at] = in[index];
+      values[at] =
+          holes.words == nullptr ? in[index] : group::heldValue<BitsOf<T>>(holes, index, n_values);
       indices[at] = static_cast<std::uint32_t>(index);
     }
   }

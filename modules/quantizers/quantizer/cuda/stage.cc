@@ -244,12 +244,17 @@ void CudaSide::throwError(const StageRecord& record) const {
              record.value[device::kSlotValues]);
 }
 
+bool CudaSide::scansInput() const {
+  return !stage_.isInverse() && stage_.mode_ == ErrorBoundMode::NOA && !(stage_.value_base_ > 0.0);
+}
+
 TileOp CudaSide::tileOp() const {
   if (stage_.hasOutlierPorts()) {
     return listTileOp();
   }
   return MapOp{getDataTypeSize(stage_.value_type_) << 16 | getDataTypeSize(stage_.code_type_) << 8 |
-               (stage_.inplace_ ? 1u : 0u)};
+                   (stage_.inplace_ ? 1u : 0u),
+               scansInput()};
 }
 
 std::string CudaSide::tileOpType() const {

@@ -34,6 +34,8 @@ class CudaSide final : public CudaPart {
  private:
   enum class EncodeWay { kAlone, kGroupBegins, kGroupEnds };
 
+  /// Whether encoding looks at all of the field before.
+  bool scansInput() const;
   bool isFloat() const { return stage_.value_type_ == DataType::FLOAT32; }
   void checkEncode(const cuda::Call& call);
   /// What an encode works with; takes working memory.

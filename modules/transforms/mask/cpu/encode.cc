@@ -128,6 +128,10 @@ std::uint64_t MaskBase::State::holdIn(const TileRange& range, T* out) const {
     }
   }
   const std::size_t hold_values = stage.hold_[0];
+  if (hold_values != 0 && hold_values % kWordValues == 0) {
+    holdInWords(range, out);
+    return last;
+  }
   if (hold_values != 0 && kWordValues % hold_values != 0) {
     holdInUnits(range, out);
     return last;
@@ -162,6 +166,34 @@ std::uint64_t MaskBase::State::holdIn(const TileRange& range, T* out) const {
     }
   }
   return last;
+}
+
+/// Units of several words.
+template <class T>
+void MaskBase::State::holdInWords(const TileRange& range, T* out) const {
+  const std::uint64_t* const tile_words = words.data() + range.first / kWordValues;
+  const std::size_t n_words = bits::ceilDiv(range.n_values, kWordValues);
+  const std::size_t unit_words = stage.hold_[0] / kWordValues;
+  for (std::size_t begin = 0; begin < n_words; begin += unit_words) {
+    const std::size_t end = std::min(begin + unit_words, n_words);
+    T held{};
+    bool has_held = false;
+    for (std::size_t word = begin; word < end; ++word) {
+      const std::uint64_t missing = tile_words[word];
+      T* const values = out + word * kWordValues;
+      const std::size_t n = std::min(kWordValues, range.n_values - word * kWordValues);
+      const std::uint64_t valid = ~missing & lowBits(static_cast<std::uint32_t>(n));
+      if (!has_held && valid != 0) {
+        held = values[bits::firstSet(valid)];
+        std::fill(out + begin * kWordValues, values, held);
+        has_held = true;
+      }
+      if (has_held && missing != 0) {
+        holdRuns(missing, held, values);
+      }
+      held = has_held ? values[n - 1] : held;
+    }
+  }
 }
 
 /// Units that are no part of a word: many of them, or some with an odd number of values.
@@ -290,7 +322,7 @@ void MaskBase::State::writeStream(const CpuRun& run, StreamWriter& out) {
   for (const std::uint64_t pattern : patterns) {
     out.le(pattern, sizeof(T));
   }
-  writeLayer(grid, words, run.executor, run.pool, layer_memory, out);
+  writeLayer(grid, true, words, run.executor, run.pool, layer_memory, out);
   if (patterns.empty()) {
     forEachMissing(words.data(), 0, n_values,
                    [&](std::size_t i) { out.bytes(values + i, sizeof(T)); });
@@ -308,7 +340,7 @@ void MaskBase::State::writeStream(const CpuRun& run, StreamWriter& out) {
       }
       index[w] = word;
     });
-    writeLayer(grid, index, run.executor, run.pool, layer_memory, out);
+    writeLayer(grid, false, index, run.executor, run.pool, layer_memory, out);
   }
 }
 

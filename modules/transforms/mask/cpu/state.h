@@ -93,6 +93,8 @@ struct MaskBase::State final : CpuTileOp {
   template <class T>
   std::uint64_t holdIn(const TileRange& range, T* out) const;
   template <class T>
+  void holdInWords(const TileRange& range, T* out) const;
+  template <class T>
   void holdInUnits(const TileRange& range, T* out) const;
   template <class T>
   std::uint64_t lastValidBefore(std::size_t tile) const;

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/device.cuh"
 #include "transforms/mask/codec.h"
+#include "transforms/mask/cuda/policy.h"
 
 namespace fz::mask {
 
@@ -23,8 +24,75 @@ FZ_HD std::uint32_t slotBytes(const Grid& grid) {
   return bits::roundUp(brickAt(grid, 0).rawBytes(grid), 4u);
 }
 
+/// A row from anywhere, and zeros behind its n_bits.
+__device__ __forceinline__ std::uint32_t loadRow(const std::uint32_t* words,
+                                                 std::uint64_t start,
+                                                 std::uint32_t n_bits) {
+  const auto shift = static_cast<std::uint32_t>(start % 32);
+  const std::uint32_t low = words[start / 32];
+  const std::uint32_t high = shift + n_bits > 32 ? words[start / 32 + 1] : 0;
+  return __funnelshift_r(low, high, shift) & lowRow(n_bits);
+}
+
+/// The bricks of a block, with all of their rows in shared memory.
+template <bool kHasBehind>
+struct GroupOf {
+  static constexpr std::uint32_t kRows = kHasBehind ? kBrickRows : kRowBits;
+  static constexpr std::uint32_t kBricks = kGroupRows / kRows;
+  static constexpr std::uint32_t kPlaneRows = kHasBehind ? 8 : kRows;
+  static constexpr std::uint32_t kStride = kRows + 1;  ///< threads meet in no bank
+  static_assert(kBricks <= kGroupThreads);
+};
+struct SharedGroup {
+  Brick bricks[kGroupThreads];
+  std::uint32_t rows[kGroupRows + kGroupThreads];
+  std::uint32_t coded[kGroupThreads];  ///< bricks of the group that are coded
+  std::uint32_t warp_sums[2][kGroupThreads / cuda::kWarp];
+};
+
+/// All threads: what is where. Returns the number of bricks; ends with a barrier.
+template <bool kHasBehind>
+__device__ __forceinline__ std::uint32_t openGroup(const Grid& grid,
+                                                   std::uint64_t n_bricks,
+                                                   std::uint64_t group,
+                                                   SharedGroup& shared) {
+  constexpr std::uint32_t kBricks = GroupOf<kHasBehind>::kBricks;
+  const std::uint64_t first = group * kBricks;
+  const std::uint64_t left = first < n_bricks ? n_bricks - first : 0;
+  const auto n = static_cast<std::uint32_t>(left < kBricks ? left : kBricks);
+  if (threadIdx.x < n) {
+    shared.bricks[threadIdx.x] = brickAt(grid, first + threadIdx.x);
+  }
+  __syncthreads();
+  return n;
+}
+
+/// All threads: f(brick, start, n_bits, row) for all rows, neighbours in x side by side.
+template <bool kHasBehind, class F>
+__device__ __forceinline__ void forGroupRows(const Grid& grid,
+                                             std::uint32_t n,
+                                             SharedGroup& shared,
+                                             F f) {
+  using Group = GroupOf<kHasBehind>;
+#pragma unroll 4
+  for (std::uint32_t i = threadIdx.x; i < kGroupRows; i += kGroupThreads) {
+    const std::uint32_t b = i % Group::kBricks;
+    const std::uint32_t y = i / Group::kBricks % Group::kPlaneRows;
+    const std::uint32_t z = i / Group::kBricks / Group::kPlaneRows;
+    if (b < n && y < shared.bricks[b].n_y && z < shared.bricks[b].n_z) {
+      const Brick& brick = shared.bricks[b];
+      const std::uint64_t start = ((brick.z + z) * grid.ny + brick.y + y) * grid.nx + brick.x;
+      std::uint32_t n_bits = brick.n_x;
+      if (grid.is_line && grid.n_bits - start < n_bits) {
+        n_bits = static_cast<std::uint32_t>(grid.n_bits - start);
+      }
+      f(b, start, n_bits, shared.rows[b * Group::kStride + z * brick.n_y + y]);
+    }
+  }
+}
+
 /// What kind of brick rows make, from any ones and any zeros that the lanes have met.
-__device__ __forceinline__ BrickKind kindOf(std::uint64_t ones, std::uint64_t zeros) {
+__device__ __forceinline__ BrickKind kindOf(std::uint32_t ones, std::uint32_t zeros) {
   const bool has_ones = __any_sync(cuda::kAllLanes, ones != 0) != 0;
   const bool has_zeros = __any_sync(cuda::kAllLanes, zeros != 0) != 0;
   return !has_ones ? kNone : !has_zeros ? kAll : kCoded;
@@ -33,7 +101,7 @@ __device__ __forceinline__ BrickKind kindOf(std::uint64_t ones, std::uint64_t ze
 /// The warp: the rows back to back.
 __device__ __forceinline__ void packRaw(const Grid& grid,
                                         const Brick& brick,
-                                        const std::uint64_t* rows,
+                                        const std::uint32_t* rows,
                                         std::uint8_t* out) {
   const auto n_bits = static_cast<std::uint32_t>(brick.bits(grid));
   const std::uint32_t n_x = grid.is_line ? kRowBits : brick.n_x;
@@ -41,7 +109,7 @@ __device__ __forceinline__ void packRaw(const Grid& grid,
     unsigned packed = 0;
     for (std::uint32_t k = 0; k < 8 && 8 * byte + k < n_bits; ++k) {
       const std::uint32_t at = 8 * byte + k;
-      packed |= static_cast<unsigned>(rows[at / n_x] >> (at % n_x) & 1) << k;
+      packed |= (rows[at / n_x] >> (at % n_x) & 1) << k;
     }
     out[byte] = static_cast<std::uint8_t>(packed);
   }
@@ -52,17 +120,17 @@ __device__ __forceinline__ void packRaw(const Grid& grid,
 __device__ __forceinline__ void unpackRaw(const Grid& grid,
                                           const Brick& brick,
                                           const std::uint8_t* in,
-                                          std::uint64_t* rows) {
+                                          std::uint32_t* rows) {
   const std::uint32_t n_x = grid.is_line ? kRowBits : brick.n_x;
   forLaneRows(brick, [&](std::uint32_t row) {
     const std::uint32_t n = brick.rowBits(grid, row);
-    std::uint64_t bits = 0;
+    std::uint32_t bits = 0;
     for (std::uint32_t i = 0; i < n;) {
       const std::uint32_t at = row * n_x + i;
-      bits |= static_cast<std::uint64_t>(in[at / 8] >> (at % 8)) << i;
+      bits |= static_cast<std::uint32_t>(in[at / 8] >> (at % 8)) << i;
       i += 8 - at % 8;
     }
-    rows[row] = bits & lowBits(n);
+    rows[row] = bits & lowRow(n);
   });
 }
 
@@ -73,11 +141,12 @@ __device__ __forceinline__ bool readRows(const Grid& grid,
                                          BrickKind kind,
                                          const std::uint8_t* bytes,
                                          std::uint32_t n_bytes,
-                                         std::uint64_t* rows) {
+                                         const Chances& chances,
+                                         std::uint32_t* rows) {
   bool is_good = true;
   if (kind == kNone || kind == kAll) {
     forLaneRows(brick, [&](std::uint32_t row) {
-      rows[row] = kind == kAll ? lowBits(brick.rowBits(grid, row)) : 0;
+      rows[row] = kind == kAll ? lowRow(brick.rowBits(grid, row)) : 0;
     });
     return true;
   }
@@ -85,18 +154,18 @@ __device__ __forceinline__ bool readRows(const Grid& grid,
     unpackRaw(grid, brick, bytes, rows);
   } else {
     if (cuda::laneId() == 0) {
-      BitDecoder decoder(bytes, n_bytes);
+      BitDecoder decoder(chances, bytes, n_bytes);
       codeBrick(decoder, grid, brick, rows);
       is_good = decoder.isAtEnd();
     }
     __syncwarp();
     is_good = __all_sync(cuda::kAllLanes, is_good ? 1 : 0) != 0;
   }
-  std::uint64_t ones = 0;
-  std::uint64_t zeros = 0;
+  std::uint32_t ones = 0;
+  std::uint32_t zeros = 0;
   forLaneRows(brick, [&](std::uint32_t row) {
     ones |= rows[row];
-    zeros |= rows[row] ^ lowBits(brick.rowBits(grid, row));
+    zeros |= rows[row] ^ lowRow(brick.rowBits(grid, row));
   });
   return kindOf(ones, zeros) == kCoded && is_good;
 }

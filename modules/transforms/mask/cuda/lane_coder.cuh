@@ -1,7 +1,7 @@
 #pragma once
 
-// The arithmetic coder of codec.h for a thread that has a brick for itself: decisions of any
-// outcome take the same way, since the threads of a warp are at different ones. Device code only.
+// The range coder of codec.h for a thread that has a brick for itself: decisions of any outcome
+// take the same way, since the threads of a warp are at different ones. Device code only.
 
 #include <cstdint>
 
@@ -10,291 +10,273 @@
 
 namespace fz::mask {
 
-/// Chances in shared memory, one column per brick.
-template <unsigned kColumns>
-class LaneChances {
- public:
-  using Table = std::uint32_t[kContexts][kColumns];
+/// The chances of a layer in shared memory, where a decision finds its own without much ado: those
+/// of runs by their length, those of bits by neighbours in the order of their places.
+struct LaneTable {
+  static constexpr std::uint32_t kRunsAt = 0;  ///< 32 for each value of west; lone ones behind
+  static constexpr std::uint32_t kLoneAt = 2 * kRowBits;
+  static constexpr std::uint32_t kOneAt = 4 * kRowBits;
+  static constexpr std::uint32_t kTwoAt = kOneAt + 16;
+  static constexpr std::uint32_t kLikeAt = kTwoAt + 32;
+  static constexpr std::uint32_t kEntries = kLikeAt + 2;
 
-  __device__ __forceinline__ LaneChances(Table& table, unsigned column)
-      : of_one_(&table[0][column]) {
-    Chances first;
-    first.reset();
-#pragma unroll
-    for (std::uint32_t i = 0; i < kContexts; ++i) {
-      of_one_[i * kColumns] = first.of_one[i];
+  std::uint32_t of_one[kEntries];
+
+  /// All threads of the block.
+  __device__ __forceinline__ void fill(const Chances& chances) {
+    for (std::uint32_t i = threadIdx.x; i < kEntries; i += blockDim.x) {
+      of_one[i] = chances.of_one[contextOf(i)];
     }
-  }
-  __device__ __forceinline__ std::uint32_t ofOne(std::uint32_t context) const {
-    return of_one_[context * kColumns];
-  }
-  __device__ __forceinline__ void update(std::uint32_t context, std::uint32_t p, bool bit) {
-    of_one_[context * kColumns] =
-        bit ? p + (((1u << kChanceBits) - p) >> kChanceShift) : p - (p >> kChanceShift);
   }
 
  private:
-  std::uint32_t* of_one_;
-};
-
-/// An interval, and by how many bits it moves up after a decision.
-struct Interval {
-  std::uint32_t low = 0;
-  std::uint32_t high = 0xffffffffu;
-
-  __device__ __forceinline__ std::uint32_t cut(std::uint32_t chance) const {
-    return low + __umulhi(high - low, chance << (32 - kChanceBits));
-  }
-  __device__ __forceinline__ void take(bool bit, std::uint32_t cut) {
-    high = bit ? cut : high;
-    low = bit ? low : cut + 1;
-  }
-  /// Bits that both ends share, in whole bytes.
-  __device__ __forceinline__ std::uint32_t settled() const {
-    return static_cast<std::uint32_t>(__clz(static_cast<int>(low ^ high))) & ~7u;
-  }
-  __device__ __forceinline__ void shift(std::uint32_t n) {
-    low = __funnelshift_lc(0u, low, n);
-    high = __funnelshift_lc(0xffffffffu, high, n);
+  static __device__ __forceinline__ std::uint32_t contextOf(std::uint32_t i) {
+    if (i < kOneAt) {
+      const std::uint32_t n_class = bits::bitWidth(i % kRowBits + 1) - 1;
+      const std::uint32_t west = i / kRowBits % 2;
+      return (i < kLoneAt ? kRuns : kLoneRuns) + west * kRunClasses + n_class;
+    }
+    if (i >= kLikeAt) {
+      return kLikeBehind + i - kLikeAt;
+    }
+    // West, north-west, north, north-east, behind: as codec.h has them.
+    const std::uint32_t at = i < kTwoAt ? i - kOneAt : i - kTwoAt;
+    const std::uint32_t context = (at & 1) | (at >> 2 & 1) << 1 | (at >> 1 & 1) << 2 | (at & 0x18);
+    return (i < kTwoAt ? kOneRow : kTwoRows) + context;
   }
 };
 
-/// As BitDecoder; bytes are asked for before they are needed.
-template <unsigned kColumns>
+/// As BitDecoder; a unit is asked for before it is needed.
 class LaneDecoder {
  public:
-  __device__ __forceinline__ LaneDecoder(LaneChances<kColumns> chances,
-                                         const std::uint8_t* in,
-                                         std::uint32_t n_bytes)
-      : chances_(chances), in_(in), n_bytes_(n_bytes) {
-    value_ = fetch();
-    queue_ = fetch();
-    queue_ = queue_ << 32;
-    n_queue_ = 32;
+  static constexpr bool kIsEncoder = false;
+
+  __device__ __forceinline__ LaneDecoder(const std::uint8_t* in, std::uint32_t n_bytes)
+      : in_(in), n_bytes_(n_bytes) {
+    value_ = fetch() << 16;
+    value_ |= fetch();
     ahead_ = fetch();
   }
-  __device__ __forceinline__ bool code(std::uint32_t context, bool /*known*/) {
-    const std::uint32_t p = chances_.ofOne(context);
-    const bool bit = get(p);
-    chances_.update(context, p, bit);
-    return bit;
-  }
-  __device__ __forceinline__ bool codeEven(bool /*known*/) { return get(kEvenChance); }
-  __device__ __forceinline__ bool isAtEnd() const { return n_read_ >= n_bytes_; }
-  __device__ __forceinline__ bool isDone() const { return false; }
-
- private:
-  __device__ __forceinline__ std::uint32_t fetch() {
-    std::uint32_t word = 0;
-#pragma unroll
-    for (unsigned i = 0; i < 4; ++i) {
-      word = word << 8 | (n_fetched_ + i < n_bytes_ ? in_[n_fetched_ + i] : 0u);
-    }
-    n_fetched_ += 4;
-    return word;
-  }
-  __device__ __forceinline__ bool get(std::uint32_t chance) {
-    const std::uint32_t cut = interval_.cut(chance);
-    const bool bit = value_ <= cut;
-    interval_.take(bit, cut);
-    const std::uint32_t n = interval_.settled();
-    interval_.shift(n);
-    value_ = __funnelshift_lc(static_cast<std::uint32_t>(queue_ >> 32), value_, n);
-    queue_ <<= n;
-    n_queue_ -= n;
-    n_read_ += n / 8;
-    if (n_queue_ < 32) {  // no decision takes more than 32 bits
-      queue_ |= static_cast<std::uint64_t>(ahead_) << (32 - n_queue_);
-      n_queue_ += 32;
+  __device__ __forceinline__ bool decide(std::uint32_t chance, bool /*known*/) {
+    const std::uint32_t cut = cutAt(range_, chance);
+    const bool bit = value_ < cut;
+    value_ -= bit ? 0 : cut;
+    range_ = bit ? cut : range_ - cut;
+    if (range_ < kLeastRange) {
+      range_ <<= 16;
+      value_ = value_ << 16 | ahead_;
       ahead_ = fetch();
     }
     return bit;
   }
+  /// Whether all bytes were looked at; one unit was fetched, but not used.
+  __device__ __forceinline__ bool isAtEnd() const { return n_fetched_ - kUnitBytes >= n_bytes_; }
 
-  LaneChances<kColumns> chances_;
+ private:
+  __device__ __forceinline__ std::uint32_t fetch() {
+    const std::uint32_t at = n_fetched_;
+    n_fetched_ += kUnitBytes;
+    const std::uint32_t low = at < n_bytes_ ? in_[at] : 0;
+    const std::uint32_t high = at + 1 < n_bytes_ ? in_[at + 1] : 0;
+    return low | high << 8;
+  }
+
   const std::uint8_t* in_;
   std::uint32_t n_bytes_;
   std::uint32_t n_fetched_ = 0;
-  std::uint32_t n_read_ = 4;
-  std::uint32_t n_queue_;
-  std::uint64_t queue_;
-  std::uint32_t ahead_;
   std::uint32_t value_;
-  Interval interval_;
+  std::uint32_t ahead_;
+  std::uint32_t range_ = 0xffffffffu;
 };
 
-/// As BitEncoder, to memory that begins at a multiple of four bytes and has room for the capacity,
-/// rounded up to one.
-template <unsigned kColumns>
+/// As BitEncoder, to memory that begins at a multiple of two bytes.
 class LaneEncoder {
  public:
-  __device__ __forceinline__ LaneEncoder(LaneChances<kColumns> chances,
-                                         std::uint8_t* out,
-                                         std::uint32_t capacity)
-      : chances_(chances), out_(out), capacity_(capacity) {}
-  __device__ __forceinline__ bool code(std::uint32_t context, bool bit) {
-    const std::uint32_t p = chances_.ofOne(context);
-    put(p, bit);
-    chances_.update(context, p, bit);
+  static constexpr bool kIsEncoder = true;
+
+  __device__ __forceinline__ LaneEncoder(std::uint8_t* out, std::uint32_t capacity)
+      : out_(reinterpret_cast<std::uint16_t*>(out)), max_units_(capacity / kUnitBytes) {}
+  __device__ __forceinline__ bool decide(std::uint32_t chance, bool bit) {
+    const std::uint32_t cut = cutAt(range_, chance);
+    const std::uint32_t more = bit ? 0 : cut;
+    low_ += more;
+    has_carry_ = has_carry_ || low_ < more;
+    range_ = bit ? cut : range_ - cut;
+    if (range_ < kLeastRange) {
+      carry(has_carry_);
+      has_carry_ = false;
+      emit(low_ >> 16);
+      low_ <<= 16;
+      range_ <<= 16;
+    }
     return bit;
   }
-  __device__ __forceinline__ bool codeEven(bool bit) {
-    put(kEvenChance, bit);
-    return bit;
-  }
-  /// No better than the bits as they are.
-  __device__ __forceinline__ bool isDone() const { return n_bytes_ >= capacity_; }
-  __device__ __forceinline__ std::uint32_t finish() {
-    for (std::uint32_t n = 0; n <= 4; ++n) {
-      const std::uint64_t rest = (std::uint64_t{1} << (32 - 8 * n)) - 1;
-      const std::uint64_t value = (interval_.low + rest) & ~rest;
-      if (value <= interval_.high) {
-        emit(static_cast<std::uint32_t>(value), 8 * n);
+  __device__ std::uint32_t finish() {
+    for (std::uint32_t n = 0; n <= 2; ++n) {
+      const std::uint64_t rest = (std::uint64_t{1} << (32 - 16 * n)) - 1;
+      const std::uint64_t value = (low_ + rest) & ~rest;
+      if (value - low_ < range_) {
+        carry(has_carry_ || value >> 32 != 0);
+        for (std::uint32_t i = 0; i < n; ++i) {
+          emit(static_cast<std::uint32_t>(value >> (16 - 16 * i)) & 0xffffu);
+        }
         break;
       }
     }
-    for (; n_held_ != 0; n_held_ -= 8, ++n_bytes_) {
-      if (n_bytes_ < capacity_) {
-        out_[n_bytes_] = static_cast<std::uint8_t>(held_ >> (n_held_ - 8));
-      }
-    }
-    return n_bytes_;
+    return n_units_ * kUnitBytes;
   }
 
  private:
-  /// The highest n bits, whole bytes.
-  __device__ __forceinline__ void emit(std::uint32_t bits, std::uint32_t n) {
-    held_ = held_ << n | (std::uint64_t{bits} << n) >> 32;
-    n_held_ += n;
-    if (n_held_ >= 32) {
-      n_held_ -= 32;
-      const auto word = static_cast<std::uint32_t>(held_ >> n_held_);
-      if (n_bytes_ < capacity_) {
-        *reinterpret_cast<std::uint32_t*>(out_ + n_bytes_) = __byte_perm(word, 0, 0x0123);
-      }
-      n_bytes_ += 4;
+  __device__ __forceinline__ void carry(bool has_carry) {
+    for (std::uint32_t at = n_units_; has_carry && at > 0 && at <= max_units_; --at) {
+      const auto unit = static_cast<std::uint16_t>(out_[at - 1] + 1);
+      out_[at - 1] = unit;
+      has_carry = unit == 0;
     }
   }
-  __device__ __forceinline__ void put(std::uint32_t chance, bool bit) {
-    interval_.take(bit, interval_.cut(chance));
-    const std::uint32_t n = interval_.settled();
-    emit(interval_.low, n);
-    interval_.shift(n);
+  __device__ __forceinline__ void emit(std::uint32_t unit) {
+    if (n_units_ < max_units_) {
+      out_[n_units_] = static_cast<std::uint16_t>(unit);
+    }
+    ++n_units_;
   }
 
-  LaneChances<kColumns> chances_;
-  std::uint8_t* out_;
-  std::uint32_t capacity_;
-  std::uint32_t n_bytes_ = 0;
-  std::uint32_t n_held_ = 0;
-  std::uint64_t held_ = 0;
-  Interval interval_;
+  std::uint16_t* out_;
+  std::uint32_t max_units_;
+  std::uint32_t n_units_ = 0;
+  std::uint32_t low_ = 0;
+  bool has_carry_ = false;  ///< of low
+  std::uint32_t range_ = 0xffffffffu;
 };
 
-/// What the bits of a row are predicted from, by whole rows. All words here have the first bit of
-/// a row at the top, where bits that are alike can be counted.
-struct RowAround {
-  std::uint64_t north;
-  std::uint64_t north_west;
-  std::uint64_t north_east;
-  std::uint64_t behind;
-  std::uint64_t agree_on_zero;  ///< all of them are 0
-  std::uint64_t agree_on_one;
+__device__ __forceinline__ std::uint32_t trailingZeros(std::uint32_t word) {
+  return static_cast<std::uint32_t>(__clz(static_cast<int>(__brev(word))));
+}
 
-  __device__ __forceinline__
-  RowAround(std::uint64_t north_row, std::uint64_t row_behind, bool has_any, std::uint32_t n_bits)
-      : north(north_row), behind(row_behind) {
-    const std::uint64_t row = ~std::uint64_t{0} << (kRowBits - n_bits);
-    const std::uint64_t last = row & (0 - row);
-    north_west = north >> 1 | (north & std::uint64_t{1} << 63);
-    north_east = north << 1 | (north & last);
-    agree_on_zero = ~(north | north_west | north_east | behind) & row;
-    agree_on_one = north & north_west & north_east & behind & row;
-    if (!has_any) {
-      agree_on_zero = row;
-      agree_on_one = row;
-    }
+/// A row that is being coded.
+struct LaneRow {
+  std::uint32_t n_bits;
+  std::uint32_t known;  ///< to an encoder
+  std::uint32_t found;  ///< what is left is as west
+  std::uint32_t any;    ///< where a neighbour is 1
+  std::uint32_t none;   ///< where not all of them are
+  std::uint32_t north;  ///< with its ends once more, from the bit before the first one on
+  std::uint32_t north_high;
+  std::uint32_t behind;
+  std::uint32_t runs;  ///< in the table
+  bool has_two;
+  bool west;
+  std::uint32_t at;    ///< the next bit
+  std::uint32_t left;  ///< among which the first unlike one is, while that is searched for
+
+  __device__ __forceinline__ void start(std::uint32_t north_row, bool first_west) {
+    const std::uint32_t last = 1u << (n_bits - 1);
+    const std::uint32_t with_end = north_row | (north_row & last) << 1;
+    north = with_end << 1 | (north_row & 1);
+    north_high = with_end >> 31 | (n_bits == kRowBits ? (north_row & last) >> 30 : 0);
+    west = first_west;
+    found = west ? ~0u : 0;
+    at = 0;
+    left = 0;
   }
-  __device__ __forceinline__ std::uint32_t context(std::uint32_t i, bool west) const {
-    const auto at = [i](std::uint64_t word) {
-      return static_cast<std::uint32_t>((word << i) >> 32) >> 31;
-    };
-    return (west ? 1u : 0u) | at(north) << 1 | at(north_west) << 2 | at(north_east) << 3 |
-           at(behind) << 4;
+  /// One decision. True: the row is done.
+  template <bool kHasBehind, class Coder>
+  __device__ __forceinline__ bool step(Coder& coder, const LaneTable& table) {
+    const std::uint32_t n_run = min(trailingZeros((west ? none : any) >> at), n_bits - at);
+    const bool is_search = left > 1;
+    const std::uint32_t n = is_search ? left / 2 : n_run;
+    const bool is_run = n != 0;
+    const std::uint32_t w = west ? 1 : 0;
+    const std::uint32_t three = __funnelshift_r(north, north_high, at) & 7u;
+    std::uint32_t bit_at = LaneTable::kOneAt + (three << 1 | w);
+    if (kHasBehind && has_two) {
+      bit_at = LaneTable::kTwoAt + ((behind >> at & 1u) << 4 | three << 1 | w);
+    }
+    const std::uint32_t entry = is_run ? runs + w * kRowBits + n - 1 : bit_at;
+    const std::uint32_t chance = is_search ? kEvenChance : table.of_one[entry];
+    bool to_code = false;
+    if constexpr (Coder::kIsEncoder) {
+      const std::uint32_t unlike = (west ? ~known : known) >> at;
+      to_code = is_run ? trailingZeros(unlike) >= n : (unlike & 1u) != w;
+    }
+    const bool bit = coder.decide(chance, to_code);
+    at += is_run && bit ? n : 0;
+    left = !is_run ? 0 : !bit ? n : is_search ? left - n : 0;
+    if (!is_run || left == 1) {
+      if (is_run || bit != west) {
+        west = !west;
+        found ^= ~0u << at;
+      }
+      ++at;
+      left = 0;
+    }
+    return at >= n_bits;
   }
 };
-
-__device__ __forceinline__ std::uint32_t leadingZeros(std::uint64_t word) {
-  return static_cast<std::uint32_t>(__clzll(static_cast<long long>(word)));
-}
-
-/// A row from the places where its bits change.
-__device__ __forceinline__ std::uint64_t rowOfChanges(std::uint64_t changes, bool first) {
-#pragma unroll
-  for (unsigned step = 1; step < kRowBits; step *= 2) {
-    changes ^= changes >> step;
-  }
-  return first ? ~changes : changes;
-}
-
-/// As codeRow(), with bits in the other order: places where the row changes.
-template <class Coder>
-__device__ __forceinline__ std::uint64_t codeLaneRow(
-    Coder& coder, std::uint64_t known, const RowAround& around, bool west, std::uint32_t n_bits) {
-  std::uint64_t changes = 0;
-  for (std::uint32_t i = 0; i < n_bits;) {
-    const std::uint64_t agree = (west ? around.agree_on_one : around.agree_on_zero) << i;
-    const std::uint32_t n_run = leadingZeros(~agree);
-    const std::uint32_t first = leadingZeros((west ? ~known : known) << i);
-    const bool is_run = n_run != 0;
-    const std::uint32_t context =
-        is_run ? kNeighbourContexts + (west ? kRunClasses : 0) + 31 -
-                     static_cast<std::uint32_t>(__clz(static_cast<int>(n_run)))
-               : around.context(i, west);
-    // Of a run whether it goes on as west is, else what the bit is.
-    const bool bit = coder.code(context, is_run ? first >= n_run : (first == 0) != west);
-    bool changes_here = bit != west;
-    std::uint32_t n_like = 0;
-    if (is_run) {
-      changes_here = !bit;
-      n_like = n_run;
-      if (!bit) {
-        const std::uint32_t place = codePlace(coder, first, n_run);
-        n_like = place < n_run ? place : n_run - 1;
-      }
-    }
-    i += n_like;
-    if (changes_here) {
-      changes |= std::uint64_t{1} << (kRowBits - 1 - i);
-      west = !west;
-    }
-    i += is_run && !changes_here ? 0 : 1;
-  }
-  return changes;
-}
 
 /// As codeBrick(), decision after decision whatever the rows are.
-template <class Coder>
-__device__ void codeLaneBrick(Coder& coder,
-                              const Grid& grid,
-                              const Brick& brick,
-                              std::uint64_t* rows) {
+template <bool kHasBehind, class Coder>
+__device__ __forceinline__ void codeLaneBrick(Coder& coder,
+                                              const LaneTable& table,
+                                              const Grid& grid,
+                                              const Brick& brick,
+                                              std::uint32_t* rows) {
   const std::uint32_t n_rows = brick.rows();
-  std::uint64_t before = 0;
-  std::uint32_t y = 0;  // of the row, in its plane
-  for (std::uint32_t row = 0; row < n_rows; ++row, y = y + 1 == brick.n_y ? 0 : y + 1) {
-    const std::uint32_t n = grid.is_line ? brick.rowBits(grid, row) : brick.n_x;
-    const bool has_behind = !grid.is_line && row >= brick.n_y;
-    const bool has_north = !grid.is_line && y != 0;
-    const std::uint64_t row_behind = has_behind ? __brevll(rows[row - brick.n_y]) : 0;
-    const std::uint64_t north = has_north ? before : row_behind;
-    const RowAround around(north, has_behind ? row_behind : north, has_north || has_behind, n);
-    const bool west = grid.is_line ? (before & 1) != 0 : north >> 63 != 0;
-    const std::uint64_t changes = codeLaneRow(coder, __brevll(rows[row]), around, west, n);
-    before = rowOfChanges(changes, west) & ~std::uint64_t{0} << (kRowBits - n);
-    rows[row] = __brevll(before);
-    if (coder.isDone()) {
-      return;
+  const std::uint32_t n_y = brick.n_y;
+  const bool asks = kHasBehind && table.of_one[LaneTable::kLikeAt] != 0;
+  const bool is_line = grid.is_line;
+  LaneRow state;
+  state.n_bits = brick.n_x;
+  state.found = 0;
+  std::uint32_t y = 0;
+  bool was_like = true;
+  bool is_asked = false;
+  const auto startRow = [&](std::uint32_t row) {
+    const std::uint32_t before = state.found;
+    const bool has_behind = kHasBehind && row >= n_y;
+    const bool has_north = !is_line && y != 0;
+    state.behind = has_behind ? rows[row - n_y] : 0;
+    const std::uint32_t north = has_north ? before : state.behind;
+    if (is_line) {
+      state.n_bits = brick.rowBits(grid, row);
+      state.start(0, row != 0 && before >> (kRowBits - 1) != 0);
+    } else {
+      state.start(north, (north & 1) != 0);
+    }
+    state.known = Coder::kIsEncoder ? rows[row] : 0;
+    const std::uint32_t north_west = north << 1 | (north & 1);
+    const std::uint32_t north_east = north >> 1 | (north & 1u << (state.n_bits - 1));
+    const std::uint32_t other = has_behind ? state.behind : north;
+    const bool has_any = has_north || has_behind;
+    state.any = north | north_west | north_east | other;
+    state.none = has_any ? ~(north & north_west & north_east & other) : 0;
+    state.runs = has_any ? LaneTable::kRunsAt : LaneTable::kLoneAt;
+    state.has_two = has_north && has_behind;
+    is_asked = asks && has_behind;
+  };
+  startRow(0);
+#pragma unroll 1
+  for (std::uint32_t row = 0; row < n_rows;) {
+    bool is_done = false;
+    if (kHasBehind && is_asked) {
+      was_like = coder.decide(table.of_one[LaneTable::kLikeAt + (was_like ? 1u : 0u)],
+                              state.known == state.behind);
+      is_done = was_like;
+      state.found = was_like ? state.behind : state.found;
+      is_asked = false;
+    } else {
+      is_done = state.template step<kHasBehind>(coder, table);
+    }
+    if (is_done) {
+      state.found &= lowRow(state.n_bits);
+      if constexpr (!Coder::kIsEncoder) {
+        rows[row] = state.found;
+      }
+      ++row;
+      y = y + 1 == n_y ? 0 : y + 1;
+      if (row < n_rows) {
+        startRow(row);
+      }
     }
   }
 }

@@ -49,7 +49,110 @@ __device__ bool planPatterns(const DecodeArgs& args, const Fills<T>& fills, Curs
   return __syncthreads_and(is_good ? 1 : 0) != 0;
 }
 
+/// Coded ones among four bricks.
+__device__ __forceinline__ std::uint32_t codedIn(std::uint32_t four) {
+  return static_cast<std::uint32_t>(__popc(four >> 1 & ~four & 0x55u));
+}
+
+/// The kinds of a layer's bricks, by groups.
+struct GroupKinds {
+  const std::uint8_t* kinds;
+  std::uint64_t n_bricks;
+  std::uint64_t n_group;
+
+  __device__ std::uint32_t count(std::uint64_t group) const {
+    return static_cast<std::uint32_t>(min(n_group, n_bricks - group * n_group));
+  }
+  __device__ std::uint32_t four(std::uint64_t group, std::uint32_t k) const {
+    const std::uint32_t left = count(group) - k;
+    return kinds[(group * n_group + k) / 4] & (left >= 4 ? 0xffu : (1u << (2 * left)) - 1);
+  }
+  __device__ std::uint32_t coded(std::uint64_t group) const {
+    std::uint32_t n = 0;
+#pragma unroll 8
+    for (std::uint32_t k = 0; k < count(group); k += 4) {
+      n += codedIn(four(group, k));
+    }
+    return n;
+  }
+  __device__ std::uint32_t rawBytes(const Grid& grid, std::uint64_t group) const {
+    std::uint32_t n = 0;
+    for (std::uint32_t k = 0; k < count(group); k += 4) {
+      const std::uint32_t own = four(group, k);
+      for (std::uint32_t raw = own & own >> 1 & 0x55u; raw != 0; raw &= raw - 1) {
+        n += brickAt(grid, group * n_group + k + bits::firstSet(raw) / 2).rawBytes(grid);
+      }
+    }
+    return n;
+  }
+};
+
+__device__ std::uint32_t codedBytes(const std::uint8_t* sizes, std::uint32_t n_coded) {
+  std::uint32_t n = 0;
+#pragma unroll 8
+  for (std::uint32_t k = 0; k < n_coded; ++k) {
+    n += sizes[k] * kUnitBytes;
+  }
+  return n;
+}
+
 /// All threads: where the bricks of a layer stand. Moves the cursor behind it.
+__device__ bool planBricks(const DecodeArgs& args,
+                           const Grid& grid,
+                           std::uint32_t layer,
+                           Cursor& cursor,
+                           std::uint64_t* warp_sums) {
+  MaskPlan& plan = *args.plan;
+  const std::uint64_t n_kinds = (args.n_bricks + 3) / 4;
+  if (!cursor.has(n_kinds)) {
+    return false;
+  }
+  const GroupKinds kinds{cursor.bytes + cursor.at, args.n_bricks, groupBricks(grid)};
+  if (threadIdx.x == 0) {
+    plan.kinds_at[layer] = cursor.at;
+    plan.sizes_at[layer] = cursor.at + n_kinds;
+  }
+  cursor.at += n_kinds;
+  const std::uint64_t share = (args.n_groups + kPlanThreads - 1) / kPlanThreads;
+  const std::uint64_t begin = min(args.n_groups, threadIdx.x * share);
+  const std::uint64_t end = min(args.n_groups, begin + share);
+  BrickGroup* const groups = args.groups + layer * args.n_groups;
+  std::uint64_t n_coded = 0;
+  for (std::uint64_t i = begin; i < end; ++i) {
+    groups[i].n_coded = kinds.coded(i);
+    n_coded += groups[i].n_coded;
+  }
+  std::uint64_t all_coded = 0;
+  std::uint64_t coded = cuda::blockExclusiveSum<kPlanThreads>(n_coded, warp_sums, &all_coded);
+  if (!cursor.has(all_coded)) {
+    return false;
+  }
+  const std::uint8_t* const sizes = cursor.bytes + cursor.at;
+  cursor.at += all_coded;
+  std::uint64_t n_bytes = 0;
+  for (std::uint64_t i = begin; i < end; ++i) {
+    groups[i].first_coded = static_cast<std::uint32_t>(coded);
+    groups[i].n_bytes = codedBytes(sizes + coded, groups[i].n_coded) + kinds.rawBytes(grid, i);
+    coded += groups[i].n_coded;
+    n_bytes += groups[i].n_bytes;
+  }
+  std::uint64_t all_bytes = 0;
+  __syncthreads();
+  std::uint64_t at = cuda::blockExclusiveSum<kPlanThreads>(n_bytes, warp_sums, &all_bytes);
+  __syncthreads();
+  for (std::uint64_t i = begin; i < end; ++i) {
+    groups[i].at = at;
+    at += groups[i].n_bytes;
+  }
+  if (threadIdx.x == 0) {
+    plan.payload_at[layer] = cursor.at;
+  }
+  const bool is_there = cursor.has(all_bytes);
+  cursor.at += all_bytes;
+  return is_there;
+}
+
+/// All threads: form and chances of a layer, then its bricks.
 __device__ bool planLayer(const DecodeArgs& args,
                           const Grid& grid,
                           std::uint32_t layer,
@@ -63,68 +166,21 @@ __device__ bool planLayer(const DecodeArgs& args,
   cursor.at += 1;
   if (threadIdx.x == 0) {
     plan.form[layer] = form;
+    plan.chances[layer].reset();
   }
-  if (form != LayerForm::kBricks) {
-    return form < LayerForm::kBricks;
-  }
-  const std::uint64_t n_bricks = args.n_bricks;
-  if (!cursor.has((n_bricks + 3) / 4)) {
-    return false;
-  }
-  const std::uint8_t* const kinds = cursor.bytes + cursor.at;
-  if (threadIdx.x == 0) {
-    plan.kinds_at[layer] = cursor.at;
-  }
-  cursor.at += (n_bricks + 3) / 4;
-  const auto kind_of = [&](std::uint64_t i) { return kinds[i / 4] >> (2 * (i % 4)) & 3u; };
-  const std::uint64_t share = (n_bricks + kPlanThreads - 1) / kPlanThreads;
-  const std::uint64_t begin = min(n_bricks, threadIdx.x * share);
-  const std::uint64_t end = min(n_bricks, begin + share);
-  std::uint64_t n_coded = 0;
-  for (std::uint64_t i = begin; i < end; ++i) {
-    n_coded += kind_of(i) == kCoded ? 1u : 0u;
-  }
-  std::uint64_t all_coded = 0;
-  std::uint64_t coded = cuda::blockExclusiveSum<kPlanThreads>(n_coded, warp_sums, &all_coded);
-  if (!cursor.has(2 * all_coded)) {
-    return false;
-  }
-  const std::uint8_t* const sizes = cursor.bytes + cursor.at;
-  cursor.at += 2 * all_coded;
-  const auto bytes_of = [&](std::uint64_t i) -> std::uint32_t {
-    switch (kind_of(i)) {
-      case kCoded:
-        return sizes[2 * coded] + 256u * sizes[2 * coded + 1];
-      case kRaw:
-        return brickAt(grid, i).rawBytes(grid);
-      default:
-        return 0;
+  __syncthreads();
+  if (form == LayerForm::kBricksOfChances) {
+    const std::uint32_t n = contextsOf(grid);
+    if (!cursor.has(n)) {
+      return false;
     }
-  };
-  const std::uint64_t first_coded = coded;
-  std::uint64_t n_bytes = 0;
-  for (std::uint64_t i = begin; i < end; ++i) {
-    n_bytes += bytes_of(i);
-    coded += kind_of(i) == kCoded ? 1u : 0u;
+    if (threadIdx.x < n) {
+      plan.chances[layer].of_one[threadIdx.x] = cursor.bytes[cursor.at + threadIdx.x];
+    }
+    cursor.at += n;
   }
-  std::uint64_t all_bytes = 0;
-  __syncthreads();
-  std::uint64_t offset = cuda::blockExclusiveSum<kPlanThreads>(n_bytes, warp_sums, &all_bytes);
-  __syncthreads();
-  std::uint64_t* const offsets = args.offsets + layer * (n_bricks + 1);
-  coded = first_coded;
-  for (std::uint64_t i = begin; i < end; ++i) {
-    offsets[i] = offset;
-    offset += bytes_of(i);
-    coded += kind_of(i) == kCoded ? 1u : 0u;
-  }
-  if (threadIdx.x == 0) {
-    offsets[n_bricks] = all_bytes;
-    plan.payload_at[layer] = cursor.at;
-  }
-  const bool is_there = cursor.has(all_bytes);
-  cursor.at += all_bytes;
-  return is_there;
+  return form < LayerForm::kBricks ||
+         (form <= LayerForm::kBricksOfChances && planBricks(args, grid, layer, cursor, warp_sums));
 }
 
 /// One block: finds everything in the mask, and whether it goes with the size.
@@ -135,6 +191,16 @@ __global__ void __launch_bounds__(kPlanThreads) planKernel(DecodeArgs args, Fill
   const std::uint64_t n_missing = args.record->value[kMissingSlot];
   const std::uint64_t n_filled = args.record->value[kFilledSlot];
   Cursor cursor{args.mask, cuda::load(args.mask_size), 0};
+  if (threadIdx.x == 0) {
+    plan.n_patterns = 0;
+    plan.n_layers = 0;
+    plan.patterns[0] = 0;
+    plan.n_ones = 0;
+    plan.n_filled = 0;
+    plan.n_damaged = 0;
+    plan.n_done = 0;
+    plan.next_tile = 0;
+  }
   if (threadIdx.x == 0 && !args.out.size_known) {
     cuda::publishSize(args.record, 0, args.n_values * sizeof(T), args.out.capacity_bytes);
   }
@@ -143,8 +209,6 @@ __global__ void __launch_bounds__(kPlanThreads) planKernel(DecodeArgs args, Fill
       (n_missing == 0) != (cursor.n_bytes == 0)) {
     reason = Reason::kSize;
   } else if (n_missing == 0) {
-    plan.n_patterns = 0;
-    plan.n_layers = 0;
     reason = n_filled == 0 ? Reason::kNone : Reason::kFilled;
   } else {
     if (!planPatterns<T>(args, fills, cursor)) {
@@ -158,6 +222,10 @@ __global__ void __launch_bounds__(kPlanThreads) planKernel(DecodeArgs args, Fill
     }
     if (reason == Reason::kNone) {
       const std::uint64_t n_raw = plan.n_patterns == 0 ? n_missing : 0;
+      for (std::uint64_t i = threadIdx.x; n_raw != 0 && i * kTileValues < args.n_values;
+           i += kPlanThreads) {
+        args.ranks[i] = 0;
+      }
       plan.raw_at = cursor.at;
       const bool is_all = n_raw <= (cursor.n_bytes - cursor.at) / sizeof(T) &&
                           n_raw * sizeof(T) == cursor.n_bytes - cursor.at;

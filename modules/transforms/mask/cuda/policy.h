@@ -8,10 +8,12 @@ namespace fz::mask {
 /// Values that a thread block looks at together, in both directions.
 constexpr std::uint32_t kTileValues = 4096;
 constexpr unsigned kTileThreads = 256;
-/// Bricks that a warp codes at a time, a thread each; more have more ways to wait for each other.
-constexpr unsigned kLaneBricks = 8;
-/// Warps of a block that encodes the layers that tell patterns apart, a brick each.
-constexpr unsigned kBrickWarps = 2;
+/// A block that codes bricks of the first layer, a thread each: its rows in all, and its threads.
+/// Most bricks are of one kind, so fewer threads have more to do than others.
+constexpr std::uint32_t kGroupRows = 4096;
+constexpr unsigned kGroupThreads = 128;
+/// Of these blocks on a multiprocessor, so that most fields need no second round.
+constexpr unsigned kGroupBlocks = 8;
 /// Warps of a block that decodes the layers of a brick that tell patterns apart.
 constexpr unsigned kIndexWarps = 8;
 /// One block that looks at everything.

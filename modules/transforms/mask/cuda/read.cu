@@ -5,6 +5,7 @@
 #include "backends/cuda/last_block.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
+#include "backends/cuda/tile_ticket.cuh"
 #include "backends/cuda/unaligned_load.cuh"
 #include "fz/cuda_part.h"
 #include "transforms/mask/cuda/bricks.cuh"
@@ -21,7 +22,6 @@ using cuda::kWarp;
 using cuda::laneId;
 using cuda::warpId;
 
-constexpr unsigned kTileWarps = kTileThreads / kWarp;
 constexpr unsigned kIndexThreads = kIndexWarps * kWarp;
 
 /// Whether the values have the size that config and output say.
@@ -31,136 +31,228 @@ __device__ bool hasRoom(const DecodeArgs& args) {
   return cuda::load(args.in_size) == n_bytes && n_bytes <= args.out.capacity_bytes;
 }
 
-/// The warp: rows of a brick of any layer. False for all lanes where they are damaged.
-__device__ bool readLayerRows(const DecodeArgs& args,
-                              const Grid& grid,
-                              const Brick& brick,
-                              std::uint64_t index,
-                              std::uint32_t layer,
-                              std::uint64_t* rows) {
-  const MaskPlan& plan = *args.plan;
-  if (plan.form[layer] != LayerForm::kBricks) {
-    const BrickKind kind = plan.form[layer] == LayerForm::kAllOnes ? kAll : kNone;
-    return readRows(grid, brick, kind, nullptr, 0, rows);
-  }
-  const std::uint8_t packed = args.mask[plan.kinds_at[layer] + index / 4];
-  const auto kind = static_cast<BrickKind>(packed >> (2 * (index % 4)) & 3u);
-  const std::uint64_t* const offsets = args.offsets + layer * (args.n_bricks + 1) + index;
-  return readRows(grid, brick, kind, args.mask + plan.payload_at[layer] + offsets[0],
-                  static_cast<std::uint32_t>(offsets[1] - offsets[0]), rows);
+__device__ __forceinline__ BrickKind kindAt(const DecodeArgs& args,
+                                            std::uint32_t layer,
+                                            std::uint64_t index) {
+  const std::uint8_t four = args.mask[args.plan->kinds_at[layer] + index / 4];
+  return static_cast<BrickKind>(four >> (2 * (index % 4)) & 3u);
 }
 
-/// Sets bits of words that other warps set other bits of.
-__device__ __forceinline__ void orBits(std::uint64_t* words,
-                                       std::uint64_t start,
-                                       std::uint64_t row,
-                                       std::uint32_t n_bits) {
-  if (start % 64 == 0 && n_bits == 64) {
-    words[start / 64] = row;  // nobody else's
-    return;
-  }
-  const auto set = [](std::uint64_t* word, std::uint64_t bits) {
-    if (bits != 0) {
-      atomicOr(reinterpret_cast<unsigned long long*>(word),
-               static_cast<unsigned long long>(bits));  // order-free: each its own bits
-    }
-  };
-  const auto shift = static_cast<std::uint32_t>(start % 64);
-  set(words + start / 64, row << shift);
-  if (shift != 0) {
-    set(words + start / 64 + 1, row >> (64 - shift));
-  }
-}
-
-/// Rows of several bricks; a word more for each, so that their threads meet in no bank.
-using LaneRows = std::uint64_t[kLaneBricks][kBrickRows + 1];
-
-/// The bytes of a brick in the first layer.
+/// The bytes of a brick.
 struct BrickBytes {
   BrickKind kind;
   std::uint32_t n_bytes;
   const std::uint8_t* bytes;
 };
 
-__device__ BrickBytes bytesOf(const DecodeArgs& args, std::uint64_t index) {
+/// The warp: the bytes of any brick of a layer in bricks.
+__device__ BrickBytes bytesOf(const DecodeArgs& args,
+                              const Grid& grid,
+                              std::uint32_t layer,
+                              std::uint64_t index) {
   const MaskPlan& plan = *args.plan;
-  if (plan.form[0] != LayerForm::kBricks) {
-    return {plan.form[0] == LayerForm::kAllOnes ? kAll : kNone, 0, nullptr};
+  const std::uint64_t group = index / groupBricks(grid);
+  const BrickGroup& own = args.groups[layer * args.n_groups + group];
+  std::uint32_t n_coded = 0;
+  std::uint32_t n_before = 0;
+  for (std::uint64_t i = group * groupBricks(grid) + laneId(); i < index; i += kWarp) {
+    const BrickKind kind = kindAt(args, layer, i);
+    n_coded += kind == kCoded ? 1u : 0u;
+    n_before += kind == kRaw ? brickAt(grid, i).rawBytes(grid) : 0;
   }
-  const std::uint8_t packed = args.mask[plan.kinds_at[0] + index / 4];
-  const std::uint64_t* const offsets = args.offsets + index;
-  return {static_cast<BrickKind>(packed >> (2 * (index % 4)) & 3u),
-          static_cast<std::uint32_t>(offsets[1] - offsets[0]),
-          args.mask + plan.payload_at[0] + offsets[0]};
+  n_coded = cuda::warpSum(n_coded);
+  const std::uint8_t* const sizes = args.mask + plan.sizes_at[layer] + own.first_coded;
+  for (std::uint32_t k = laneId(); k < n_coded; k += kWarp) {
+    n_before += sizes[k] * kUnitBytes;
+  }
+  n_before = cuda::warpSum(n_before);
+  const BrickKind kind = kindAt(args, layer, index);
+  const std::uint32_t n_bytes = kind == kCoded ? sizes[n_coded] * kUnitBytes
+                                : kind == kRaw ? brickAt(grid, index).rawBytes(grid)
+                                               : 0;
+  return {kind, n_bytes, args.mask + plan.payload_at[layer] + own.at + n_before};
 }
 
-/// The warp: rows to where they belong; whether they are a brick of that kind.
-__device__ bool keepRows(const DecodeArgs& args,
-                         const Grid& grid,
-                         const Brick& brick,
-                         const BrickBytes& from,
-                         std::uint64_t* rows) {
-  if (from.kind == kNone) {
-    return true;
+/// The warp: rows of a brick of any layer. False for all lanes where they are damaged.
+__device__ bool readLayerRows(const DecodeArgs& args,
+                              const Grid& grid,
+                              const Brick& brick,
+                              std::uint64_t index,
+                              std::uint32_t layer,
+                              std::uint32_t* rows) {
+  const MaskPlan& plan = *args.plan;
+  if (plan.form[layer] < LayerForm::kBricks) {
+    const BrickKind kind = plan.form[layer] == LayerForm::kAllOnes ? kAll : kNone;
+    return readRows(grid, brick, kind, nullptr, 0, plan.chances[layer], rows);
   }
-  if (from.kind == kRaw) {
-    unpackRaw(grid, brick, from.bytes, rows);
+  const BrickBytes from = bytesOf(args, grid, layer, index);
+  return readRows(grid, brick, from.kind, from.bytes, from.n_bytes, plan.chances[layer], rows);
+}
+
+/// Sets the bits of a row. Others set other bits of its words where rows are no words.
+__device__ __forceinline__ void putRow(std::uint32_t* words,
+                                       std::uint64_t start,
+                                       std::uint32_t row,
+                                       bool is_word) {
+  const auto shift = static_cast<std::uint32_t>(start % 32);
+  if (is_word) {
+    words[start / 32] = row;
+    return;
   }
-  std::uint64_t ones = 0;
-  std::uint64_t zeros = 0;
-  std::uint32_t n_ones = 0;
-  forLaneRows(brick, [&](std::uint32_t row) {
+  if (row << shift != 0) {
+    atomicOr(words + start / 32, row << shift);  // order-free: each its own bits
+  }
+  if (shift != 0 && row >> (32 - shift) != 0) {
+    atomicOr(words + start / 32 + 1, row >> (32 - shift));
+  }
+}
+
+/// One thread: the counterpart of packing rows back to back.
+__device__ void unpackLane(const Grid& grid,
+                           const Brick& brick,
+                           const std::uint8_t* in,
+                           std::uint32_t* rows) {
+  std::uint64_t held = 0;
+  std::uint32_t n_held = 0;
+  for (std::uint32_t row = 0; row < brick.rows(); ++row) {
     const std::uint32_t n = brick.rowBits(grid, row);
-    const std::uint64_t bits = from.kind == kAll ? lowBits(n) : rows[row];
-    ones |= bits;
-    zeros |= bits ^ lowBits(n);
-    n_ones += static_cast<std::uint32_t>(__popcll(bits));
-    if (bits != 0) {
-      orBits(args.words, brick.rowStart(grid, row), bits, n);
+    for (; n_held < n; n_held += 8) {
+      held |= std::uint64_t{*in++} << n_held;
     }
-  });
-  n_ones = cuda::warpSum(n_ones);
-  if (laneId() == 0 && n_ones != 0) {
+    rows[row] = static_cast<std::uint32_t>(held) & lowRow(n);
+    held >>= n;
+    n_held -= n;
+  }
+}
+
+/// One thread: the rows of a coded or raw brick. False where they are none.
+template <bool kHasBehind>
+__device__ __forceinline__ bool readLane(const Grid& grid,
+                                         const Brick& brick,
+                                         const BrickBytes& from,
+                                         const LaneTable& table,
+                                         std::uint32_t* rows) {
+  bool is_good = true;
+  if (from.kind == kRaw) {
+    unpackLane(grid, brick, from.bytes, rows);
+  } else {
+    LaneDecoder decoder(from.bytes, from.n_bytes);
+    codeLaneBrick<kHasBehind>(decoder, table, grid, brick, rows);
+    is_good = decoder.isAtEnd();
+  }
+  std::uint32_t ones = 0;
+  std::uint32_t zeros = 0;
+  for (std::uint32_t row = 0; row < brick.rows(); ++row) {
+    ones |= rows[row];
+    zeros |= rows[row] ^ lowRow(brick.rowBits(grid, row));
+  }
+  return is_good && ones != 0 && zeros != 0;
+}
+
+/// All threads: the bytes of the group's bricks that are coded or raw, in order; the rows of
+/// others. Returns how many there are.
+template <bool kHasBehind>
+__device__ __forceinline__ std::uint32_t listBytes(const DecodeArgs& args,
+                                                   const Grid& grid,
+                                                   std::uint32_t n,
+                                                   SharedGroup& shared,
+                                                   BrickBytes* bytes) {
+  using Group = GroupOf<kHasBehind>;
+  const MaskPlan& plan = *args.plan;
+  BrickKind kind = plan.form[0] == LayerForm::kAllOnes ? kAll : kNone;
+  if (plan.form[0] >= LayerForm::kBricks && threadIdx.x < n) {
+    kind = kindAt(args, 0, std::uint64_t{blockIdx.x} * Group::kBricks + threadIdx.x);
+  }
+  const bool is_coded = threadIdx.x < n && kind == kCoded;
+  const bool has_bytes = is_coded || (threadIdx.x < n && kind == kRaw);
+  std::uint32_t total = 0;
+  const std::uint32_t rank =
+      cuda::blockExclusiveSum<kGroupThreads>(is_coded ? 1u : 0u, shared.warp_sums[0], &total);
+  const BrickGroup* const own = args.groups + blockIdx.x;
+  std::uint32_t n_bytes = 0;
+  if (is_coded) {
+    n_bytes = args.mask[plan.sizes_at[0] + own->first_coded + rank] * kUnitBytes;
+  } else if (has_bytes) {
+    n_bytes = shared.bricks[threadIdx.x].rawBytes(grid);
+  }
+  const std::uint32_t before =
+      cuda::blockExclusiveSum<kGroupThreads>(n_bytes, shared.warp_sums[1], &total);
+  __syncthreads();
+  const std::uint32_t place =
+      cuda::blockExclusiveSum<kGroupThreads>(has_bytes ? 1u : 0u, shared.warp_sums[0], &total);
+  if (has_bytes) {
+    shared.coded[place] = threadIdx.x;
+    bytes[place] = {kind, n_bytes, args.mask + plan.payload_at[0] + own->at + before};
+  } else if (threadIdx.x < n) {
+    const Brick& brick = shared.bricks[threadIdx.x];
+    for (std::uint32_t row = 0; row < brick.rows(); ++row) {
+      shared.rows[threadIdx.x * Group::kStride + row] =
+          kind == kAll ? lowRow(brick.rowBits(grid, row)) : 0;
+    }
+  }
+  __syncthreads();
+  return total;
+}
+
+/// A block: the bricks of its group in the first layer.
+template <bool kHasBehind>
+__device__ __forceinline__ void readGroup(const DecodeArgs& args,
+                                          const Grid& grid,
+                                          SharedGroup& shared,
+                                          LaneTable& table) {
+  using Group = GroupOf<kHasBehind>;
+  __shared__ BrickBytes bytes[kGroupThreads];
+  __shared__ std::uint32_t n_ones;
+  if (threadIdx.x == 0) {
+    n_ones = 0;
+  }
+  table.fill(args.plan->chances[0]);
+  const std::uint32_t n = openGroup<kHasBehind>(grid, args.n_bricks, blockIdx.x, shared);
+  const std::uint32_t n_listed = listBytes<kHasBehind>(args, grid, n, shared, bytes);
+  if (threadIdx.x < n_listed) {
+    const std::uint32_t b = shared.coded[threadIdx.x];
+    if (!readLane<kHasBehind>(grid, shared.bricks[b], bytes[threadIdx.x], table,
+                              shared.rows + b * Group::kStride)) {
+      recordDamage(args.record, Reason::kBrick, std::uint64_t{blockIdx.x} * Group::kBricks + b);
+      addTo(&args.plan->n_damaged, 1);
+    }
+  }
+  __syncthreads();
+  std::uint32_t ones = 0;
+  auto* const words = reinterpret_cast<std::uint32_t*>(args.words);
+  forGroupRows<kHasBehind>(
+      grid, n, shared, [&](std::uint32_t, std::uint64_t start, std::uint32_t, std::uint32_t& row) {
+        ones += static_cast<std::uint32_t>(__popc(row));
+        putRow(words, start, row, hasWordRows(grid));
+      });
+  ones = cuda::warpSum(ones);
+  if (laneId() == 0) {
+    atomicAdd(&n_ones, ones);  // order-free: only sums
+  }
+  __syncthreads();
+  if (threadIdx.x == 0 && n_ones != 0) {
     addTo(&args.plan->n_ones, n_ones);
   }
-  return from.kind == kAll || kindOf(ones, zeros) == kCoded;
 }
 
-/// A warp for several bricks of the first layer: where values are missing, and how many.
-__global__ void __launch_bounds__(kWarp) brickKernel(DecodeArgs args) {
-  __shared__ LaneRows rows;
-  __shared__ LaneChances<kLaneBricks>::Table chances;
+/// A thread for each coded brick of the first layer: where values are missing, and how many.
+__global__ void __launch_bounds__(kGroupThreads, kGroupBlocks) brickKernel(DecodeArgs args) {
+  __shared__ SharedGroup shared;
+  __shared__ LaneTable table;
   if (args.plan->is_good == 0 || args.plan->n_layers == 0) {
     return;
   }
   const Grid grid = gridOf(args);
-  const std::uint64_t first = std::uint64_t{blockIdx.x} * kLaneBricks;
-  bool is_good = true;
-  if (laneId() < kLaneBricks && first + laneId() < args.n_bricks) {
-    const BrickBytes from = bytesOf(args, first + laneId());
-    if (from.kind == kCoded) {
-      LaneDecoder<kLaneBricks> decoder({chances, laneId()}, from.bytes, from.n_bytes);
-      codeLaneBrick(decoder, grid, brickAt(grid, first + laneId()), rows[laneId()]);
-      is_good = decoder.isAtEnd();
-    }
-  }
-  __syncwarp();
-  for (std::uint32_t k = 0; k < kLaneBricks && first + k < args.n_bricks; ++k) {
-    const bool is_kept =
-        keepRows(args, grid, brickAt(grid, first + k), bytesOf(args, first + k), rows[k]);
-    is_good = is_good && (is_kept || laneId() != k);
-  }
-  if (!is_good) {
-    recordDamage(args.record, Reason::kBrick, first + laneId());
-    addTo(&args.plan->n_damaged, 1);
+  if (grid.rows_z > 1) {
+    readGroup<true>(args, grid, shared, table);
+  } else {
+    readGroup<false>(args, grid, shared, table);
   }
 }
 
-/// The values in the places of the first layer's ones, but for those of several patterns.
+/// The field, and in the places of the first layer's ones their pattern where they have one.
 template <class T>
-__global__ void __launch_bounds__(kTileThreads) putKernel(DecodeArgs args, Fills<T> fills) {
-  __shared__ std::uint32_t warp_sums[kTileWarps];
-  __shared__ std::uint64_t tile_before;
+__global__ void __launch_bounds__(kTileThreads) putKernel(DecodeArgs args) {
   constexpr unsigned kRows = kTileValues / kTileThreads;
   using U = BitsOf<T>;
   const MaskPlan& plan = *args.plan;
@@ -178,62 +270,25 @@ __global__ void __launch_bounds__(kTileThreads) putKernel(DecodeArgs args, Fills
   const auto* in = reinterpret_cast<const U*>(args.in);
   auto* out = reinterpret_cast<U*>(args.out.data);
   const auto* words = reinterpret_cast<const std::uint32_t*>(args.words);
+  const bool puts = n_missing != 0 && plan.n_patterns == 1;
   unsigned missing = 0;
-  if (n_missing != 0 && laneId() < kRows && first + laneId() * kWarp < args.n_values) {
+  if (puts && laneId() < kRows && first + laneId() * kWarp < args.n_values) {
     missing = words[first / kWarp + laneId()];
   }
-  std::uint64_t rank = 0;
-  if (n_missing != 0 && plan.n_patterns == 0) {
-    std::uint32_t n_tile = 0;
-    rank = cuda::blockExclusiveSum<kTileThreads>(static_cast<std::uint32_t>(__popc(missing)),
-                                                 warp_sums, &n_tile);
-    const cuda::LookBack look_back{args.ranks};
-    if (warpId() == 0) {
-      if (laneId() == 0) {
-        look_back.publish(blockIdx.x, n_tile);
-      }
-      __syncwarp();
-      const std::uint64_t before = look_back.prefix(blockIdx.x, n_tile);
-      if (laneId() == 0) {
-        tile_before = before;
-      }
-    }
-    __syncthreads();
-    rank += tile_before;
-  }
-  const U pattern = n_missing != 0 && plan.n_patterns == 1 ? static_cast<U>(plan.patterns[0]) : 0;
-  std::uint32_t n_filled = 0;
+  const U pattern = puts ? static_cast<U>(plan.patterns[0]) : 0;
   U values[kRows];
 #pragma unroll
   for (unsigned r = 0; r < kRows; ++r) {
     const std::uint64_t at = first + r * kWarp + laneId();
     const unsigned row = __shfl_sync(kAllLanes, missing, static_cast<int>(r));
-    const bool is_put = (row >> laneId() & 1) != 0 && plan.n_patterns == 1;
-    values[r] = is_put ? pattern : at < args.n_values ? __ldcs(in + at) : U{0};
+    values[r] = (row >> laneId() & 1) != 0 ? pattern : at < args.n_values ? __ldcs(in + at) : U{0};
   }
 #pragma unroll
   for (unsigned r = 0; r < kRows; ++r) {
     const std::uint64_t at = first + r * kWarp + laneId();
-    if (n_missing != 0 && plan.n_patterns == 0) {
-      const unsigned row = __shfl_sync(kAllLanes, missing, static_cast<int>(r));
-      const std::uint64_t row_rank = __shfl_sync(kAllLanes, rank, static_cast<int>(r));
-      if ((row >> laneId() & 1) != 0) {
-        const unsigned before = row & ((1u << laneId()) - 1);
-        values[r] = cuda::loadUnaligned<U>(args.mask + plan.raw_at,
-                                           row_rank + static_cast<unsigned>(__popc(before)));
-        n_filled += isFiniteBits<T>(values[r]) ? 1u : 0u;
-        if (!isMissing<T>(values[r], fills)) {
-          recordDamage(args.record, Reason::kPatterns, at);
-        }
-      }
-    }
     if (at < args.n_values) {
       out[at] = values[r];
     }
-  }
-  n_filled = cuda::warpSum(n_filled);
-  if (laneId() == 0 && n_filled != 0) {
-    addTo(&args.plan->n_filled, n_filled);
   }
 }
 
@@ -242,55 +297,91 @@ template <class T>
 __device__ std::uint32_t putBrick(const DecodeArgs& args,
                                   const Grid& grid,
                                   const Brick& brick,
-                                  const std::uint64_t (*rows)[kBrickRows]) {
+                                  const std::uint32_t (*rows)[kBrickRows]) {
   const MaskPlan& plan = *args.plan;
   const auto n_index = static_cast<std::uint32_t>(plan.n_layers) - 1;
   auto* out = reinterpret_cast<BitsOf<T>*>(args.out.data);
   std::uint32_t n_filled = 0;
   for (std::uint32_t row = warpId(); row < brick.rows(); row += kIndexWarps) {
-    const std::uint64_t missing = rows[0][row];
+    const std::uint32_t missing = rows[0][row];
     const std::uint64_t start = brick.rowStart(grid, row);
-    std::uint64_t outside = 0;
+    std::uint32_t outside = 0;
     for (std::uint32_t layer = 1; layer <= n_index; ++layer) {
       outside |= rows[layer][row] & ~missing;
     }
     if (outside != 0 && laneId() == 0) {
       recordDamage(args.record, Reason::kIndex, start);
     }
-    for (std::uint32_t place = laneId(); place < kRowBits; place += kWarp) {
-      if ((missing >> place & 1) == 0) {
-        continue;
-      }
-      std::uint32_t index = 0;
-      for (std::uint32_t layer = 1; layer <= n_index; ++layer) {
-        index |= static_cast<std::uint32_t>(rows[layer][row] >> place & 1) << (layer - 1);
-      }
-      if (index >= plan.n_patterns) {
-        recordDamage(args.record, Reason::kIndex, start + place);
-        continue;
-      }
-      const auto pattern = static_cast<BitsOf<T>>(plan.patterns[index]);
-      n_filled += isFiniteBits<T>(pattern) ? 1u : 0u;
-      out[start + place] = pattern;
+    if ((missing >> laneId() & 1) == 0) {
+      continue;
     }
+    std::uint32_t index = 0;
+    for (std::uint32_t layer = 1; layer <= n_index; ++layer) {
+      index |= (rows[layer][row] >> laneId() & 1) << (layer - 1);
+    }
+    if (index >= plan.n_patterns) {
+      recordDamage(args.record, Reason::kIndex, start + laneId());
+      continue;
+    }
+    const auto pattern = static_cast<BitsOf<T>>(plan.patterns[index]);
+    n_filled += isFiniteBits<T>(pattern) ? 1u : 0u;
+    out[start + laneId()] = pattern;
   }
   return cuda::warpSum(n_filled);
 }
 
-/// A block for each brick, a warp for each layer that tells patterns apart; the last block looks
-/// at what was counted.
+/// The block: values of a tile that stand in the mask one by one.
 template <class T>
-__global__ void __launch_bounds__(kIndexThreads) indexKernel(DecodeArgs args) {
-  __shared__ std::uint64_t rows[kMaxLayers][kBrickRows];
+__device__ std::uint32_t putRawTile(const DecodeArgs& args,
+                                    const Fills<T>& fills,
+                                    std::uint64_t tile) {
+  __shared__ std::uint32_t warp_sums[kIndexWarps];
+  __shared__ std::uint64_t before;
+  using U = BitsOf<T>;
+  constexpr unsigned kPerThread = kTileValues / kIndexThreads;
   const MaskPlan& plan = *args.plan;
-  const std::uint64_t n_missing = args.record->value[kMissingSlot];
-  if (plan.is_good == 0 || plan.n_damaged != 0 || n_missing == 0 || plan.n_patterns == 1 ||
-      plan.n_ones != n_missing || !hasRoom<T>(args)) {
-    return;
+  const auto* const words = reinterpret_cast<const std::uint32_t*>(args.words);
+  const std::uint64_t first = tile * kTileValues + std::uint64_t{threadIdx.x} * kPerThread;
+  const unsigned missing =
+      first < args.n_values ? words[first / 32] >> (first % 32) & lowRow(kPerThread) : 0;
+  std::uint32_t n_tile = 0;
+  std::uint64_t rank = cuda::blockExclusiveSum<kIndexThreads>(
+      static_cast<std::uint32_t>(__popc(missing)), warp_sums, &n_tile);
+  const cuda::LookBack look_back{args.ranks};
+  if (warpId() == 0) {
+    if (laneId() == 0) {
+      look_back.publish(tile, n_tile);
+    }
+    __syncwarp();
+    const std::uint64_t sum = look_back.prefix(tile, n_tile);
+    if (laneId() == 0) {
+      before = sum;
+    }
   }
+  __syncthreads();
+  rank += before;
+  std::uint32_t n_filled = 0;
+  for (unsigned left = missing; left != 0; left &= left - 1, ++rank) {
+    const auto value = cuda::loadUnaligned<U>(args.mask + plan.raw_at, rank);
+    const std::uint64_t at = first + bits::firstSet(left);
+    n_filled += isFiniteBits<T>(value) ? 1u : 0u;
+    if (!isMissing<T>(value, fills)) {
+      recordDamage(args.record, Reason::kPatterns, at);
+    }
+    reinterpret_cast<U*>(args.out.data)[at] = value;
+  }
+  __syncthreads();
+  return cuda::warpSum(n_filled);
+}
+
+/// The block: values of several patterns, in bricks.
+template <class T>
+__device__ std::uint32_t putBricks(const DecodeArgs& args, std::uint32_t (*rows)[kBrickRows]) {
+  const MaskPlan& plan = *args.plan;
   const Grid grid = gridOf(args);
-  const std::uint64_t n_bricks = plan.n_patterns == 0 ? 0 : args.n_bricks;
-  for (std::uint64_t i = blockIdx.x; i < n_bricks; i += gridDim.x) {
+  const auto* const words = reinterpret_cast<const std::uint32_t*>(args.words);
+  std::uint32_t n_filled = 0;
+  for (std::uint64_t i = blockIdx.x; i < args.n_bricks; i += gridDim.x) {
     const Brick brick = brickAt(grid, i);
     const std::uint32_t layer = warpId() + 1;
     if (layer < plan.n_layers && !readLayerRows(args, grid, brick, i, layer, rows[layer]) &&
@@ -298,19 +389,51 @@ __global__ void __launch_bounds__(kIndexThreads) indexKernel(DecodeArgs args) {
       recordDamage(args.record, Reason::kBrick, i);
     }
     for (std::uint32_t row = threadIdx.x; row < brick.rows(); row += kIndexThreads) {
-      rows[0][row] = loadBits(args.words, brick.rowStart(grid, row), brick.rowBits(grid, row));
+      rows[0][row] = loadRow(words, brick.rowStart(grid, row), brick.rowBits(grid, row));
     }
     __syncthreads();
-    const std::uint32_t n_filled = putBrick<T>(args, grid, brick, rows);
-    if (laneId() == 0 && n_filled != 0) {
-      addTo(&args.plan->n_filled, n_filled);
-    }
+    n_filled += putBrick<T>(args, grid, brick, rows);
     __syncthreads();
   }
+  return n_filled;
+}
+
+/// Missing values where they have not all one pattern; the last block looks at what was counted.
+template <class T>
+__global__ void __launch_bounds__(kIndexThreads) othersKernel(DecodeArgs args, Fills<T> fills) {
+  __shared__ std::uint32_t rows[kMaxLayers][kBrickRows];
+  __shared__ std::uint32_t tile;
+  const MaskPlan& plan = *args.plan;
+  const std::uint64_t n_missing = args.record->value[kMissingSlot];
+  if (plan.is_good == 0 || plan.n_damaged != 0 || n_missing == 0 || plan.n_patterns == 1 ||
+      plan.n_ones != n_missing || !hasRoom<T>(args)) {
+    return;
+  }
+  std::uint32_t n_filled = 0;
+  if (plan.n_patterns != 0) {
+    n_filled = putBricks<T>(args, rows);
+  } else {
+    const std::uint64_t n_tiles = (args.n_values + kTileValues - 1) / kTileValues;
+    while (true) {
+      if (threadIdx.x == 0) {
+        tile = cuda::TileTicket{&args.plan->next_tile}.take();
+      }
+      __syncthreads();
+      const std::uint32_t own = tile;
+      __syncthreads();
+      if (own >= n_tiles) {
+        break;
+      }
+      n_filled += putRawTile<T>(args, fills, own);
+    }
+  }
+  if (laneId() == 0 && n_filled != 0) {
+    addTo(&args.plan->n_filled, n_filled);
+  }
   if (cuda::isLastBlock(&args.plan->n_done) && threadIdx.x == 0) {
-    const std::uint64_t n_filled = *static_cast<volatile std::uint64_t*>(&args.plan->n_filled);
-    if (n_filled != args.record->value[kFilledSlot]) {
-      recordDamage(args.record, Reason::kFilled, n_filled);
+    const std::uint64_t all = *static_cast<volatile std::uint64_t*>(&args.plan->n_filled);
+    if (all != args.record->value[kFilledSlot]) {
+      recordDamage(args.record, Reason::kFilled, all);
     }
   }
 }
@@ -318,17 +441,30 @@ __global__ void __launch_bounds__(kIndexThreads) indexKernel(DecodeArgs args) {
 }  // namespace
 
 template <class T>
-void launchDecode(const DecodeArgs& args, const Fills<T>& fills, const cuda::Call& call) {
+void launchRead(const DecodeArgs& args, const Fills<T>& fills, const cuda::Call& call) {
   launchPlan(args, fills, call);
-  call.launch("mask: bricks", brickKernel, cuda::gridFor(args.n_bricks, kLaneBricks), kWarp, 0,
-              args);
-  call.launch("mask: put", putKernel<T>, cuda::gridFor(args.n_values, kTileValues), kTileThreads, 0,
-              args, fills);
-  call.launch("mask: patterns", indexKernel<T>,
-              std::min(kRareBlocks * cuda::multiprocessorCount(), cuda::gridFor(args.n_bricks, 1)),
-              kIndexThreads, 0, args);
+  call.launch("mask: bricks", brickKernel, cuda::gridFor(args.n_groups, 1), kGroupThreads, 0, args);
 }
 
+template <class T>
+void launchOthers(const DecodeArgs& args, const Fills<T>& fills, const cuda::Call& call) {
+  call.launch("mask: patterns", othersKernel<T>,
+              std::min(kRareBlocks * cuda::multiprocessorCount(), cuda::gridFor(args.n_bricks, 1)),
+              kIndexThreads, 0, args, fills);
+}
+
+template <class T>
+void launchDecode(const DecodeArgs& args, const Fills<T>& fills, const cuda::Call& call) {
+  launchRead(args, fills, call);
+  call.launch("mask: put", putKernel<T>, cuda::gridFor(args.n_values, kTileValues), kTileThreads, 0,
+              args);
+  launchOthers(args, fills, call);
+}
+
+template void launchRead(const DecodeArgs&, const Fills<float>&, const cuda::Call&);
+template void launchRead(const DecodeArgs&, const Fills<double>&, const cuda::Call&);
+template void launchOthers(const DecodeArgs&, const Fills<float>&, const cuda::Call&);
+template void launchOthers(const DecodeArgs&, const Fills<double>&, const cuda::Call&);
 template void launchDecode(const DecodeArgs&, const Fills<float>&, const cuda::Call&);
 template void launchDecode(const DecodeArgs&, const Fills<double>&, const cuda::Call&);
 

@@ -1,6 +1,7 @@
 // Mask on a device.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/cpu/missing.h"
+#include "backends/cuda/zeroed_scratch.h"
 #include "core/cuda_part_maker.h"
 #include "core/require.h"
 #include "cuda_check.h"
@@ -15,6 +17,7 @@
 #include "shared/bits.h"
 #include "transforms/mask/codec.h"
 #include "transforms/mask/cuda/kernels.h"
+#include "transforms/mask/cuda/op/args.h"
 #include "transforms/mask/mask_stage.h"
 #include "transforms/mask/stream.h"
 
@@ -85,26 +88,51 @@ class CudaSide final : public CudaPart {
             {kConfigExtent + 16, 8, kExtentSlot + 2}};
   }
   bool readsUnaligned(std::size_t input) const override { return stage_.isInverse() && input == 1; }
-  TileOp tileOp() const override { return NoOp{"has kernels of its own"}; }
+  TileOp tileOp() const override;
+  std::string tileOpType() const override {
+    return sizeof(T) == 4 ? "fz::mask::MaskOp<float>" : "fz::mask::MaskOp<double>";
+  }
+  void beginGroup(const cuda::Call& call, const GroupRun& group, GroupArgs& args) override;
+  void endGroup(const cuda::Call& call, const GroupRun& group) override;
 
  private:
   struct Shape {
     std::array<std::size_t, 3> extents;  ///< x may be 0: only the device knows
     std::uint64_t max_values;
     std::uint64_t max_bricks;
+    std::uint64_t max_groups;
     std::uint64_t slot_bytes;
   };
 
   Shape shapeFor(const DeviceSize& size) const;
   Hold hold() const;
+  Fills<T> fills() const;
+  EncodeArgs encodeArgs(const cuda::Call& call);
+  DecodeArgs decodeArgs(const cuda::Call& call);
   void addZeroed(EncodeArgs& args, const cuda::Call& call);
   void addWorkspace(EncodeArgs& args, const cuda::Call& call);
 
   MaskStage<T>& stage_;
   std::array<std::size_t, 3> extents_ = {0, 1, 1};  ///< of the last encode
-  Scratch zeroed_;
+  EncodeArgs encode_ = {};                          ///< of the group that runs
+  DecodeArgs decode_ = {};
+  ZeroedScratch found_;
+  Scratch last_valid_;
   Scratch work_;
 };
+
+template <class T>
+Fills<T> CudaSide<T>::fills() const {
+  std::vector<T> values;
+  for (const double value : stage_.fill_) {
+    if (stage_.isInverse()) {
+      values.push_back(static_cast<T>(value));
+    } else {
+      addFill(value, values);
+    }
+  }
+  return fillsOf(values);
+}
 
 template <class T>
 auto CudaSide<T>::shapeFor(const DeviceSize& size) const -> Shape {
@@ -114,7 +142,8 @@ auto CudaSide<T>::shapeFor(const DeviceSize& size) const -> Shape {
     const std::uint64_t n_bricks = std::max<std::uint64_t>(grid.bricks(), 1);
     const std::uint64_t slot_bytes =
         bits::roundUp<std::uint64_t>(grid.n_bits == 0 ? 0 : brickAt(grid, 0).rawBytes(grid), 4);
-    return {dims, size.n_bytes / sizeof(T), n_bricks, n_bricks * slot_bytes};
+    return {dims, size.n_bytes / sizeof(T), n_bricks, std::max<std::uint64_t>(groupsOf(grid), 1),
+            n_bricks * slot_bytes};
   }
   const auto& set = stage_.getDims();
   const std::uint64_t most = size.n_bytes / sizeof(T);
@@ -131,7 +160,8 @@ auto CudaSide<T>::shapeFor(const DeviceSize& size) const -> Shape {
   const std::uint64_t n_bricks =
       std::max<std::uint64_t>({makeGrid(n_x, set[1], set[2]).bricks(),
                                makeGrid(1, set[1], set[2]).bricks(), std::uint64_t{1}});
-  return {set, most, n_bricks, n_bricks * kMaxRawBytes};
+  constexpr std::uint64_t kLeastOfGroup = kGroupRows / kBrickRows;
+  return {set, most, n_bricks, bits::ceilDiv(n_bricks, kLeastOfGroup), n_bricks * kMaxRawBytes};
 }
 
 template <class T>
@@ -148,16 +178,13 @@ Hold CudaSide<T>::hold() const {
 
 template <class T>
 void CudaSide<T>::addZeroed(EncodeArgs& args, const cuda::Call& call) {
-  const std::uint64_t n_tiles = bits::ceilDiv<std::uint64_t>(args.max_values, kTileValues) + 1;
-  Parts parts;
-  const std::size_t found = parts.add<Findings>(1);
-  const std::size_t last_valid = parts.add<std::uint64_t>(n_tiles);
-  const std::size_t ranks = parts.add<std::uint64_t>(n_tiles);
-  std::uint8_t* const memory = zeroed_.get<std::uint8_t>(call.pool, parts.size()).data();
-  FZ_CUDA_CHECK(cudaMemsetAsync(memory, 0, parts.size(), call.stream));
-  args.found = reinterpret_cast<Findings*>(memory + found);
-  args.last_valid = reinterpret_cast<std::uint64_t*>(memory + last_valid);
-  args.ranks = reinterpret_cast<std::uint64_t*>(memory + ranks);
+  args.found = reinterpret_cast<Findings*>(found_.get(call, sizeof(Findings)));
+  if (args.hold == Hold::kField) {
+    const std::uint64_t n_tiles = bits::ceilDiv<std::uint64_t>(args.max_values, kTileValues) + 1;
+    const auto last_valid = last_valid_.get<std::uint64_t>(call.pool, n_tiles);
+    FZ_CUDA_CHECK(cudaMemsetAsync(last_valid.data(), 0, last_valid.size_bytes(), call.stream));
+    args.last_valid = last_valid.data();
+  }
 }
 
 template <class T>
@@ -166,28 +193,28 @@ void CudaSide<T>::addWorkspace(EncodeArgs& args, const cuda::Call& call) {
   const std::uint64_t n_slots = kMaxLayers * args.max_bricks;
   Parts parts;
   const std::size_t words = parts.add<std::uint32_t>(n_tiles * (kTileValues / 32));
+  const std::size_t ranks = parts.add<std::uint64_t>(n_tiles);
   const std::size_t firsts = parts.add<std::uint32_t>(args.max_hold_tiles);
   const std::size_t kinds = parts.add<std::uint8_t>(n_slots);
   const std::size_t brick_bytes = parts.add<std::uint16_t>(n_slots);
   const std::size_t arena_at = parts.add<std::uint64_t>(n_slots);
-  const std::size_t to = parts.add<std::uint64_t>(n_slots);
-  const std::size_t n_coded = parts.add<std::uint32_t>(n_slots);
+  const std::size_t groups = parts.add<BrickGroup>(kMaxLayers * args.max_groups);
   const std::size_t slots = parts.add<std::uint8_t>(args.slot_bytes);
   const std::size_t arena = parts.add<std::uint8_t>(args.mask.capacity_bytes);
   std::uint8_t* const memory = work_.get<std::uint8_t>(call.pool, parts.size()).data();
   args.words = reinterpret_cast<std::uint32_t*>(memory + words);
+  args.ranks = reinterpret_cast<std::uint64_t*>(memory + ranks);
   args.tile_firsts = reinterpret_cast<std::uint32_t*>(memory + firsts);
   args.kinds = memory + kinds;
   args.brick_bytes = reinterpret_cast<std::uint16_t*>(memory + brick_bytes);
   args.arena_at = reinterpret_cast<std::uint64_t*>(memory + arena_at);
-  args.to = reinterpret_cast<std::uint64_t*>(memory + to);
-  args.n_coded = reinterpret_cast<std::uint32_t*>(memory + n_coded);
+  args.groups = reinterpret_cast<BrickGroup*>(memory + groups);
   args.slots = memory + slots;
   args.arena = memory + arena;
 }
 
 template <class T>
-void CudaSide<T>::encode(const cuda::Call& call) {
+EncodeArgs CudaSide<T>::encodeArgs(const cuda::Call& call) {
   const Shape shape = shapeFor(call.inputs[0].size);
   extents_ = shape.extents;
   EncodeArgs args{};
@@ -201,6 +228,7 @@ void CudaSide<T>::encode(const cuda::Call& call) {
   args.marker = markerFor<T>(stage_.fill_);
   args.max_values = shape.max_values;
   args.max_bricks = shape.max_bricks;
+  args.max_groups = shape.max_groups;
   args.slot_bytes = shape.slot_bytes;
   if (args.hold == Hold::kTiles) {
     args.max_hold_tiles = 1;
@@ -216,14 +244,15 @@ void CudaSide<T>::encode(const cuda::Call& call) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     args.hold_extents[axis] = static_cast<std::uint32_t>(stage_.hold_[axis]);
   }
-  std::vector<T> values;
-  for (const double value : stage_.fill_) {
-    addFill(value, values);
-  }
-  const Fills<T> fills = fillsOf(values);
   addZeroed(args, call);
   addWorkspace(args, call);
-  launchEncode<T>(args, fills, call);
+  return args;
+}
+
+template <class T>
+void CudaSide<T>::encode(const cuda::Call& call) {
+  launchEncode<T>(encodeArgs(call), fills(), call);
+  call.clearAtEnd(found_);
 }
 
 template <class T>
@@ -235,7 +264,7 @@ void CudaSide<T>::finishEncode(const StageRecord& record) {
 }
 
 template <class T>
-void CudaSide<T>::decode(const cuda::Call& call) {
+DecodeArgs CudaSide<T>::decodeArgs(const cuda::Call& call) {
   const DeviceSize& size = call.inputs[0].size;
   const auto& shape = stage_.shape_;
   const std::uint64_t n_values = shape[0] * shape[1] * shape[2];  // a config has no more
@@ -244,33 +273,87 @@ void CudaSide<T>::decode(const cuda::Call& call) {
                            : n_values <= size.n_bytes / sizeof(T);
   FZ_REQUIRE(is_good, ErrorCode::kCorrupt, "Mask: {} bytes of values for dims {} x {} x {}",
              size.n_bytes, shape[0], shape[1], shape[2]);
-  const std::uint64_t n_bricks = makeGrid(shape[0], shape[1], shape[2]).bricks();
+  const Grid grid = makeGrid(shape[0], shape[1], shape[2]);
   const std::uint64_t n_tiles = bits::ceilDiv<std::uint64_t>(n_values, kTileValues) + 1;
-  Parts zeroed;
-  const std::size_t plan = zeroed.add<MaskPlan>(1);
-  const std::size_t ranks = zeroed.add<std::uint64_t>(n_tiles);
-  const std::size_t words = zeroed.add<std::uint64_t>(n_values / 64 + 2);
-  std::uint8_t* const memory = zeroed_.get<std::uint8_t>(call.pool, zeroed.size()).data();
-  FZ_CUDA_CHECK(cudaMemsetAsync(memory, 0, zeroed.size(), call.stream));
-  std::vector<T> values;
-  for (const double value : stage_.fill_) {
-    values.push_back(static_cast<T>(value));
+  Parts parts;
+  const std::size_t plan = parts.add<MaskPlan>(1);
+  const std::size_t ranks = parts.add<std::uint64_t>(n_tiles);
+  const std::size_t groups = parts.add<BrickGroup>(kMaxLayers * groupsOf(grid));
+  const std::size_t words = parts.add<std::uint64_t>(n_values / 64 + 2);
+  std::uint8_t* const memory = work_.get<std::uint8_t>(call.pool, parts.size()).data();
+  if (!hasWordRows(grid)) {
+    FZ_CUDA_CHECK(cudaMemsetAsync(memory + words, 0, parts.size() - words, call.stream));
   }
-  launchDecode<T>(
-      {.in = call.inputs[0].data,
-       .in_size = size,
-       .mask = call.inputs[1].data,
-       .mask_size = call.inputs[1].size,
-       .out = call.outputs[0],
-       .record = call.record,
-       .extents = {shape[0], shape[1], shape[2]},
-       .n_values = n_values,
-       .plan = reinterpret_cast<MaskPlan*>(memory + plan),
-       .ranks = reinterpret_cast<std::uint64_t*>(memory + ranks),
-       .words = reinterpret_cast<std::uint64_t*>(memory + words),
-       .offsets = work_.get<std::uint64_t>(call.pool, kMaxLayers * (n_bricks + 1)).data(),
-       .n_bricks = n_bricks},
-      fillsOf(values), call);
+  return {.in = call.inputs[0].data,
+          .in_size = size,
+          .mask = call.inputs[1].data,
+          .mask_size = call.inputs[1].size,
+          .out = call.outputs[0],
+          .record = call.record,
+          .extents = {shape[0], shape[1], shape[2]},
+          .n_values = n_values,
+          .plan = reinterpret_cast<MaskPlan*>(memory + plan),
+          .ranks = reinterpret_cast<std::uint64_t*>(memory + ranks),
+          .words = reinterpret_cast<std::uint64_t*>(memory + words),
+          .groups = reinterpret_cast<BrickGroup*>(memory + groups),
+          .n_bricks = grid.bricks(),
+          .n_groups = groupsOf(grid)};
+}
+
+template <class T>
+void CudaSide<T>::decode(const cuda::Call& call) {
+  launchDecode<T>(decodeArgs(call), fills(), call);
+}
+
+template <class T>
+TileOp CudaSide<T>::tileOp() const {
+  constexpr std::uint32_t kLeast = 32;
+  constexpr std::uint32_t kMost = 1024;  // what warps of coders have, or a multiple of it
+  if (stage_.isInverse()) {
+    return RowsOp{.unit_values = kLeast, .is_first = true};
+  }
+  const std::size_t hold = stage_.hold_[0];
+  if (stage_.keeps_nan_ || stage_.hold_[1] > 1 || stage_.hold_[2] > 1 || hold < kLeast ||
+      hold > kMost || !std::has_single_bit(hold)) {
+    return NoOp{"fills missing values from further away than a warp sees"};
+  }
+  const auto unit = static_cast<std::uint32_t>(hold);
+  return RowsOp{.unit_values = unit, .warp_values = unit, .is_first = true};
+}
+
+template <class T>
+void CudaSide<T>::beginGroup(const cuda::Call& call, const GroupRun& group, GroupArgs& args) {
+  MaskArgs<T> mask = {};
+  mask.fills = fills();
+  mask.n_fills = static_cast<std::uint32_t>(stage_.fill_.size());
+  mask.record = call.record;
+  if (stage_.isInverse()) {
+    decode_ = decodeArgs(call);
+    launchRead<T>(decode_, mask.fills, call);
+    mask.plan = decode_.plan;
+    mask.words = reinterpret_cast<std::uint32_t*>(decode_.words);
+  } else {
+    mask.is_looked_at = group.all_passes && group.pass != 0;
+    if (!mask.is_looked_at) {
+      encode_ = encodeArgs(call);
+    }
+    mask.found = encode_.found;
+    mask.marker = encode_.marker;
+    mask.words = encode_.words;
+    mask.hold_values = static_cast<std::uint32_t>(stage_.hold_[0]);
+  }
+  args.add(mask);
+}
+
+template <class T>
+void CudaSide<T>::endGroup(const cuda::Call& call, const GroupRun& group) {
+  if (stage_.isInverse()) {
+    launchOthers<T>(decode_, fills(), call);
+  } else if (!group.all_passes || group.pass == 0) {
+    launchBricks<T>(encode_, call);
+    launchWrite<T>(encode_, call);
+    call.clearAtEnd(found_);
+  }
 }
 
 template <class T>

@@ -68,4 +68,34 @@ __device__ __forceinline__ void addTo(std::uint64_t* sum, std::uint64_t n) {
   atomicAdd(to, static_cast<unsigned long long>(n));  // order-free: only a sum
 }
 
+__device__ __forceinline__ bool hasMissing(const Findings& found) {
+  return found.n_keys != 0 || found.has_too_many != 0;
+}
+
+/// Adds a pattern to the set. 257 of them are too many, whoever comes first.
+__device__ __forceinline__ void addKey(Findings& found, std::uint64_t key) {
+  if (*static_cast<volatile std::uint64_t*>(&found.has_too_many) != 0) {
+    return;
+  }
+  std::uint32_t slot = static_cast<std::uint32_t>((key * 0x9E3779B97F4A7C15ull) >> 54);
+  for (std::uint32_t i = 0; i < kKeySlots; ++i, slot = (slot + 1) % kKeySlots) {
+    std::uint64_t known = *static_cast<volatile std::uint64_t*>(&found.keys[slot]);
+    if (known == 0) {
+      known = atomicCAS(reinterpret_cast<unsigned long long*>(&found.keys[slot]), 0ull,
+                        static_cast<unsigned long long>(key));
+      if (known == 0) {
+        auto* n_keys = reinterpret_cast<unsigned long long*>(&found.n_keys);
+        if (atomicAdd(n_keys, 1ull) >= kMaxKeys) {  // order-free: the set is all that is read
+          *static_cast<volatile std::uint64_t*>(&found.has_too_many) = 1;
+        }
+        return;
+      }
+    }
+    if (known == key) {
+      return;
+    }
+  }
+  *static_cast<volatile std::uint64_t*>(&found.has_too_many) = 1;
+}
+
 }  // namespace fz::mask

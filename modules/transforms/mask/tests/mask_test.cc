@@ -137,6 +137,20 @@ TEST(Mask, FillsUnitsOnTheirOwn) {
   }
 }
 
+TEST(Mask, FillsUnitsOfSeveralWordsOnTheirOwn) {
+  std::vector<float> values(1000, nanWith<float>(0));
+  values[300] = 3.f;
+  values[700] = 7.f;
+  values[702] = 8.f;
+  MaskStage<float> stage;
+  stage.setHold({128, 1, 1});
+  const auto filled = fromBytes<float>(encodeWith(stage, values).streams[0]);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const float expected = i / 128 == 2 ? 3.f : i / 128 != 5 ? 0.f : i < 702 ? 7.f : 8.f;
+    ASSERT_EQ(filled[i], expected) << i;
+  }
+}
+
 TEST(Mask, FillsTilesOnTheirOwn) {
   // Four tiles of 2 x 2: valid, half missing, missing but one, missing.
   const float nan = nanWith<float>(0);
@@ -272,6 +286,8 @@ TEST_F(LyingMask, WithBytesBehindIt) {
 
 TEST(MaskCodec, BricksOfAnyShapeComeBack) {
   std::mt19937_64 rng(5);
+  mask::Chances chances;
+  chances.reset();
   for (const auto& [x, y, z] : {std::array<std::uint64_t, 3>{1, 1, 1},
                                 {64, 16, 16},
                                 {65, 17, 17},
@@ -289,16 +305,16 @@ TEST(MaskCodec, BricksOfAnyShapeComeBack) {
     for (std::uint64_t b = 0; b < grid.bricks(); ++b) {
       const mask::Brick brick = mask::brickAt(grid, b);
       n_bits += brick.bits(grid);
-      std::uint64_t rows[mask::kBrickRows];
-      std::uint64_t back[mask::kBrickRows] = {};
+      std::uint32_t rows[mask::kBrickRows];
+      std::uint32_t back[mask::kBrickRows] = {};
       for (std::uint32_t row = 0; row < brick.rows(); ++row) {
         rows[row] =
-            mask::loadBits(words.data(), brick.rowStart(grid, row), brick.rowBits(grid, row));
+            mask::loadRow(words.data(), brick.rowStart(grid, row), brick.rowBits(grid, row));
       }
       Bytes bytes(4 * mask::kMaxRawBytes);
-      mask::BitEncoder encoder(bytes.data(), static_cast<std::uint32_t>(bytes.size()));
+      mask::BitEncoder encoder(chances, bytes.data(), static_cast<std::uint32_t>(bytes.size()));
       codeBrick(encoder, grid, brick, rows);
-      mask::BitDecoder decoder(bytes.data(), encoder.finish());
+      mask::BitDecoder decoder(chances, bytes.data(), encoder.finish());
       codeBrick(decoder, grid, brick, back);
       EXPECT_TRUE(decoder.isAtEnd());
       EXPECT_TRUE(std::equal(rows, rows + brick.rows(), back)) << x << " " << y << " " << z;

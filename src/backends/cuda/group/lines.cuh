@@ -79,6 +79,16 @@ FZ_HD constexpr unsigned unrollFactor() {
   }
 }
 
+/// Whether a front has its values in whole rows of a warp only, to fetch and take.
+template <class Front>
+inline constexpr bool kFillsRows = [] {
+  if constexpr (requires { Front::kFillsRows; }) {
+    return Front::kFillsRows;
+  } else {
+    return false;
+  }
+}();
+
 /// Lines or pieces to shared memory, where lanes find their rows at stagedAt<kPieces>.
 template <unsigned N, class Front>
 __device__ __forceinline__ void stageLines(const Front& front,
@@ -149,7 +159,12 @@ __device__ __forceinline__ void rowsOfLines(const Front& front,
   constexpr unsigned kCount = Vec16<V>::kCount;
   constexpr unsigned kPieces = N / kCount;
   static_assert(kPieces * kCount == N);
-  stageLines<N>(front, first, staging);
+  if constexpr (kFillsRows<Front>) {
+    fetchAndTake<N>(front, first, staging, v);
+    return;
+  } else {
+    stageLines<N>(front, first, staging);
+  }
   __syncwarp();
 #pragma unroll
   for (unsigned c = 0; c < kPieces; ++c) {

@@ -21,6 +21,7 @@ struct DiffOp {
     static constexpr bool kHasRows = true;
     static constexpr bool kBlockWide = true;
     static constexpr bool kCanFetch = false;
+    static constexpr bool kManyRegisters = group::kNeedsRegisters<Inner>;
 
     std::uint64_t chunk_values;
     Inner inner;

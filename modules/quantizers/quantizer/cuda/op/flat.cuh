@@ -3,7 +3,7 @@
 // The quantiser in a fused group: in place and linear, every value has its code's place. Device
 // code only; must compile with NVRTC.
 
-#include "backends/cuda/group/front.cuh"
+#include "backends/cuda/group/line_walk.cuh"
 #include "quantizers/quantizer/cuda/op/args.h"
 
 namespace fz::quantizer {
@@ -45,13 +45,13 @@ __device__ __forceinline__ void reportWarp(const Violations& v,
   }
 }
 
-/// One thread, after all blocks: how the rung went. `values` is the input.
-template <class T>
+/// One thread, after all blocks: how the rung went. `value_of` gives a value of the input.
+template <class T, class ValueOf>
 __device__ __forceinline__ void recordRung(std::uint64_t* slots,
                                            const EncodeState<T>& state,
                                            unsigned rung,
                                            double in_use,
-                                           const T* values) {
+                                           const ValueOf& value_of) {
   recordBound(slots, in_use);
   slots[device::kSlotRung] = rung;
   slots[device::kSlotViolations] = state.n_violations[rung];
@@ -59,7 +59,7 @@ __device__ __forceinline__ void recordRung(std::uint64_t* slots,
   if (state.n_violations[rung] > 0) {
     const std::uint64_t first = ~state.first_violation[rung];
     slots[device::kSlotFirstViolation] = first;
-    slots[device::kSlotFirstValue] = fp::bits(static_cast<double>(values[first]));
+    slots[device::kSlotFirstValue] = fp::bits(static_cast<double>(value_of(first)));
   }
 }
 
@@ -318,7 +318,8 @@ struct FlatOp {
         slots[device::kSlotValues] = this->inner.count();
         recordRange(slots, args.range, args.absolute);
       }
-      recordRung(slots, state, rung, in_use, reinterpret_cast<const T*>(this->inner.args.in));
+      recordRung(slots, state, rung, in_use,
+                 [this](std::uint64_t at) { return group::oneOf(this->inner, at); });
       state.n_violations[rung] = 0;
       state.first_violation[rung] = 0;
       state.has_nonfinite = 0;

@@ -86,6 +86,8 @@ struct ListOp {
     static constexpr bool kHasRows = false;
     static constexpr bool kBlockWide = Inner::kBlockWide;
     static constexpr bool kCanFetch = true;
+    static constexpr bool kFillsRows = group::kFillsRows<Inner>;
+    static constexpr bool kManyRegisters = group::kNeedsRegisters<Inner>;
     static constexpr bool kNeedsRoots =
         Coding::kDecode == device::DecodeForm::kRel && sizeof(T) == 4;
     static constexpr unsigned kMaxRawBytes = 64;  // coders with planes have few registers
@@ -110,9 +112,15 @@ struct ListOp {
     __device__ __forceinline__ std::uint64_t count() const { return n_values; }
     __device__ __forceinline__ bool begin(std::uint64_t n) const {
       const device::Head head = device::readHead(args.decode);
-      if (blockIdx.x == 0 && threadIdx.x == 0 && !head.ok) {
-        cuda::recordError(args.decode.record, DeviceError::kCorrupt, 0);
-        args.decode.record->error_value = static_cast<std::uint64_t>(head.failure);
+      if (blockIdx.x == 0 && threadIdx.x == 0) {
+        const group::Holes holes = group::holesOf(inner);
+        std::uint64_t* slots = args.decode.record->value;
+        slots[device::kSlotField] = reinterpret_cast<std::uint64_t>(holes.field);
+        slots[device::kSlotHoles] = reinterpret_cast<std::uint64_t>(holes.words);
+        if (!head.ok) {
+          cuda::recordError(args.decode.record, DeviceError::kCorrupt, 0);
+          args.decode.record->error_value = static_cast<std::uint64_t>(head.failure);
+        }
       }
       if constexpr (kNeedsRoots) {
         // Every warp for itself: all write the same.
@@ -129,8 +137,11 @@ struct ListOp {
            i < job.n_batches; i += std::uint64_t{gridDim.x} * blockDim.x) {
         job.batch_states[i] = 0;
       }
-      if (args.is_known && blockIdx.x == 0 && threadIdx.x == 0) {
-        recordSettings();
+      if (blockIdx.x == 0 && threadIdx.x == 0) {
+        device::holesOf(job) = group::holesOf(inner);
+        if (args.is_known) {
+          recordSettings();
+        }
       }
       inner.finish();
     }
@@ -213,9 +224,8 @@ struct ListOp {
 
     /// A value once more, for a neighbour; outliers are not recorded.
     __device__ __forceinline__ C one(std::uint64_t at) const {
-      T value[1];
+      T value[1] = {group::oneOf(inner, at)};
       C code[1];
-      inner.piece(at, 1, value);
       static_cast<void>(coder.encode(value, code));
       return code[0];
     }

@@ -6,17 +6,24 @@
 #include <cstdint>
 
 #include "backends/cuda/device.cuh"
+#include "backends/cuda/group/holes.cuh"
 #include "quantizers/quantizer/cuda/op/args.h"
 
 namespace fz::quantizer::device {
 
 using cuda::Vec16;
 
-static_assert(sizeof(EncodeState<double>) <= kStateBytes);
+static_assert(sizeof(EncodeState<double>) <= kHolesAt &&
+              sizeof(group::Holes) <= kStateBytes - kHolesAt);
 
 template <class T>
 __device__ __forceinline__ EncodeState<T>& stateOf(const EncodeJob& job) {
   return *static_cast<EncodeState<T>*>(job.state);
+}
+
+/// What the ops nearer the field have put into a group's values; behind its kernel.
+__device__ __forceinline__ group::Holes& holesOf(const EncodeJob& job) {
+  return *reinterpret_cast<group::Holes*>(static_cast<std::uint8_t*>(job.state) + kHolesAt);
 }
 
 /// Values to encode; 0 when they cannot be, which prepareKernel reports.
