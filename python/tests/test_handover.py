@@ -80,6 +80,7 @@ def test_xarray_opens_the_group_and_masks_the_fill_value(run, tmp_path):
     assert same_bits(data.t.values[~land].astype("f4"), expected[~land])
     raw = xr.open_zarr(tmp_path / "a.zarr", consolidated=False, mask_and_scale=False)
     assert same_bits(raw.t.values, expected)
+    pytest.importorskip("h5netcdf")
     with xr.open_dataset(tmp_path / "a.h5", engine="h5netcdf", phony_dims="sort") as data:
         assert (np.isnan(data.t.values) == land).all()
 
