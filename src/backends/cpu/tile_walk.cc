@@ -23,7 +23,6 @@ constexpr std::size_t kAliasBytes = 4096;
 constexpr std::size_t kMaxSlabTiles = 32;
 constexpr std::size_t kSlabBytes = 128 * 1024;
 constexpr std::size_t kMaxStreamedTileBytes = 64 * 1024;
-constexpr std::size_t kMaxExpectedTileBytes = 16 * 1024;
 
 /// How many tiles make up the work that threads take in order.
 std::size_t slabTiles(const TileWalk& walk) {
@@ -168,29 +167,6 @@ const void* encodeFirst(const TileChain& chain,
   return to + skipped_bytes;
 }
 
-/// Asks for a share of the field's part of a tile while one before it is in later steps: those that
-/// read and those that compute take turns, and left alone memory would rest during the latter. In
-/// shares, since a machine has only so many requests under way. Always inline: compilers drop calls
-/// of functions that do nothing but this.
-[[gnu::always_inline]] inline void expectShare(const TileWalk& walk,
-                                               std::size_t tile,
-                                               const std::uint8_t* field,
-                                               std::size_t share,
-                                               std::size_t n_shares) {
-  const std::size_t tile_bytes = walk.cut.tile_values * walk.chain.field_bytes;
-  if (walk.chain.order != nullptr || tile >= walk.cut.tileCount() ||
-      tile_bytes > kMaxExpectedTileBytes) {
-    return;
-  }
-  const std::uint8_t* const begin = field + walk.cut.at(tile).first * walk.chain.field_bytes;
-  const std::size_t n_bytes = walk.cut.at(tile).n_values * walk.chain.field_bytes;
-  const std::size_t end = n_bytes * (share + 1) / n_shares;
-  for (std::size_t at = n_bytes * share / n_shares / kLineBytes * kLineBytes; at < end;
-       at += kLineBytes) {
-    __builtin_prefetch(begin + at, 0, 2);
-  }
-}
-
 void watchTile(const TileWalk& walk, const TileRange& range, const std::uint8_t* field) {
   if (walk.watch != nullptr) {
     const std::size_t value_bytes = walk.chain.field_bytes;
@@ -225,14 +201,8 @@ const void* encodeFront(const TileWalk& walk,
       watchTile(walk, range, field);  // now that it is in cache
       continue;
     }
-    if (k > 0) {
-      expectShare(walk, tile + 1, field, k - 1, n_left);
-    }
     chain.steps[k].op->encodeTile(coded, at, to);
     at = to;
-  }
-  if (n_left > 0) {
-    expectShare(walk, tile + 1, field, n_left - 1, n_left);
   }
   return at;
 }
