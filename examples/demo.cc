@@ -26,8 +26,10 @@ Field makeField() {
   std::uint64_t state = 1;
   for (std::size_t i = 0; i < n; ++i) {
     const double x = static_cast<double>(i % field.dims[0]) / 720.0 * 6.283185;
-    const double y = static_cast<double>(i / field.dims[0] % field.dims[1]) / 360.0 * 3.141593;
-    const double z = static_cast<double>(i / (field.dims[0] * field.dims[1]));
+    const std::size_t row = i / field.dims[0] % field.dims[1];
+    const double y = static_cast<double>(row) / 360.0 * 3.141593;
+    const std::size_t layer = i / (field.dims[0] * field.dims[1]);
+    const auto z = static_cast<double>(layer);
     state = state * 6364136223846793005u + 1442695040888963407u;
     const double noise = static_cast<double>(state >> 40) / 16777216.0 - 0.5;
     const double front = std::tanh(8 * std::sin(3 * x + 0.2 * z) * std::sin(y));
@@ -160,7 +162,7 @@ int run(const std::string& out, const Field& field, double bound, std::size_t th
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): of options named twice here
   CLI::App app{"Compresses a field with every preset, checks the result, writes a report."};
   std::string out = "build/demo";
   std::string file;

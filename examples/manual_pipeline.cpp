@@ -11,7 +11,9 @@ int main() try {
   quantizer.setErrorBound(1e-3);
   const std::vector<std::size_t> sizes = quantizer.estimateOutputSizes({n_bytes});
   std::vector<std::vector<std::uint8_t>> ports;
+  ports.reserve(sizes.size());
   std::vector<void*> outputs;
+  outputs.reserve(sizes.size());
   for (const std::size_t n : sizes) {
     ports.emplace_back(n);
   }

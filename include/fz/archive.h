@@ -68,7 +68,7 @@ struct ValueRange {
 class RangeScan {
  public:
   /// As CompressOptions::fill. Throws Error(kUnsupported) for types other than float and double.
-  RangeScan(DataType type, std::vector<double> fill, std::size_t n_threads = 0);
+  RangeScan(DataType type, const std::vector<double>& fill, std::size_t n_threads = 0);
   ~RangeScan();
   RangeScan(RangeScan&&) noexcept;
   RangeScan& operator=(RangeScan&&) noexcept;

@@ -24,6 +24,13 @@ bool mustLook(const Pipeline& pipeline, DataType type) {
 }  // namespace
 
 struct DeviceCompressor::Impl {
+  Impl(Pipeline& pipeline, DataType field_type, const CompressOptions& how)
+      : plain(pipeline),
+        type(field_type),
+        options(how),
+        can_be_masked(canBeMasked(pipeline, field_type)),
+        is_looked_at(mustLook(pipeline, field_type) || can_be_masked) {}
+
   Pipeline& plain;
   DataType type;
   CompressOptions options;
@@ -44,11 +51,7 @@ struct DeviceCompressor::Impl {
 DeviceCompressor::DeviceCompressor(Pipeline& pipeline,
                                    DataType type,
                                    const CompressOptions& options)
-    : impl_(std::make_unique<Impl>(pipeline,
-                                   type,
-                                   options,
-                                   canBeMasked(pipeline, type),
-                                   mustLook(pipeline, type) || canBeMasked(pipeline, type))) {
+    : impl_(std::make_unique<Impl>(pipeline, type, options)) {
 }
 
 DeviceCompressor::~DeviceCompressor() = default;

@@ -97,7 +97,7 @@ struct RangeScan::State {
   std::unique_ptr<CpuExecutor> executor;
 };
 
-RangeScan::RangeScan(DataType type, std::vector<double> fill, std::size_t n_threads) try
+RangeScan::RangeScan(DataType type, const std::vector<double>& fill, std::size_t n_threads) try
     : state_(new State{makeEnds(type, fill), makeCpuExecutor(n_threads, defaultThreadBackend())}) {
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();

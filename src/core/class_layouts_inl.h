@@ -14,7 +14,8 @@ namespace {
 using namespace fz::cuda;  // NOLINT(google-build-using-namespace): the scan has bare names
 
 #define FZ_LAYOUT(...) {#__VA_ARGS__, sizeof(__VA_ARGS__), alignof(__VA_ARGS__)},
-constexpr ClassLayout kClassLayouts[] = {FZ_PUBLIC_CLASSES(FZ_LAYOUT) FZ_PUBLIC_STAGES(FZ_LAYOUT)};
+inline constexpr ClassLayout kClassLayouts[] = {FZ_PUBLIC_CLASSES(FZ_LAYOUT)
+                                                    FZ_PUBLIC_STAGES(FZ_LAYOUT)};
 #undef FZ_LAYOUT
 
 }  // namespace

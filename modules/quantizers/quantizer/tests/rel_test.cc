@@ -1,4 +1,5 @@
 // The shortcuts of the REL encoder give the codes of relCode wherever they say that they can tell.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -63,10 +64,9 @@ std::size_t compareShortcut(const std::vector<T>& values,
 template <class T, class C>
 void compareTile(const std::vector<T>& values, const RelSettings& settings) {
   const auto rule = quantizer::makeRelRule<T>(settings);
-  std::vector<C> expected;
-  for (const T x : values) {
-    expected.push_back(quantizer::relCode<T, C>(x, rule));
-  }
+  std::vector<C> expected(values.size());
+  std::transform(values.begin(), values.end(), expected.begin(),
+                 [&](T x) { return quantizer::relCode<T, C>(x, rule); });
   std::vector<C> codes(values.size());
   std::vector<std::uint64_t> masks(values.size() / quantizer::kMaskValues + 1);
   const std::size_t n_refused = quantizer::encodeRelTile(

@@ -16,7 +16,8 @@ FZ_STAGE_CASE(Negabinary,
 
 template <class T>
 void expectEveryValueSurvives() {
-  for (int v = std::numeric_limits<T>::min(); v <= std::numeric_limits<T>::max(); ++v) {
+  using Limits = std::numeric_limits<T>;
+  for (int v = int{Limits::min()}; v <= int{Limits::max()}; ++v) {
     const T value = static_cast<T>(v);
     ASSERT_EQ(Negabinary<T>::decode(Negabinary<T>::encode(value)), value);
     ASSERT_EQ(Negabinary<T>::encode(value), bits::negabinary(value));
