@@ -12,6 +12,7 @@
 
 #include "failure.h"
 #include "field_io.h"
+#include "mem/host_memory.h"
 #include "progress.h"
 #include "standard_streams.h"
 
@@ -262,7 +263,7 @@ bool Result::staysInMemory(std::size_t n_bytes) const {
 
 void* Result::provide(std::size_t n_bytes) {
   if (staysInMemory(n_bytes)) {
-    memory_.reset(std::malloc(std::max<std::size_t>(1, n_bytes)));
+    memory_.reset(allocateOnHost(n_bytes));
     if (memory_ == nullptr) {
       throw std::bad_alloc();
     }

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "backends/cpu/parallel_for.h"
+#include "mem/host_memory.h"
 
 namespace fz {
 
@@ -20,7 +21,7 @@ MutableByteView KeptBytes::take(std::size_t n_bytes) {
   if (n_bytes > capacity_bytes_) {
     memory_.reset();
     capacity_bytes_ = 0;
-    memory_.reset(std::malloc(n_bytes));
+    memory_.reset(allocateOnHost(n_bytes));
     if (memory_ == nullptr) {
       throw std::bad_alloc();
     }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/require.h"
+#include "mem/host_memory.h"
 
 #if FZ_HAVE_CUDA
 #include <cuda_runtime_api.h>
@@ -48,7 +49,7 @@ BackendMemory::BackendMemory(Backend backend, std::size_t n_bytes)
     return;
   }
 #endif
-  memory_ = std::malloc(std::max<std::size_t>(1, n_bytes));
+  memory_ = allocateOnHost(n_bytes);
   FZ_REQUIRE(memory_ != nullptr, ErrorCode::kOutOfMemory, "BackendMemory: cannot allocate {} bytes",
              n_bytes);
 }

@@ -7,6 +7,7 @@
 
 #include "core/require.h"
 #include "log.h"
+#include "mem/host_memory.h"
 #include "mem/mempool.h"
 #include "mem/scratch.h"
 
@@ -22,7 +23,7 @@ constexpr std::size_t kAlignment = 256;  // what device memory has, and a few ca
 constexpr std::size_t kDefaultPoolBytes = 1u << 30;  // size hint when the input size is unknown
 
 void* systemAllocate(std::size_t n_bytes, void* /*context*/) {
-  return std::aligned_alloc(kAlignment, n_bytes);
+  return allocateOnHost(n_bytes, kAlignment);
 }
 void systemRelease(void* memory, std::size_t /*n_bytes*/, void* /*context*/) {
   std::free(memory);
@@ -379,7 +380,7 @@ void* Scratch::bytes(MemoryPool* pool, std::size_t n_bytes) {
   }
   pool_ = pool;
   memory_ = pool != nullptr ? pool->allocatePersistentDevice(rounded, "scratch")
-                            : std::aligned_alloc(kAlignment, rounded);
+                            : allocateOnHost(rounded, kAlignment);
   FZ_REQUIRE(memory_ != nullptr, ErrorCode::kOutOfMemory, "scratch: cannot allocate {} bytes",
              rounded);
   capacity_bytes_ = rounded;

@@ -1,7 +1,12 @@
 // What the calls on host memory promise about memory, progress and files.
+#include "mem/host_memory.h"
+
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -36,6 +41,21 @@ CompressOptions cpu(const std::string& preset) {
 
 ByteView bytesOf(const std::vector<float>& values) {
   return {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(float)};
+}
+
+TEST(HostMemory, LongBlocksBeginOnALargePageAndShortOnesAreAlignedAsAsked) {
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  constexpr std::size_t kLargePage = std::size_t{2} << 20;
+  for (const std::size_t n_bytes : {0u, 1u, 1000u, 4u << 20, (9u << 20) + 1}) {
+    const std::unique_ptr<void, Free> memory(allocateOnHost(n_bytes, 256));
+    ASSERT_NE(memory, nullptr) << n_bytes;
+    const auto address = reinterpret_cast<std::uintptr_t>(memory.get());
+    EXPECT_EQ(address % (n_bytes >= 2 * kLargePage ? kLargePage : 256), 0u) << n_bytes;
+    std::memset(memory.get(), 1, n_bytes);
+  }
+  EXPECT_EQ(allocateOnHost(std::size_t{1} << 60), nullptr);
 }
 
 TEST(MemoryLimit, AnEstimateThatIsAllowedSuffices) {

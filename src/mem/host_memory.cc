@@ -1,0 +1,33 @@
+#include "mem/host_memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace fz {
+
+namespace {
+
+constexpr std::size_t kLargePageBytes = std::size_t{2} << 20;
+// Shorter ones the C library keeps for the next request, pages and all.
+constexpr std::size_t kLongBytes = 2 * kLargePageBytes;
+
+}  // namespace
+
+void* allocateOnHost(std::size_t n_bytes, std::size_t alignment) noexcept {
+  if (n_bytes < kLongBytes) {
+    return std::aligned_alloc(alignment, std::max<std::size_t>(1, n_bytes));
+  }
+  void* const memory = std::aligned_alloc(std::max(alignment, kLargePageBytes), n_bytes);
+#if defined(MADV_HUGEPAGE)
+  if (memory != nullptr) {
+    madvise(memory, n_bytes, MADV_HUGEPAGE);  // a wish: without it all is slower, not wrong
+  }
+#endif
+  return memory;
+}
+
+}  // namespace fz
