@@ -18,6 +18,7 @@
 #include "fz/presets.h"
 #include "fz/simple_stage.h"
 #include "gpu_bench_groups.h"
+#include "gpu_bench_host.h"
 #include "gpu_bench_missing.h"
 #include "gpu_bench_small.h"
 #include "gpu_bench_stage.h"
@@ -324,6 +325,8 @@ int run(int argc, char** argv) {
   bool missing_only = false;
   app.add_flag("--missing", missing_only,
                "what missing values cost presets: whole calls, beside the same field filled");
+  bool host_only = false;
+  app.add_flag("--host", host_only, "arrays of the host: CUDA, CPU and what Auto takes");
   app.add_option("--json", json_path, "write the figures to this file as well");
   CLI11_PARSE(app, argc, argv);
   bench.n_bytes = megabytes << 20;
@@ -350,6 +353,10 @@ int run(int argc, char** argv) {
       std::ofstream(json_path) << json.dump(2) << '\n';
     }
   };
+  if (host_only) {
+    print(measureHostCalls(bench.only, bench.runs));
+    return 0;
+  }
   if (missing_only) {
     measureMissing(bench.n_bytes, bench.runs, bench.only, bench.stream);
     return 0;

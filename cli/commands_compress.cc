@@ -189,12 +189,16 @@ void sayOutcome(const CompressJob& job,
                 const Outputs& outputs,
                 const Field& field,
                 const Outcome& made,
-                HostCompression& compression) {
+                const HostCompression& compression) {
   if (job.common.quiet) {
     printWarnings(field, made.info, job.pipeline.name, true, !job.fill.is_none);
     return;
   }
   report(job, input, outputs.archive, made.info, made.seconds);
+  if (job.common.verbose) {
+    say("  ran on {}: {}\n", backendName(compression.pipeline().getBackend()),
+        compression.whyThere());
+  }
   for (const Stage* stage : compression.pipeline().getStages()) {
     if (const std::string note = stage->runNote(); job.common.verbose && !note.empty()) {
       say("  {}: {}\n", stage->getName(), note);

@@ -158,6 +158,8 @@ ArrayFacts decompressFile(const DecompressArguments& arguments, const std::strin
   if (options.verbose) {
     say("  ratio {:.2f}, {} stages, checksums {}\n", info.ratio(), info.stages.size(),
         checksumText(info));
+    const BackendChoice where = decompression.backendFor(how);
+    say("  ran on {}: {}\n", backendName(where.backend), where.reason);
   }
   return {output, info.type, info.extents, n_bytes, info.frameBytes()};
 }

@@ -49,6 +49,7 @@ struct CompressOptions {
   std::optional<AxisValues> extents = {};
   /// "stage.key" or "key" and the value as text, as in ConfigOverrides.
   std::vector<std::pair<std::string, std::string>> params = {};
+  /// Auto: the CPU or a device, whichever is faster for this array on this machine; docs/gpu.md.
   Backend backend = Backend::Auto;
   std::size_t threads = 0;  ///< 0: all
   /// As Pipeline::setMemoryLimit.
@@ -214,6 +215,10 @@ inline Array decompress(const Frame& frame, const DecompressOptions& options = {
 std::size_t decompressInto(ByteView frame,
                            const std::function<void*(std::size_t n_bytes)>& provide,
                            const DecompressOptions& options = {});
+
+/// compress() and decompress() on a device keep pipelines with their memory for the next call, up
+/// to a sixteenth of the device's memory. This gives back what no call is using.
+void releaseDeviceMemory();
 
 /// Checks the header and describes the frame; the payload is not decoded.
 FrameInfo inspect(ByteView frame);

@@ -415,7 +415,7 @@ def has_backend(name: str) -> bool:
 
 
 def free_device_memory() -> None:
-    """Gives back the GPU memory that `decompress` keeps for its next calls.
+    """Gives back the GPU memory that `compress` and `decompress` keep for their next calls.
 
     Arrays and frames are not touched. Without a GPU there is nothing to do.
     """

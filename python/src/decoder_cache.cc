@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "fz/host_api.h"
+
 namespace fz::python {
 
 namespace {
@@ -78,6 +80,8 @@ void clearDecoders() {
     const std::lock_guard<std::mutex> lock(cache().mutex);
     all.swap(cache().idle);
   }
+  all.clear();
+  releaseDeviceMemory();
 }
 
 }  // namespace fz::python

@@ -239,18 +239,19 @@ std::size_t decompressElsewhereInto(ByteView frame,
                                     MutableByteView out,
                                     const DecodeSettings& settings,
                                     RunProgress& progress) {
-  const Array values = fz::decompress(frame, {.limits = settings.limits,
-                                              .backend = settings.backend,
-                                              .threads = settings.threads,
-                                              .progress = &progress});
-  const ByteView decoded = values.bytes();
-  if (decoded.size() > out.size()) {
-    throw Error(ErrorCode::kBufferTooSmall, "decompress: the data have " +
-                                                std::to_string(decoded.size()) + " bytes, out " +
-                                                std::to_string(out.size()));
-  }
-  std::memcpy(out.data(), decoded.data(), decoded.size());
-  return decoded.size();
+  const auto provide = [&](std::size_t n_bytes) -> void* {
+    if (n_bytes > out.size()) {
+      throw Error(ErrorCode::kBufferTooSmall, "decompress: the data have " +
+                                                  std::to_string(n_bytes) + " bytes, out " +
+                                                  std::to_string(out.size()));
+    }
+    return out.data();
+  };
+  return fz::decompressInto(frame, provide,
+                            {.limits = settings.limits,
+                             .backend = settings.backend,
+                             .threads = settings.threads,
+                             .progress = &progress});
 }
 
 std::size_t decompressInto(nb::handle frame, nb::handle out, const DecodeSettings& settings) {

@@ -4,8 +4,9 @@
 #include <cstdlib>
 #include <new>
 
-#include "api/device_copy.h"
 #include "api/host_run.h"
+#include "api/kept_pipelines.h"
+#include "api/result_memory.h"
 #include "core/require.h"
 #include "format/file_io.h"
 #include "format/frame_header.h"
@@ -80,11 +81,8 @@ Frame compress(std::span<const double> values, const CompressOptions& options) {
                   options);
 }
 
-Array decompress(ByteView frame, const DecompressOptions& options) try {
-  Pipeline pipeline;
-  return HostDecompression(frame).on(pipeline, options);
-} catch (const std::bad_alloc&) {
-  detail::throwOutOfMemory();
+Array decompress(ByteView frame, const DecompressOptions& options) {
+  return HostDecompression(frame).array(options);
 }
 
 std::size_t decompressInto(ByteView frame,
@@ -176,32 +174,76 @@ HostDecompression::HostDecompression(ByteView frame) try
 }
 HostDecompression::~HostDecompression() = default;
 
-Array HostDecompression::on(Pipeline& pipeline, const DecompressOptions& options) try {
-  setUp(pipeline, info_, options);
-  pipeline.setPoolManagedDecompOutput(false);
-  void* data = nullptr;
-  std::size_t n_bytes = 0;
-  PipelineAccess::decompressFrame(pipeline, {frame_, header_.get()}, &data, &n_bytes);
-  if (pipeline.getBackend() == Backend::CUDA) {
-    return Array(info_.type, info_.dims, takeFromDevice(data, n_bytes));
+Array HostDecompression::on(Pipeline& pipeline, const DecompressOptions& options) {
+  std::shared_ptr<std::uint8_t> values = makeResultMemory(0);
+  const std::size_t n_bytes = into(
+      pipeline,
+      [&](std::size_t n) {
+        values.reset();
+        values = makeResultMemory(n);
+        return values.get();
+      },
+      options);
+  return Array(info_.type, info_.dims, values, {values.get(), n_bytes});
+}
+
+namespace {
+
+/// Calls run with a pipeline that is kept for the next call, where that is worth it.
+template <class F>
+auto withKept(const DecompressOptions& options, F&& run) {
+  const char* const wish = std::getenv("FZ_BACKEND");
+  KeptPipeline kept(fmt::format("decompress {} {} {}", static_cast<int>(options.backend),
+                                options.threads, wish == nullptr ? "" : wish),
+                    options.backend);
+  if (kept.get() == nullptr) {
+    kept.put(std::make_shared<Pipeline>());
   }
-  const std::shared_ptr<const void> owner(data, &std::free);
-  return Array(info_.type, info_.dims, owner, {static_cast<const std::uint8_t*>(data), n_bytes});
+  auto result = run(*kept.get());
+  kept.keep();
+  return result;
+}
+
+}  // namespace
+
+BackendChoice HostDecompression::backendFor(const DecompressOptions& options) const {
+  if (options.backend != Backend::Auto) {
+    return {options.backend, "asked for"};
+  }
+  std::string stages;
+  for (const FrameStageInfo& stage : info_.stages) {
+    stages += stage.name + ' ';
+  }
+  return chooseToDecompress({info_.original_bytes, options.threads, chainCostOf(stages)});
+}
+
+Array HostDecompression::array(const DecompressOptions& options) try {
+  DecompressOptions how = options;
+  how.backend = backendFor(options).backend;
+  return withKept(how, [&](Pipeline& pipeline) { return on(pipeline, how); });
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }
 
 std::size_t HostDecompression::into(const std::function<void*(std::size_t)>& provide,
-                                    const DecompressOptions& options) {
-  Pipeline pipeline;
-  return into(pipeline, provide, options);
+                                    const DecompressOptions& options) try {
+  DecompressOptions how = options;
+  how.backend = backendFor(options).backend;
+  return withKept(how, [&](Pipeline& pipeline) { return into(pipeline, provide, how); });
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 std::size_t HostDecompression::into(Pipeline& pipeline,
                                     const std::function<void*(std::size_t)>& provide,
                                     const DecompressOptions& options) try {
-  setUp(pipeline, info_, options);
-  return PipelineAccess::decompressFrame(pipeline, {frame_, header_.get()}, provide);
+  DecompressOptions how = options;
+  if (pipeline.getBackend() == Backend::Auto) {  // else it has run, and stays where it is
+    how.backend = backendFor(options).backend;
+  }
+  setUp(pipeline, info_, how);
+  return PipelineAccess::decompressFrame(
+      pipeline, {frame_, header_.get(), PipelineAccess::ownStream(pipeline)}, provide);
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }

@@ -1,10 +1,13 @@
 // Arrays in host memory to frames.
 #include <algorithm>
+#include <cstdlib>
+#include <fmt/ranges.h>
 #include <new>
+#include <string_view>
 
-#include "api/device_copy.h"
 #include "api/host_run.h"
 #include "api/missing_values.h"
+#include "api/result_memory.h"
 #include "archive/chunk_frame.h"
 #include "core/require.h"
 #include "fz/presets.h"
@@ -97,6 +100,26 @@ void loadWithSettings(Pipeline& pipeline, DataType type, const CompressOptions& 
   loadPipeline(pipeline, type, options);
 }
 
+std::string_view environment(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? std::string_view() : text;
+}
+
+/// Everything that a pipeline without a mask depends on.
+std::string keyOf(DataType type, const CompressOptions& options, Fusion fusion) {
+  std::string key =
+      fmt::format("compress {} {} {} {} {} {} {} {} {} {} {} {}|", static_cast<int>(type),
+                  static_cast<int>(fusion), static_cast<int>(options.backend), options.threads,
+                  options.max_memory_bytes, options.lossless_fallback, fmt::join(options.dims, ","),
+                  options.error_bound ? fmt::format("{}", *options.error_bound) : "-",
+                  options.mode ? static_cast<int>(*options.mode) : -1, environment("FZ_BACKEND"),
+                  environment("FZ_FUSION"), options.preset);
+  for (const auto& [name, value] : options.params) {
+    key += fmt::format("{}={}|", name, value);
+  }
+  return key + options.config_toml;
+}
+
 /// What a run on the CPU made, in memory of its own.
 Frame copyOf(const CompressedView& view) {
   const auto* data = static_cast<const std::uint8_t*>(view.data);
@@ -121,11 +144,12 @@ HostCompression::HostCompression(DataType type,
                                  const CompressOptions& options,
                                  Fusion fusion) try
     : type_(type), values_(values), options_(withDims(options)), fusion_(fusion) {
+  chooseBackend();
   build(hasMissingInSample(type, values, options.fill));
   if (is_masked_ || !can_be_masked_ || options.fill.empty()) {
     return;
   }
-  if (pipeline_->getBackend() == Backend::CPU) {
+  if (current().getBackend() == Backend::CPU) {
     watch_ = std::make_unique<MissingWatch>(type, options.fill);
   } else if (hasAnyMissing(type, values, options.fill)) {
     build(true);
@@ -136,31 +160,83 @@ HostCompression::HostCompression(DataType type,
 
 HostCompression::~HostCompression() = default;
 
-void HostCompression::build(bool masked) {
-  pipeline_ = std::make_shared<Pipeline>();
-  if (fusion_ == Fusion::Off) {
-    pipeline_->setFusion(Fusion::Off);
+void HostCompression::chooseBackend() {
+  if (options_.backend != Backend::Auto) {
+    why_there_ = "asked for";
+    return;
   }
-  loadWithSettings(*pipeline_, type_, options_);
-  can_be_masked_ = canBeMasked(*pipeline_, type_);
+  const Preset* const preset =
+      options_.config_toml.empty()
+          ? (options_.preset.empty() ? &defaultPreset(options_.mode) : findPreset(options_.preset))
+          : nullptr;
+  const std::string_view text =
+      preset != nullptr ? preset->toml : std::string_view(options_.config_toml);
+  const BackendChoice choice =
+      chooseToCompress({values_.size(), options_.threads, chainCostOf(text), values_.data()});
+  options_.backend = choice.backend;
+  why_there_ = choice.reason;
+}
+
+/// A kept pipeline, or a new one; without a mask, or with one that is set so.
+std::unique_ptr<KeptPipeline> HostCompression::makePipeline(const MaskSettings* mask) const {
+  std::string key = keyOf(type_, options_, fusion_);
+  if (mask != nullptr) {
+    key += fmt::format("|mask {} {} {}", fmt::join(mask->hold, ","), mask->value_base,
+                       fmt::join(options_.fill, ","));
+  }
+  auto made = std::make_unique<KeptPipeline>(std::move(key), options_.backend);
+  if (made->get() != nullptr) {
+    made->get()->setProgress(options_.progress);
+    return made;
+  }
+  auto pipeline = std::make_shared<Pipeline>();
+  if (fusion_ == Fusion::Off) {
+    pipeline->setFusion(Fusion::Off);
+  }
+  loadWithSettings(*pipeline, type_, options_);
+  if (mask != nullptr) {
+    addMask(*pipeline, type_, options_.fill, *mask);
+  }
+  pipeline->finalize();
+  made->put(std::move(pipeline));
+  return made;
+}
+
+void HostCompression::build(bool masked) {
+  kept_ = makePipeline(nullptr);
+  can_be_masked_ = canBeMasked(current(), type_);
   is_masked_ = masked && can_be_masked_;
   if (is_masked_) {
-    addMask(*pipeline_, type_, options_.fill,
-            maskSettingsFor(*pipeline_, type_, values_, options_.fill));
+    const MaskSettings mask = maskSettingsFor(current(), type_, values_, options_.fill);
+    kept_->keep();  // the next field with gaps asks it the same
+    kept_ = makePipeline(&mask);
   }
-  pipeline_->finalize();
 }
 
 std::size_t HostCompression::estimateMemory() const try {
-  return pipeline_->estimateMemory(values_.size());
+  return current().estimateMemory(values_.size());
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }
 
+Frame HostCompression::runOnDevice() {
+  Pipeline& pipeline = current();
+  const cudaStream_t stream = PipelineAccess::ownStream(pipeline);
+  const void* const input = PipelineAccess::upload(pipeline, values_, stream);
+  const CompressedView view = pipeline.compress(input, values_.size(), stream);
+  requireSoundRange(pipeline, values_, options_);
+  const std::shared_ptr<std::uint8_t> bytes = makeResultMemory(view.n_bytes);
+  PipelineAccess::copyAndWait(pipeline, bytes.get(), view.data, view.n_bytes, stream);
+  if (!is_handed_out_ && !keeps_pipeline_) {
+    kept_->keep();
+  }
+  return Frame(bytes, {bytes.get(), view.n_bytes});
+}
+
 Frame HostCompression::runOnce() {
-  Pipeline& pipeline = *pipeline_;
+  Pipeline& pipeline = current();
   if (pipeline.getBackend() == Backend::CUDA) {
-    return compressByDevice(pipeline, values_, options_);
+    return runOnDevice();
   }
   if (watch_ != nullptr) {
     watch_->reset();
@@ -175,7 +251,7 @@ Frame HostCompression::runOnce() {
   // The frame stays where it is, and the pipeline with it, less the memory of its other buffers.
   pipeline.reset();
   pipeline.getMemoryPool().trim();
-  return Frame(pipeline_, {static_cast<const std::uint8_t*>(view.data), view.n_bytes});
+  return Frame(kept_->shared(), {static_cast<const std::uint8_t*>(view.data), view.n_bytes});
 }
 
 Frame HostCompression::shaped(const Frame& frame) const {

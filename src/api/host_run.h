@@ -3,6 +3,8 @@
 #include <functional>
 #include <memory>
 
+#include "api/backend_choice.h"
+#include "api/kept_pipelines.h"
 #include "fz/fusion.h"
 #include "fz/host_api.h"
 #include "pipeline/compressor.h"
@@ -11,6 +13,7 @@ namespace fz {
 
 class FieldWatch;
 struct FrameHeader;
+struct MaskSettings;
 
 /// One compression of an array in host memory: looked at and planned when it is made, then run.
 /// The values must outlive it.
@@ -28,23 +31,36 @@ class HostCompression {
   /// As compress().
   Frame run();
 
-  /// What runs; its insight (profile, memory) is there after run() when it is kept.
-  Pipeline& pipeline() { return *pipeline_; }
+  /// What runs; its insight (profile, memory) is there after run() when it is kept. What the caller
+  /// sets there is for this compression alone.
+  Pipeline& pipeline() {
+    is_handed_out_ = true;
+    return current();
+  }
+  const Pipeline& pipeline() const { return *kept_->get(); }
   /// run() may be called again, and leaves the pipeline as it is.
   void keepPipeline() { keeps_pipeline_ = true; }
+  /// Where it runs, and why there.
+  const std::string& whyThere() const { return why_there_; }
   /// Whether a Mask takes out missing values. Those that no sample has are found by run().
   bool isMasked() const { return is_masked_; }
 
  private:
+  void chooseBackend();
+  Pipeline& current() const { return *kept_->get(); }
   void build(bool masked);
+  std::unique_ptr<KeptPipeline> makePipeline(const MaskSettings* mask) const;
   Frame runOnce();
+  Frame runOnDevice();
   Frame shaped(const Frame& frame) const;
 
   DataType type_;
   ByteView values_;
   CompressOptions options_;
   Fusion fusion_;
-  std::shared_ptr<Pipeline> pipeline_;
+  std::string why_there_;
+  std::unique_ptr<KeptPipeline> kept_;
+  bool is_handed_out_ = false;
   bool can_be_masked_ = false;
   bool is_masked_ = false;
   bool keeps_pipeline_ = false;
@@ -70,6 +86,8 @@ class HostDecompression {
   ~HostDecompression();
 
   const FrameInfo& info() const { return info_; }
+  /// Where it runs with these options, and why there.
+  BackendChoice backendFor(const DecompressOptions& options) const;
   /// As decompressInto(), once.
   std::size_t into(const std::function<void*(std::size_t n_bytes)>& provide,
                    const DecompressOptions& options);
@@ -77,7 +95,9 @@ class HostDecompression {
   std::size_t into(Pipeline& pipeline,
                    const std::function<void*(std::size_t n_bytes)>& provide,
                    const DecompressOptions& options);
-  /// As decompress(), once; on a pipeline of the caller.
+  /// As decompress(), once.
+  Array array(const DecompressOptions& options);
+  /// The same on a pipeline of the caller.
   Array on(Pipeline& pipeline, const DecompressOptions& options);
 
  private:

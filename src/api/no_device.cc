@@ -1,18 +1,7 @@
-#include "api/device_copy.h"
 #include "api/device_field.h"
 #include "core/require.h"
 
 namespace fz {
-
-Frame compressByDevice(Pipeline& /*pipeline*/,
-                       ByteView /*bytes*/,
-                       const CompressOptions& /*options*/) {
-  detail::throwError(ErrorCode::kNoDevice, "this build has no CUDA");
-}
-
-std::vector<std::uint8_t> takeFromDevice(void* /*memory*/, std::size_t /*n_bytes*/) {
-  detail::throwError(ErrorCode::kNoDevice, "this build has no CUDA");
-}
 
 namespace cuda {
 class FieldLook {};

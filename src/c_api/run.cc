@@ -4,8 +4,8 @@
 
 #include "c_api/guard.h"
 #include "c_api/handles.h"
-#include "c_api/transfer.h"
 #include "format/frame_header.h"
+#include "mem/host_memory.h"
 #include "pipeline/pipeline_access.h"
 
 using fz::ErrorCode;
@@ -32,8 +32,8 @@ CompressedView compressBy(const fz_pipeline& handle,
                           Pipeline& pipeline,
                           ByteView bytes,
                           cudaStream_t stream) {
-  const Uploaded input(pipeline.getMemoryPool(), bytes, stream);
-  const CompressedView frame = pipeline.compress(input.data(), bytes.size(), stream);
+  const void* const input = PipelineAccess::upload(pipeline, bytes, stream);
+  const CompressedView frame = pipeline.compress(input, bytes.size(), stream);
   if (handle.recipe.options.fill_check == FZ_FILL_CHECK) {
     pipeline.requireRangeWithoutFill(bytes, handle.fill, stream);
   }
@@ -117,7 +117,7 @@ std::uint64_t announcedBytes(fz_pipeline& handle, ByteView frame, cudaStream_t s
     return readHeader(front, frame.size()).description.original_bytes;
   }
   std::vector<std::uint8_t> copy(front.size());
-  copyAndWait(handle.pipeline.getMemoryPool(), copy.data(), front.data(), copy.size(), stream);
+  PipelineAccess::copyAndWait(handle.pipeline, copy.data(), front.data(), copy.size(), stream);
   return readHeader(copy, frame.size()).description.original_bytes;
 }
 
@@ -138,7 +138,7 @@ void decode(
   if (pipeline.getBackend() == Backend::CUDA && !handle.device_memory) {
     void* decoded = nullptr;
     pipeline.decompress(frame.data(), frame.size(), &decoded, &n_bytes, stream);
-    copyAndWait(pipeline.getMemoryPool(), values, decoded, n_bytes, stream);
+    PipelineAccess::copyAndWait(pipeline, values, decoded, n_bytes, stream);
     return;
   }
   std::uint8_t nothing = 0;  // an empty result may have no buffer, and decompress() wants one
@@ -155,7 +155,7 @@ void* allocateResult(const fz_pipeline& handle, std::size_t n_bytes) {
   if (handle.allocator.allocate != nullptr) {
     memory = handle.allocator.allocate(n_taken, kResultAlignment, handle.allocator.context);
   } else {
-    memory = std::malloc(n_taken);
+    memory = fz::allocateOnHost(n_taken);
   }
   FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory, "cannot allocate {} bytes for the result",
              n_taken);
@@ -214,8 +214,7 @@ fz_status fz_compress(fz_pipeline* pipeline,
                  "{}: the archive has {} bytes, the caller's buffer {}", who, frame.n_bytes,
                  capacity);
     }
-    c_api::copyAndWait(pipeline->pipeline.getMemoryPool(), archive, frame.data, frame.n_bytes,
-                       work);
+    fz::PipelineAccess::copyAndWait(pipeline->pipeline, archive, frame.data, frame.n_bytes, work);
     *archive_bytes = frame.n_bytes;
   });
 }
@@ -240,8 +239,7 @@ fz_status fz_compress_alloc(fz_pipeline* pipeline,
     const fz::CompressedView frame = c_api::compressValues(*pipeline, values, n_bytes, work);
     void* memory = c_api::allocateResult(*pipeline, frame.n_bytes);
     try {
-      c_api::copyAndWait(pipeline->pipeline.getMemoryPool(), memory, frame.data, frame.n_bytes,
-                         work);
+      fz::PipelineAccess::copyAndWait(pipeline->pipeline, memory, frame.data, frame.n_bytes, work);
     } catch (...) {
       c_api::releaseResult(*pipeline, memory, frame.n_bytes);
       throw;
@@ -301,7 +299,7 @@ fz_status fz_decompress_alloc(fz_pipeline* pipeline,
     pipeline->pipeline.decompress(frame.data(), frame.size(), &decoded, &n_decoded, work);
     void* memory = c_api::allocateResult(*pipeline, n_decoded);
     try {
-      c_api::copyAndWait(pipeline->pipeline.getMemoryPool(), memory, decoded, n_decoded, work);
+      fz::PipelineAccess::copyAndWait(pipeline->pipeline, memory, decoded, n_decoded, work);
     } catch (...) {
       c_api::releaseResult(*pipeline, memory, n_decoded);
       throw;

@@ -8,6 +8,7 @@
 #include "backends/cuda/device_guard.h"
 #include "core/require.h"
 #include "format/file_io.h"
+#include "mem/host_memory.h"
 #include "pipeline/compressor.h"
 #include "pipeline/pipeline_access.h"
 #include "pipeline/pipeline_impl.h"
@@ -35,7 +36,7 @@ struct CallerMemory {
       memory = cuda::allocateForCaller(n_bytes, device);
       return;
     }
-    memory = std::malloc(std::max<std::size_t>(1, n_bytes));
+    memory = allocateOnHost(n_bytes);
     FZ_REQUIRE(memory != nullptr, ErrorCode::kOutOfMemory,
                "Pipeline::decompress: cannot allocate {} bytes for the result", n_bytes);
   }
@@ -134,8 +135,10 @@ void Pipeline::decompress(const void* d_in,
   detail::throwOutOfMemory();
 }
 
-void Pipeline::decompressFrame(ByteView bytes, void** d_out, std::size_t* out_bytes) {
-  PipelineAccess::decompressFrame(*this, {bytes}, d_out, out_bytes);
+void Pipeline::decompressFrame(ByteView bytes, void** d_out, std::size_t* out_bytes) try {
+  impl_->decompressTo(bytes, d_out, out_bytes, nullptr);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
 }
 
 std::size_t Pipeline::decompressFrame(ByteView bytes,
@@ -143,21 +146,12 @@ std::size_t Pipeline::decompressFrame(ByteView bytes,
   return PipelineAccess::decompressFrame(*this, {bytes}, provide);
 }
 
-void PipelineAccess::decompressFrame(Pipeline& pipeline,
-                                     const ReadFrame& frame,
-                                     void** d_out,
-                                     std::size_t* out_bytes) try {
-  pipeline.impl_->decompressTo(frame.bytes, d_out, out_bytes, nullptr, frame.header);
-} catch (const std::bad_alloc&) {
-  detail::throwOutOfMemory();
-}
-
 std::size_t PipelineAccess::decompressFrame(Pipeline& pipeline,
                                             const ReadFrame& frame,
                                             const std::function<void*(std::size_t)>& provide) try {
   Pipeline::Impl* const impl = pipeline.impl_.get();
   ByteView bytes = frame.bytes;
-  impl->openFrame(bytes, nullptr, frame.header);
+  impl->openFrame(bytes, frame.stream, frame.header);
   const OpenFrame open_frame(impl->on_device.get());
   const FrameHeader& header = impl->read_header;
   // A padded frame decodes to more than its data, and a device to memory of its own.
@@ -172,9 +166,9 @@ std::size_t PipelineAccess::decompressFrame(Pipeline& pipeline,
         impl->decoded.reserve(n, 0, "decoded output");
         return impl->decoded.data();
       },
-      nullptr);
+      frame.stream);
   if (!direct && n_bytes > 0) {
-    impl->copyAndWait(provide(n_bytes), impl->decoded.data(), n_bytes, nullptr);
+    impl->copyAndWait(provide(n_bytes), impl->decoded.data(), n_bytes, frame.stream);
   }
   return n_bytes;
 } catch (const std::bad_alloc&) {
@@ -184,11 +178,10 @@ std::size_t PipelineAccess::decompressFrame(Pipeline& pipeline,
 void Pipeline::Impl::decompressTo(ByteView bytes,
                                   void** d_out,
                                   std::size_t* out_bytes,
-                                  cudaStream_t stream,
-                                  const FrameHeader* known) {
+                                  cudaStream_t stream) {
   FZ_REQUIRE(d_out != nullptr && out_bytes != nullptr, ErrorCode::kInvalidArgument,
              "Pipeline::decompress: the result pointers are null");
-  openFrame(bytes, stream, known);
+  openFrame(bytes, stream);
   const OpenFrame open_frame(on_device.get());
   if (pool_managed_output) {
     *out_bytes = runDecompress(

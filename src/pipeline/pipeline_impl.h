@@ -93,8 +93,7 @@ struct Pipeline::Impl : PipelineCore {
   void decompressTo(ByteView bytes,
                     void** d_out,
                     std::size_t* out_bytes,
-                    cudaStream_t stream,
-                    const FrameHeader* known = nullptr);
+                    cudaStream_t stream);
   ByteView frameOrLast(const void* data, std::size_t n_bytes) const;
   std::vector<Stage*> stagesInOrder() const;
 

@@ -7,6 +7,7 @@
 #include "backends/cuda/device_guard.h"
 #include "core/require.h"
 #include "pipeline/compressor.h"
+#include "pipeline/pipeline_access.h"
 #include "pipeline/pipeline_impl.h"
 
 namespace fz {
@@ -122,6 +123,25 @@ void Pipeline::Impl::copyAndWait(
   } else if (n_bytes > 0) {
     std::memcpy(to, from, n_bytes);
   }
+}
+
+cudaStream_t PipelineAccess::ownStream(Pipeline& pipeline) {
+  pipeline.impl_->resolveBackend("Pipeline");
+  DeviceRunner* const runner = pipeline.impl_->on_device.get();
+  return runner != nullptr ? runner->ownStream() : nullptr;
+}
+
+const void* PipelineAccess::upload(Pipeline& pipeline, ByteView values, cudaStream_t stream) {
+  DeviceRunner* const runner = pipeline.impl_->on_device.get();
+  return runner != nullptr ? runner->upload(values, stream) : values.data();
+}
+
+void PipelineAccess::copyAndWait(const Pipeline& pipeline,
+                                 void* to,
+                                 const void* from,
+                                 std::size_t n_bytes,
+                                 cudaStream_t stream) {
+  pipeline.impl_->copyAndWait(to, from, n_bytes, stream);
 }
 
 void Pipeline::Impl::copyResult(void* to,

@@ -132,8 +132,11 @@ void asyncLife(const Setting& s, LifeSteps& steps) {
   steps.step("compressAsync", compressed);
 }
 
-/// The calls for host arrays, each of which makes a pipeline of its own.
+/// The calls for host arrays, which keep what they make until it is released.
 void hostLife(const Setting& s, LifeSteps& steps) {
+  struct Release {
+    ~Release() { releaseDeviceMemory(); }
+  } release;
   CompressOptions options;
   options.preset = s.preset;
   options.error_bound = std::stod(s.bound);

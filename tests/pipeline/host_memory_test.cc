@@ -10,10 +10,12 @@
 #include <thread>
 #include <vector>
 
+#include "api/backend_choice.h"
 #include "format/file_io.h"
 #include "fz/backend_memory.h"
 #include "fz/error.h"
 #include "fz/host_api.h"
+#include "fz/presets.h"
 #include "fz/progress.h"
 #include "pipeline/compressor.h"
 
@@ -56,6 +58,28 @@ TEST(HostMemory, LongBlocksBeginOnALargePageAndShortOnesAreAlignedAsAsked) {
     std::memset(memory.get(), 1, n_bytes);
   }
   EXPECT_EQ(allocateOnHost(std::size_t{1} << 60), nullptr);
+}
+
+TEST(BackendChoice, ChainsAreJudgedByTheSlowestStageThatTheyName) {
+  const auto costOf = [](std::string_view preset) { return chainCostOf(findPreset(preset)->toml); };
+  for (const char* preset : {"best", "balanced", "auto", "cusz"}) {
+    EXPECT_EQ(costOf(preset), ChainCost::kEntropy) << preset;
+  }
+  for (const char* preset : {"cuszp", "cuszp2", "cuszp3", "fast"}) {
+    EXPECT_EQ(costOf(preset), ChainCost::kPacking) << preset;
+  }
+  for (const char* preset : {"pfpl", "fzgpu"}) {
+    EXPECT_EQ(costOf(preset), ChainCost::kShuffle) << preset;
+  }
+}
+
+TEST(BackendChoice, WithoutADeviceItIsTheCpuAndTheReasonSaysSo) {
+  if (isBackendAvailable(Backend::CUDA) || std::getenv("FZ_BACKEND") != nullptr) {
+    GTEST_SKIP() << "there is a choice";
+  }
+  const BackendChoice choice = chooseToCompress({std::size_t{1} << 30, 0, ChainCost::kEntropy});
+  EXPECT_EQ(choice.backend, Backend::CPU);
+  EXPECT_NE(choice.reason.find("CUDA"), std::string::npos) << choice.reason;
 }
 
 TEST(MemoryLimit, AnEstimateThatIsAllowedSuffices) {

@@ -55,6 +55,16 @@ int currentDevice() {
   return device;
 }
 
+std::size_t totalMemory(int device) noexcept try {
+  const DeviceGuard guard(device);
+  std::size_t n_free = 0;
+  std::size_t n_total = 0;
+  FZ_CUDA_CHECK(cudaMemGetInfo(&n_free, &n_total));
+  return n_total;
+} catch (...) {
+  return 0;
+}
+
 void dropStaleError(const char* call) noexcept {
   const cudaError_t status = cudaGetLastError();
   if (status != cudaSuccess) {

@@ -28,6 +28,8 @@ class DeviceGuard {
 /// Devices that answer; 0 without a driver. Asked once per process.
 int deviceCount() noexcept;
 int currentDevice();
+/// All that a device has; 0 where it does not say.
+std::size_t totalMemory(int device) noexcept;
 /// Whether the host cannot read the memory at `data`.
 bool isDeviceOnly(const void* data) noexcept;
 

@@ -1,6 +1,7 @@
 // Builds without CUDA: there are no devices.
 #include "backends/cuda/cuda_memory.h"
 #include "backends/cuda/device_guard.h"
+#include "backends/cuda/host_copy.h"
 #include "core/require.h"
 #include "fz/simple_stage.h"
 
@@ -29,6 +30,14 @@ int deviceCount() noexcept {
 }
 int currentDevice() {
   return -1;
+}
+std::size_t totalMemory(int /*device*/) noexcept {
+  return 0;
+}
+bool isPageable(const void* /*memory*/) noexcept {
+  return true;
+}
+void releasePinnedPieces() noexcept {
 }
 bool isDeviceOnly(const void* /*data*/) noexcept {
   return false;

@@ -9,6 +9,7 @@
 #include "backends/cuda/device_image.h"
 #include "backends/cuda/frame_kernels.h"
 #include "backends/cuda/graph_launcher.h"
+#include "backends/cuda/host_copy.h"
 #include "backends/cuda/timing_event.h"
 #include "pipeline/device/device_runner.h"
 #include "pipeline/frame/opener.h"
@@ -50,6 +51,8 @@ class CudaRunner final : public DeviceRunner {
   void fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t stream) override {
     opener_.fetchHeader(frame, header, stream);
   }
+  cudaStream_t ownStream() override;
+  const void* upload(ByteView values, cudaStream_t stream) override;
   void clear(void* memory, std::size_t n_bytes, cudaStream_t stream) override;
   void copyAndWait(void* to,
                    const void* from,
@@ -81,6 +84,7 @@ class CudaRunner final : public DeviceRunner {
   /// Host memory, and device memory that is not aligned, is copied into the pipeline's own buffer;
   /// other device memory is taken as it is. Throws Error(kLimit) when the copy is too large.
   ByteView toDevice(ByteView bytes, cudaStream_t stream);
+  cuda::HostCopy hostCopy(cudaStream_t stream) const;
   const void* alignedInput(const void* input, std::size_t n_bytes, cudaStream_t stream);
   /// Runs the stages and assembles the frame until every buffer was large enough.
   void runToEnd(const void* data, std::size_t n_bytes, cudaStream_t stream);
@@ -108,6 +112,8 @@ class CudaRunner final : public DeviceRunner {
   std::uint32_t n_fields_ = 0;
   bool is_header_placed_ = true;  // the room that the last attempt left was right
   PoolBuffer aligned_input_;
+  PoolBuffer host_input_;              // of upload()
+  cudaStream_t own_stream_ = nullptr;  // null: not asked for yet
   PoolBuffer uploaded_frame_;
   std::size_t uploaded_bytes_ = 0;  // of the last frame's copy; 0: it was taken as it is
 

@@ -23,6 +23,7 @@ CudaRunner::CudaRunner(PipelineCore& core)
       header_template_(core.pool),
       header_fields_(core.pool),
       aligned_input_(core.pool),
+      host_input_(core.pool),
       uploaded_frame_(core.pool),
       opener_(core.pool, core.device, launcher_) {
   FZ_CUDA_CHECK(cudaEventCreateWithFlags(&last_work_, cudaEventDisableTiming));
@@ -32,6 +33,17 @@ CudaRunner::~CudaRunner() {
   dropGraph();
   dropCaptureStream();
   FZ_CUDA_CHECK_WARN(cudaEventDestroy(last_work_));
+  if (own_stream_ != nullptr) {
+    FZ_CUDA_CHECK_WARN(cudaStreamDestroy(own_stream_));
+  }
+}
+
+cudaStream_t CudaRunner::ownStream() {
+  if (own_stream_ == nullptr) {
+    const cuda::DeviceGuard guard(core_.device);
+    FZ_CUDA_CHECK(cudaStreamCreateWithFlags(&own_stream_, cudaStreamNonBlocking));
+  }
+  return own_stream_;
 }
 
 void CudaRunner::enter(cudaStream_t stream) {
@@ -55,13 +67,23 @@ void CudaRunner::leaveUnlessCapturing(cudaStream_t stream) {
 
 void CudaRunner::copyAndWait(
     void* to, const void* from, std::size_t n_bytes, cudaStream_t stream, bool ends_call) {
-  if (n_bytes > 0) {
-    FZ_CUDA_CHECK(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDefault, stream));
-  }
+  cuda::copyToHost({static_cast<std::uint8_t*>(to), n_bytes}, from, hostCopy(stream));
   if (ends_call) {
     call_timer_.end(stream);
+    FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
   }
-  FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+
+cuda::HostCopy CudaRunner::hostCopy(cudaStream_t stream) const {
+  return {core_.device, stream, core_.context.cpu};
+}
+
+const void* CudaRunner::upload(ByteView values, cudaStream_t stream) {
+  const cuda::DeviceGuard guard(core_.device);
+  enter(stream);
+  host_input_.reserve(values.size(), 0, "input");
+  cuda::copyFromHost(host_input_.data(), values, hostCopy(stream));
+  return host_input_.data();
 }
 
 void CudaRunner::openFrame(ByteView& frame, FrameHeader& header, cudaStream_t stream) {
@@ -114,8 +136,7 @@ ByteView CudaRunner::toDevice(ByteView bytes, cudaStream_t stream) {
              bytes.size(), core_.limits.max_memory_bytes);
   uploaded_bytes_ = bytes.size();
   uploaded_frame_.reserve(bytes.size(), 0, "frame on the device");
-  FZ_CUDA_CHECK(cudaMemcpyAsync(uploaded_frame_.data(), bytes.data(), bytes.size(),
-                                cudaMemcpyDefault, stream));
+  cuda::copyFromHost(uploaded_frame_.data(), bytes, hostCopy(stream));
   return {uploaded_frame_.data(), bytes.size()};
 }
 

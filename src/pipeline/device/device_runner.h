@@ -62,6 +62,11 @@ class DeviceRunner {
   /// The header of any frame on the device, which is not opened by that. Waits.
   virtual void fetchHeader(ByteView frame, FrameHeader& header, cudaStream_t stream) = 0;
 
+  /// One that nobody else uses, made when it is asked for.
+  virtual cudaStream_t ownStream() = 0;
+  /// Values of the host in memory of the device, behind what the stream has; there until the next
+  /// call. Throws Error(kOutOfMemory).
+  virtual const void* upload(ByteView values, cudaStream_t stream) = 0;
   virtual void clear(void* memory, std::size_t n_bytes, cudaStream_t stream) = 0;
   /// Copies between any two places and waits. `ends_call`: the copy is part of the timed call.
   virtual void copyAndWait(

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "fz/backend.h"
+
+namespace fz {
+
+/// What decides how long a chain takes on the CPU.
+enum class ChainCost {
+  kPacking,  ///< widths of blocks of bits: as quick as memory
+  kShuffle,  ///< passes over bits and bytes
+  kEntropy,  ///< codes of their own for every symbol
+};
+/// From the text of a configuration, or the names of stages: whoever has an entropy coder waits for
+/// it.
+ChainCost chainCostOf(std::string_view text);
+
+/// A call with an array of the host.
+struct HostCall {
+  std::size_t n_bytes;
+  std::size_t n_threads;  ///< as asked for; 0: all
+  ChainCost chain;
+  const void* memory = nullptr;  ///< of the array, where that is known
+};
+
+struct BackendChoice {
+  Backend backend;
+  std::string reason;
+};
+
+/// What Backend::Auto takes for arrays of the host. Either is right, with the same bytes; this is
+/// the faster one, as measured (docs/gpu.md). The environment's wish goes first, and without a
+/// device there is no choice.
+BackendChoice chooseToCompress(const HostCall& call);
+BackendChoice chooseToDecompress(const HostCall& call);
+
+}  // namespace fz
