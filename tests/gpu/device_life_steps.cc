@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include "fz/error.h"
+#include "fz/host_api.h"
 #include "gpu/device_lives.h"
 #include "gpu/failing_cuda.h"
 
@@ -47,6 +48,7 @@ void LifeSteps::step(const char* name, const std::function<void()>& call) {
 
 LifeReport liveWithFailures(const Life& life, bool and_all_later, std::uint64_t most) {
   LifeReport report;
+  releaseDeviceMemory();  // what others left is not this life's to give back
   const auto liveOnce = [&](std::uint64_t k, std::vector<std::uint8_t>& result) {
     LifeSteps steps;
     const std::int64_t n_held = failing_cuda::heldCount();
