@@ -18,6 +18,7 @@
 #include "npy.h"
 #include "output_io.h"
 #include "progress.h"
+#include "text_bytes.h"
 
 namespace fz::cli {
 
@@ -52,10 +53,6 @@ DecompressOptions optionsBeside(const CommonOptions& common, std::uint64_t n_byt
 /// Of the largest.
 std::uint64_t chunkBytes(const ArchiveInfo& info) {
   return valueCount(info.chunk) * (isKnown(info.type) ? getDataTypeSize(info.type) : 1);
-}
-
-ByteView bytesOf(std::string_view text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
 void writeToFile(const ArchiveReader& reader,

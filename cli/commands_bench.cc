@@ -18,7 +18,7 @@ namespace fz::cli {
 
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kBenchFooter =
     "Runs each pipeline with each bound: N runs after the warm-up, in memory, no files. Speeds are\n"
     "bytes of the field per second of the median run (1 GB = 1e9 bytes), with the 5th and 95th\n"
     "percentile of the runs beside. 'of copy' compares with copying the field in the same memory,\n"
@@ -230,7 +230,7 @@ Command addBench(CLI::App& root) {
   app->add_flag("-q,--quiet", arguments->common.quiet, "say nothing but the table and errors");
   addRunning(*app, arguments->common);
   addProgress(*app, arguments->common);
-  app->footer(kFooter);
+  app->footer(kBenchFooter);
   return {app, [arguments] { return runBenchCommand(*arguments); }, Task::kEncode};
 }
 

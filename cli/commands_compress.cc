@@ -31,7 +31,7 @@ namespace fz::cli {
 
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kCompressFooter =
     "Bounds (-b), for every finite value x and its decoded x':\n"
     "  abs:E    |x - x'| <= E, in the unit of the data\n"
     "  rel:E    |x - x'| <= E * |x|, so small values keep their digits\n"
@@ -323,7 +323,7 @@ Command addCompress(CLI::App& root) {
   addProgress(*app, arguments->common);
   addMemoryLimit(*app, arguments->common,
                  "refuse work that needs more memory than this besides the mapped input");
-  app->footer(kFooter);
+  app->footer(kCompressFooter);
   return {app,
           [arguments] {
             const CompressJob job = makeJob(*arguments);

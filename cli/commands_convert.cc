@@ -32,9 +32,7 @@ namespace fz::cli {
 
 namespace {
 
-constexpr std::string_view kArchiveSuffix = ".fzm";
-
-constexpr const char* kFooter =
+constexpr const char* kConvertFooter =
     "Arrays: raw, .npy and HDF5 datasets (file.h5:/name) become each other, by the names. Values do\n"
     "not change; f32 stays f32. Existing HDF5 files are never changed.\n"
     "Archives: with -p, -c or --stages a .fzm is decoded and compressed again. Its values are those\n"
@@ -390,7 +388,7 @@ Command addConvert(CLI::App& root) {
   addRunning(*app, arguments->common);
   addProgress(*app, arguments->common);
   addLimits(*app, arguments->common);
-  app->footer(kFooter);
+  app->footer(kConvertFooter);
   return {app, [arguments] { return convertWithRow(*arguments); }, Task::kEncode};
 }
 

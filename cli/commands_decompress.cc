@@ -23,8 +23,6 @@ namespace fz::cli {
 
 namespace {
 
-constexpr std::string_view kArchiveSuffix = ".fzm";
-
 struct DecompressArguments {
   CommonOptions common;
   std::string box;
@@ -47,7 +45,7 @@ bool hasSuffix(std::string_view name) {
 }
 
 /// The name without .fzm; without -o there must be one.
-std::string ownName(const CommonOptions& options, const std::string& input) {
+std::string arrayName(const CommonOptions& options, const std::string& input) {
   const std::string_view name = input;
   if (hasSuffix(name)) {
     return std::string(name.substr(0, name.size() - kArchiveSuffix.size()));
@@ -65,7 +63,7 @@ void checkDistinct(const CommonOptions& options) {
   for (const std::string& input : options.files) {
     // Without a name there is no result; that is said when its turn comes.
     if (!options.output.empty() || hasSuffix(input)) {
-      outputs.add(outputPath(options, input, ownName(options, input)), input);
+      outputs.add(outputPath(options, input, arrayName(options, input)), input);
     }
   }
 }
@@ -112,7 +110,7 @@ ArrayFacts decompressByParts(const DecompressArguments& arguments,
 
 ArrayFacts decompressFile(const DecompressArguments& arguments, const std::string& input) {
   const CommonOptions& options = arguments.common;
-  const std::string output = outputPath(options, input, ownName(options, input));
+  const std::string output = outputPath(options, input, arrayName(options, input));
   if (hdf5Name(output)) {
     throw Failure(ExitCode::kUsage,
                   fmt::format("decompress writes raw and .npy files; for HDF5 use 'fz convert "

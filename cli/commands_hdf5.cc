@@ -19,7 +19,7 @@ namespace fz::cli {
 
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kHdf5Footer =
     "The words are what the filter's parameters (cd_values) hold; docs/hdf5.md has their layout. A\n"
     "range: bound is that of each chunk. NCO takes the words of one dataset as a filter of its own.\n"
     "\n"
@@ -117,7 +117,7 @@ Command addHdf5(CLI::App& root) {
   app->add_flag("--strict", arguments->strict,
                 "a chunk that cannot be kept within the bound is an error, not stored bit for bit");
   app->add_flag("--json", arguments->json, kJsonHelp);
-  app->footer(kFooter);
+  app->footer(kHdf5Footer);
   return {app,
           [arguments, what] {
             if (*what == "info") {

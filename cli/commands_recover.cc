@@ -1,12 +1,12 @@
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <fmt/format.h>
 #include <memory>
-#include <nlohmann/json.hpp>
 
-#include "archive/chunk_grid.h"
 #include "commands.h"
 #include "field_io.h"
 #include "fz/archive.h"
+#include "json_report.h"
 #include "json_rows.h"
 #include "options.h"
 #include "output_io.h"
@@ -33,12 +33,12 @@ void recoverFile(const CommonOptions& options, const std::string& input, JsonRow
   const std::string output = resultName(options, input);
   checkOutput(output, input, options.force);
   const std::shared_ptr<const ByteSource> source = reading([&] { return openSource(input); });
+  const auto start = std::chrono::steady_clock::now();
   const Recovery found = recoverArchive(*source, behindLinks(output), options.force);
-  rows.add(input, nlohmann::ordered_json{{"output", output},
-                                         {"chunks", found.n_chunks},
-                                         {"dropped_chunks", found.n_dropped},
-                                         {"shape", shapeOf(found.extents)}}
-                      .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  if (rows.isOn()) {
+    rows.add(input, recoveryToJson(output, found, ArchiveReader(output).info(), seconds.count()));
+  }
   if (options.quiet) {
     return;
   }

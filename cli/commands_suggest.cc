@@ -32,7 +32,7 @@ constexpr std::uint64_t kCropValues = std::uint64_t{1} << 20;
 constexpr std::size_t kMaxCrops = 3;
 constexpr std::size_t kMaxRuns = 5;
 
-constexpr const char* kFooter =
+constexpr const char* kSuggestFooter =
     "Runs every preset that takes the bound on up to three crops of 2^20 values, from the beginning,\n"
     "the middle and the end of the field, and ranks them by ratio. A range: bound is that of the\n"
     "whole field. Every value is checked. Speeds are those of the best of a few runs in memory and\n"
@@ -267,7 +267,7 @@ Command addSuggest(CLI::App& root) {
   app->add_flag("--json", arguments->json, kJsonHelp);
   app->add_flag("-q,--quiet", arguments->common.quiet, "say nothing but the table and errors");
   addRunning(*app, arguments->common);
-  app->footer(kFooter);
+  app->footer(kSuggestFooter);
   return {app,
           [arguments] {
             checkCommon(arguments->common);

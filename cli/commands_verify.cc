@@ -98,9 +98,9 @@ void printReport(const CheckReport& report) {
 
 /// What the archive records and --fill declares; for an archive that stands in without loss, and so
 /// records nothing, what the original's file does as well.
-std::vector<double> declaredFill(const FillChoice& choice,
-                                 const FrameInfo& info,
-                                 const std::vector<double>& in_file) {
+std::vector<double> fillToLeaveOut(const FillChoice& choice,
+                                   const FrameInfo& info,
+                                   const std::vector<double>& in_file) {
   std::vector<double> fill = fillOf(info);
   const auto add = [&](const std::vector<double>& values) {
     for (const double value : values) {
@@ -202,7 +202,7 @@ ExitCode runVerify(const VerifyArguments& arguments) {
   }
   std::vector<double> fill_in_file;
   const InputBytes original = readOriginal(arguments.original, info, &progress, fill_in_file);
-  const std::vector<double> declared = declaredFill(fill, info, fill_in_file);
+  const std::vector<double> declared = fillToLeaveOut(fill, info, fill_in_file);
   std::optional<BoundRule> rule =
       request ? ruleOfRequest(*request, info.type, original, declared) : ruleOfFrame(info);
   if (!rule) {

@@ -23,7 +23,7 @@ namespace fz::cli {
 
 namespace {
 
-constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
+constexpr std::size_t kScanBytes = std::size_t{4} << 20;
 constexpr std::uint64_t kLeastChunkBytes = std::uint64_t{64} << 10;
 
 /// Standard output, or a device that must not be replaced by a file.
@@ -160,7 +160,7 @@ std::optional<ValueRange> findRange(const CompressJob& job,
   progress.beginBytes("finding the range", input.byteCount());
   RangeScan scan(input.field.type, options.fill, options.threads);
   const ChunkGrid grid(input.field.type, extents,
-                       chooseChunk(input.field.type, extents, kPieceBytes));
+                       chooseChunk(input.field.type, extents, kScanBytes));
   std::vector<std::uint8_t> values;
   for (std::uint64_t part = 0; part < grid.count(); ++part) {
     const Box box = grid.boxOf(part);
@@ -203,7 +203,7 @@ void appendStream(ArchiveWriter& writer, ChunkedInput& input, Progress& progress
   };
   append(input.begun);
   input.begun = {};
-  std::vector<std::uint8_t> piece(kPieceBytes);
+  std::vector<std::uint8_t> piece(kScanBytes);
   while (const std::size_t n = input.next(piece)) {
     append(ByteView(piece).first(n));
   }

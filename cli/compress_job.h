@@ -14,8 +14,6 @@
 
 namespace fz::cli {
 
-inline constexpr std::string_view kArchiveSuffix = ".fzm";
-
 /// What --fill says.
 struct FillChoice {
   std::vector<double> values;  ///< that mean "missing", besides those that a file names

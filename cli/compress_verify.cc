@@ -11,7 +11,7 @@ namespace {
 
 /// What the archive records, or where it stands in without loss and records nothing, what was
 /// declared.
-std::vector<double> declaredFill(const CompressJob& job,
+std::vector<double> fillToVerify(const CompressJob& job,
                                  const Field& field,
                                  const FrameInfo& info) {
   if (info.missing || !info.isFallback()) {
@@ -34,7 +34,7 @@ BoundRule ruleToVerify(const CompressJob& job, const Field& field, const FrameIn
     return *promised;
   }
   BoundRule rule =
-      ruleOfRequest(*job.pipeline.bound, field.type, field.bytes, declaredFill(job, field, info));
+      ruleOfRequest(*job.pipeline.bound, field.type, field.bytes, fillToVerify(job, field, info));
   if (promised) {
     // A range that was given (value_base) counts, not the one of these data.
     const bool has_range = job.pipeline.bound->mode == ErrorBoundMode::NOA;

@@ -10,13 +10,13 @@ namespace fz::cli {
 
 namespace {
 
-constexpr std::size_t kSampleValues = std::size_t{1} << 18;
+constexpr std::size_t kHintValues = std::size_t{1} << 18;
 constexpr std::size_t kLeastValues = std::size_t{1} << 12;  // below this a header decides
 constexpr double kMuchBetter = 1.5;
 
 /// Of the first rows, if they had this length.
 double ratioOfRows(const Field& field, std::size_t row_values, const BoundInfo& bound) {
-  const std::size_t n_values = std::min(field.valueCount(), kSampleValues);
+  const std::size_t n_values = std::min(field.valueCount(), kHintValues);
   const std::size_t n_rows = n_values / row_values;
   CompressOptions options;
   options.preset = "balanced";
@@ -40,7 +40,7 @@ std::string reversedDimsHint(const Field& field, const FrameInfo& info) {
   if (!is_raw || !field.has_shape || given.size() < 2 || given.front() == given.back() ||
       !info.bound || info.lossless || isPointwise(*info.bound) ||
       field.valueCount() < kLeastValues ||
-      std::max(given.front(), given.back()) * 2 > kSampleValues) {
+      std::max(given.front(), given.back()) * 2 > kHintValues) {
     return {};
   }
   try {

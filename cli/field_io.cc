@@ -171,10 +171,6 @@ void readRaw(Field& field, const FieldRequest& request) {
   field.extents = {field.dims[0]};
 }
 
-bool isStandard(std::string_view path) {
-  return path == kStandardStream;
-}
-
 }  // namespace
 
 std::optional<DataType> typeFromName(std::string_view path) {

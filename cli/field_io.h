@@ -20,6 +20,9 @@ class Progress;
 
 /// The name that means standard input or output.
 inline constexpr std::string_view kStandardStream = "-";
+inline bool isStandard(std::string_view path) {
+  return path == kStandardStream;
+}
 
 /// What the command line says about a raw field; .npy and HDF5 files say it themselves.
 struct FieldRequest {

@@ -35,6 +35,8 @@ void checkHdf5Output(std::string_view path);
 std::string flatName(const Hdf5Name& name);
 bool hasHdf5Signature(ByteView bytes);
 bool isHdf5Built();
+/// Throws Failure(kUsage); only in builds without the library.
+[[noreturn]] void failNotBuilt(const Hdf5Name& name);
 /// "; it has /a, /b" or what is missing to say so.
 std::string hdf5Advice(const std::string& file);
 

@@ -80,16 +80,12 @@ bool hasHdf5Signature(ByteView bytes) {
 
 #if !FZ_HAVE_HDF5
 
-namespace {
-
 [[noreturn]] void failNotBuilt(const Hdf5Name& name) {
   throw Failure(ExitCode::kUsage,
                 fmt::format("'{}:{}' is an HDF5 dataset, and this fz was built without HDF5; "
                             "build it with libhdf5-dev installed, or export the dataset to .npy",
                             name.file, name.dataset));
 }
-
-}  // namespace
 
 bool isHdf5Built() {
   return false;

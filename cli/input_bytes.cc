@@ -11,7 +11,7 @@ namespace fz::cli {
 
 namespace {
 
-constexpr std::size_t kAlignment = 16;
+constexpr std::size_t kValueAlignment = 16;
 
 /// Only what a signal handler may do.
 void onBusError(int /*signal*/) {
@@ -36,7 +36,7 @@ InputBytes InputBytes::map(const std::string& path) {
 
 void InputBytes::dropFront(std::size_t n_bytes) {
   bytes_ = bytes_.subspan(n_bytes);
-  if (reinterpret_cast<std::uintptr_t>(bytes_.data()) % kAlignment != 0) {
+  if (reinterpret_cast<std::uintptr_t>(bytes_.data()) % kValueAlignment != 0) {
     *this = InputBytes(std::vector<std::uint8_t>(bytes_.begin(), bytes_.end()));
   }
 }

@@ -188,6 +188,22 @@ std::string arrayToJson(const ArrayFacts& facts) {
                {"seconds", facts.seconds}});
 }
 
+std::string recoveryToJson(const std::string& output,
+                           const Recovery& found,
+                           const ArchiveInfo& archive,
+                           double seconds) {
+  return dump({{"output", output},
+               {"type", textJson(dataTypeToString(archive.type))},
+               {"shape", shapeJson(archive.extents)},
+               {"original_bytes", archive.original_bytes},
+               {"archive_bytes", archive.archive_bytes},
+               {"ratio", archive.ratio()},
+               {"bound", boundJson(archive.bound)},
+               {"chunks", found.n_chunks},
+               {"dropped_chunks", found.n_dropped},
+               {"seconds", seconds}});
+}
+
 std::string stageToJson(const StageDescriptor& descriptor) {
   const StageDescriptor* const stage = &descriptor;
   Json json = {{"id", stage->id},

@@ -38,6 +38,11 @@ struct ArrayFacts {
   double seconds = 0.0;
 };
 std::string arrayToJson(const ArrayFacts& facts);
+/// An archive that was put together from what is left of another.
+std::string recoveryToJson(const std::string& output,
+                           const Recovery& found,
+                           const ArchiveInfo& archive,
+                           double seconds);
 std::string stageToJson(const StageDescriptor& stage);
 std::string presetToJson(const Preset& preset, bool is_by_purpose);
 std::string checkToJson(const std::string& archive,

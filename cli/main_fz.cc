@@ -22,7 +22,7 @@ using fz::cli::Command;
 using fz::cli::ExitCode;
 using fz::cli::Failure;
 
-constexpr const char* kFooter =
+constexpr const char* kToolFooter =
     "Examples:\n"
     "  fz compress -b range:1e-4 -d 3600x1800 temperature.f32\n"
     "  fz verify temperature.f32.fzm temperature.f32\n"
@@ -185,7 +185,7 @@ ExitCode run(const std::vector<std::string>& words) {
   CLI::App app{"Error-bounded compression of scientific arrays.", "fz"};
   app.set_version_flag("-V,--version", versionText());
   app.require_subcommand(1);
-  app.footer(kFooter);
+  app.footer(kToolFooter);
   app.get_formatter()->column_width(32);
   const std::vector<Command> commands = {
       fz::cli::addCompress(app), fz::cli::addDecompress(app), fz::cli::addTest(app),

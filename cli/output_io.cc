@@ -15,6 +15,7 @@
 #include "mem/host_memory.h"
 #include "progress.h"
 #include "standard_streams.h"
+#include "text_bytes.h"
 
 namespace fz::cli {
 
@@ -25,10 +26,6 @@ namespace {
 constexpr std::size_t kPartBytes = std::size_t{8} << 20;  // between two looks at the progress
 /// Results above this are decoded straight into the file, so that they take no memory.
 constexpr std::size_t kMappedBytes = std::size_t{64} << 20;
-
-bool isStandard(std::string_view path) {
-  return path == kStandardStream;
-}
 
 /// Calls write(part) on parts of the bytes.
 template <class Write>
@@ -55,10 +52,6 @@ void writeAll(std::FILE* stream,
   };
   put(header.data(), header.size());
   byParts(bytes, progress, [&](ByteView part) { put(part.data(), part.size()); });
-}
-
-ByteView bytesOf(std::string_view text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
 }  // namespace

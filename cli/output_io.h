@@ -16,6 +16,8 @@
 
 namespace fz::cli {
 
+inline constexpr std::string_view kArchiveSuffix = ".fzm";
+
 class Progress;
 
 /// Where -o, or the lack of it, sends the result for `input`. `own_name` is the name that the

@@ -3,6 +3,9 @@
 if(FZ_EXAMPLES OR FZ_TESTS)  # the library itself is C++
   include(CheckLanguage)
   foreach(language C Fortran)
+    if(NOT CMAKE_${language}_COMPILER)  # may have been installed since the build folder was made
+      unset(CMAKE_${language}_COMPILER CACHE)
+    endif()
     check_language(${language})
     if(CMAKE_${language}_COMPILER)
       enable_language(${language})

@@ -127,17 +127,6 @@ Taken takeChunk(const ChunkSource& source, std::uint64_t chunk, const CommonOpti
   return {recode(source.about(), chunk, *bytes, how), true};
 }
 
-#if !FZ_HAVE_HDF5
-
-[[noreturn]] void failNotBuilt(const Hdf5Name& name) {
-  throw Failure(ExitCode::kUsage,
-                fmt::format("'{}:{}' is an HDF5 dataset, and this fz was built without HDF5; "
-                            "build it with libhdf5-dev installed",
-                            name.file, name.dataset));
-}
-
-#endif
-
 }  // namespace
 
 #if !FZ_HAVE_HDF5

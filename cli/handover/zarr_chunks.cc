@@ -8,6 +8,7 @@
 #include "failure.h"
 #include "handover/zarr_metadata.h"
 #include "output_io.h"
+#include "text_bytes.h"
 
 namespace fz::cli {
 
@@ -15,10 +16,6 @@ namespace {
 
 constexpr const char* kMetadata = "zarr.json";
 constexpr std::uint64_t kMaxMetadataBytes = std::uint64_t{1} << 20;
-
-ByteView bytesOf(const std::string& text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
 
 /// What could have been meant by a store that is no array.
 std::string arraysIn(const ZarrName& name, const KeyReader& keys) {

@@ -6,6 +6,7 @@
 #include "format/crc32.h"
 #include "fz/byte_io.h"
 #include "handover/zip_format.h"
+#include "text_bytes.h"
 
 namespace fz::cli {
 
@@ -21,10 +22,6 @@ bool isLong(std::uint64_t number) {
 }
 std::uint32_t shortOf(std::uint64_t number) {
   return isLong(number) ? zip::kIn64 : static_cast<std::uint32_t>(number);
-}
-
-ByteView bytesOf(const std::string& text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
 }  // namespace

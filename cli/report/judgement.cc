@@ -14,7 +14,7 @@ namespace {
 
 // Below this an archive is hardly worth the time; headers alone decide about small fields.
 constexpr double kPoorRatio = 1.2;
-constexpr std::size_t kSmallBytes = 4096;
+constexpr std::size_t kTinyBytes = 4096;
 // Errors of gradients, relative to their size.
 constexpr double kDoubtfulGradients = 0.25;
 constexpr double kLostGradients = 1.0;
@@ -79,7 +79,7 @@ std::optional<Judgement> aboutGradients(const Spectrum& spectrum) {
 
 std::optional<Judgement> aboutRatio(const Input& input) {
   const double ratio = input.info.ratio();
-  if (input.original.bytes.size() < kSmallBytes || ratio >= kPoorRatio) {
+  if (input.original.bytes.size() < kTinyBytes || ratio >= kPoorRatio) {
     return std::nullopt;
   }
   return Judgement{Severity::kDoubt, "ratio",

@@ -32,7 +32,7 @@ enum class ErrorCode {
 /// Short name of a code, such as "corrupt".
 const char* errorCodeName(ErrorCode code) noexcept;
 
-/// Every failure of the library. Message form: "stage: what was needed, what came".
+/// Every failure but a wrong setting. Message form: "stage: what was needed, what came".
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -68,7 +68,7 @@ class FillValueError : public Error {
   std::string cause_;
 };
 
-/// A bad setting, thrown by the setter itself.
+/// A wrong setting. No Error (docs/architecture.md says why): std::exception is what both are.
 class InvalidArgument : public std::invalid_argument {
  public:
   explicit InvalidArgument(const std::string& message) : std::invalid_argument(message) {}

@@ -18,14 +18,14 @@ namespace fz {
 
 namespace {
 
-struct FileSink : ByteSink {
-  explicit FileSink(const std::string& path) : file(path) {}
+struct RecoveredFile : ByteSink {
+  explicit RecoveredFile(const std::string& path) : file(path) {}
   void write(ByteView bytes) override { file.write(bytes); }
 
   AtomicFile file;
 };
 
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+constexpr std::size_t kScanBytes = std::size_t{1} << 20;
 constexpr std::array<std::uint8_t, 4> kMagic = {0x32, 0x5A, 0x4D, 0x46};
 
 struct Found {
@@ -96,7 +96,7 @@ class Scanner {
     const std::uint64_t end = at_ + header.frameBytes();
     while (offset < end) {
       const std::vector<std::uint8_t> piece =
-          readAt(offset, std::min<std::uint64_t>(kPieceBytes, end - offset));
+          readAt(offset, std::min<std::uint64_t>(kScanBytes, end - offset));
       crc = crc32(piece, crc);
       offset += piece.size();
     }
@@ -109,7 +109,7 @@ class Scanner {
     while (source_.size() - at_ >= kMagic.size()) {
       // Kept: bytes that look like a frame may stand every few bytes.
       if (at_ < piece_at_ || at_ + kMagic.size() > piece_at_ + piece_.size()) {
-        piece_ = readAt(at_, kPieceBytes);
+        piece_ = readAt(at_, kScanBytes);
         piece_at_ = at_;
       }
       const auto from = piece_.begin() + static_cast<std::ptrdiff_t>(at_ - piece_at_);
@@ -203,7 +203,7 @@ std::uint64_t completePlanes(const std::map<AxisValues, const Found*>& places,
 void copyFrame(const ByteSource& source, const ChunkEntry& entry, ByteSink& sink) {
   std::vector<std::uint8_t> piece;
   for (std::uint64_t done = 0; done < entry.n_bytes; done += piece.size()) {
-    piece.resize(std::min<std::uint64_t>(kPieceBytes, entry.n_bytes - done));
+    piece.resize(std::min<std::uint64_t>(kScanBytes, entry.n_bytes - done));
     source.read(entry.offset + done, piece);
     sink.write(piece);
   }
@@ -268,7 +268,7 @@ Recovery recoverArchive(const ByteSource& source, ByteSink& sink) try {
 }
 
 Recovery recoverArchive(const ByteSource& source, const std::string& path, bool replace) try {
-  FileSink sink(path);  // not `path.part`, which may be the source
+  RecoveredFile sink(path);  // not `path.part`, which may be the source
   Recovery recovery = recoverArchive(source, sink);
   sink.file.commit(replace ? Existing::kReplace : Existing::kKeep);
   return recovery;

@@ -205,6 +205,20 @@ TEST(PipelineErrors, OldCatchBlocksStillCatch) {
   EXPECT_THROW(pack.setNBits(12), std::invalid_argument);
 }
 
+TEST(PipelineErrors, OneHandlerOfStdExceptionTakesErrorsAndWrongSettings) {
+  const auto isTaken = [](auto&& call) {
+    try {
+      call();
+    } catch (const std::exception& e) {
+      return e.what()[0] != '\0';
+    } catch (...) {
+    }
+    return false;
+  };
+  EXPECT_TRUE(isTaken([] { Pipeline().finalize(); }));
+  EXPECT_TRUE(isTaken([] { BitpackStage<std::uint16_t>().setNBits(12); }));
+}
+
 TEST(PipelineErrors, AValidPipelineThrowsNothing) {
   Pipeline pipeline;
   const auto values = wave(kValues);

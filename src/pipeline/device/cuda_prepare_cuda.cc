@@ -22,10 +22,10 @@ OwnStream makeStream() {
   return OwnStream(stream);
 }
 
-using CallerMemory = std::unique_ptr<void, void (*)(void*) noexcept>;
+using PreparedInput = std::unique_ptr<void, void (*)(void*) noexcept>;
 
 /// Not from the pool, which would keep a block that is not needed again. Null when there is none.
-CallerMemory makeInput(std::size_t n_bytes, int device) try {
+PreparedInput makeInput(std::size_t n_bytes, int device) try {
   return {cuda::allocateForCaller(n_bytes, device), &cuda::freeForCaller};
 } catch (const Error&) {
   cudaGetLastError();  // dealt with here, so nobody else may find it
@@ -45,7 +45,7 @@ void CudaRunner::prepare(std::size_t n_bytes) {
   }
   const OwnStream own_stream = makeStream();
   cudaStream_t stream = own_stream.get();
-  const CallerMemory zeros = makeInput(n_bytes, core_.device);
+  const PreparedInput zeros = makeInput(n_bytes, core_.device);
   if (zeros == nullptr) {
     FZ_LOG(INFO, "finalize: no memory for an input of %zu bytes; the first call will allocate it",
            n_bytes);
