@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace fz {
 
@@ -71,11 +72,27 @@ class CpuTilePart {
   virtual void endTiles(const CpuRun& run) = 0;
 };
 
+/// What is looked for in a field besides NaN and infinities, as values of its type.
+struct SoughtValues {
+  std::span<const float> of_float;
+  std::span<const double> of_double;
+};
+
 /// Maps, rows and planes. Tiles are worked on in any order and by several threads at a time; the
 /// functions never throw, and allocate nothing. `in` and `out` do not overlap.
 class CpuTileOp : public CpuTilePart {
  public:
   virtual void encodeTile(const TileRange& range, const void* in, void* out) = 0;
+  /// As encodeTile(), for values of the field that somebody looks through as well. Returns whether
+  /// what is sought may be among them: an op that sees every value can tell for next to nothing
+  /// that it is not, which saves looking at all of them again.
+  virtual bool encodeWatched(const TileRange& range,
+                             const SoughtValues& /*sought*/,
+                             const void* in,
+                             void* out) {
+    encodeTile(range, in, out);
+    return true;
+  }
   virtual void decodeTile(const TileRange& range, const void* in, void* out) = 0;
   /// Whether decodeTile() may be given the same memory twice: what leaves most values as they are
   /// need not copy them. Both sides must have values of one size.

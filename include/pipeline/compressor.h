@@ -126,13 +126,14 @@ class Pipeline {
   void setDecodeLimits(const DecodeLimits& limits);
   DecodeLimits getDecodeLimits() const;
   /// Default false. When true, compress() keeps the smaller of two frames where it saves little
-  /// (savesLittle(): less than half): the lossy one, or a lossless one of the same type, shape and
-  /// bound. It never gives more than n + kStoredFrameBytes bytes: for a frame that came out larger
-  /// (data that are all outliers, or fewer than a header is worth) the lossless one is coded or as
-  /// it is. The second pass takes about as long again; its memory is taken when it is needed, also
-  /// with PREALLOCATE, and counts for the memory limit, which where it is too small for both leaves
-  /// a lossy frame that did not grow. Frames of graph mode stay as the stages make them;
-  /// compressAsync() is Error(kInvalidState) then. Any time.
+  /// (savesLittle(): less than half) or where a Mask left hardly any valid value (one in 64): the
+  /// lossy one, or a lossless one of the same type, shape and bound, with a Mask as well where
+  /// values are missing. It never gives more than n + kStoredFrameBytes bytes: for a frame that
+  /// came out larger (data that are all outliers, or fewer than a header is worth) the lossless one
+  /// is coded or as it is. The second pass takes about as long again; its memory is taken when it
+  /// is needed, also with PREALLOCATE, and counts for the memory limit, which where it is too small
+  /// for both leaves a lossy frame that did not grow. Frames of graph mode stay as the stages make
+  /// them; compressAsync() is Error(kInvalidState) then. Any time.
   void setLosslessFallback(bool on);
   bool isLosslessFallbackEnabled() const;
   /// Whether the last compress() made use of it.

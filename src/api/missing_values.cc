@@ -135,6 +135,13 @@ MissingWatch::MissingWatch(DataType type, std::span<const double> fill) : type_(
     addFill(value, fill_f32_);
     addFill(value, fill_f64_);
   }
+  // Two declarations of one value, as many files have them, take the time of one.
+  const auto dropRepeats = [](auto& values) {
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+  };
+  dropRepeats(fill_f32_);
+  dropRepeats(fill_f64_);
 }
 
 bool MissingWatch::isThereIn(ByteView part) const noexcept {

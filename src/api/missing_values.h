@@ -25,6 +25,8 @@ class MissingWatch final : public FieldWatch {
  public:
   MissingWatch(DataType type, std::span<const double> fill);
 
+  SoughtValues sought() const noexcept override { return {fill_f32_, fill_f64_}; }
+
  private:
   bool isThereIn(ByteView part) const noexcept override;
 

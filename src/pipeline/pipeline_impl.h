@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -58,18 +59,31 @@ struct Pipeline::Impl : PipelineCore {
   /// Replaces a frame by a lossless one that is smaller.
   void keepSmaller(const void* input, std::size_t n_bytes, cudaStream_t stream);
   bool mayLosslessBeSmaller(std::size_t n_bytes) const;
+  bool isSparse(std::size_t n_bytes) const;
+  bool hasBound() const;
   /// The input of a compress() whose frame has this description.
   struct LosslessInput {
     const void* data;
     std::size_t n_bytes;
     FrameDescription description;
+    const Stage* mask;  ///< that took out missing values; null: there are none
     cudaStream_t stream;
   };
+  /// How every bit is kept: as it is; bit planes without zeros; the same behind a Mask; and for
+  /// fields of hardly any valid value, where chunks of zeros take next to nothing.
+  enum class LosslessForm : std::uint8_t { kStored, kCoded, kMasked, kSparse };
+  static constexpr std::size_t kLosslessForms = 4;
   FrameDescription describeLast(cudaStream_t stream) const;
-  std::unique_ptr<Pipeline> makeLossless(std::size_t value_bytes, bool coded);
-  CompressedView runLossless(const LosslessInput& input, bool coded);
+  const Stage* maskOfLast() const;
+  std::unique_ptr<Pipeline> makeLossless(LosslessForm form, const LosslessInput& input);
+  CompressedView runLossless(LosslessForm form, const LosslessInput& input);
+  /// Of at most so many bytes; nothing where it takes more, or memory that the limit denies.
+  std::optional<CompressedView> tryLossless(LosslessForm form,
+                                            const LosslessInput& input,
+                                            std::size_t most_bytes);
+  void dropLossless(LosslessForm form, cudaStream_t stream);
   CompressedView compressLossless(const LosslessInput& input);
-  std::optional<CompressedView> tryLossless(const LosslessInput& input);
+  std::optional<CompressedView> findSmaller(const LosslessInput& input);
   void fillPerf(PipelinePerfResult& perf, const std::vector<StageTimingResult>& stages) const;
 
   /// Settles where this pipeline runs, before anything is allocated; `call` is what the user
@@ -121,9 +135,8 @@ struct Pipeline::Impl : PipelineCore {
   std::unique_ptr<FrameDecoder> decoder;
   bool lossless_fallback = false;
   bool last_is_fallback = false;
-  std::size_t lossless_value_bytes = 0;       // that the next two were made for
-  std::unique_ptr<Pipeline> lossless_coded;   // null until needed
-  std::unique_ptr<Pipeline> lossless_stored;  // likewise
+  DataType lossless_type = DataType::UNKNOWN;                      // that the next were made for
+  std::array<std::unique_ptr<Pipeline>, kLosslessForms> lossless;  // null until needed
   PipelinePerfResult perf;
   std::chrono::steady_clock::time_point call_start;
   std::unique_ptr<DeviceRunner> on_device;  // null on the CPU

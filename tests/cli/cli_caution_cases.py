@@ -113,10 +113,21 @@ class LossWarningTest(WarningCase):
         report = one(self.fz("verify", "--json", "a.f32.fzm", "a.f32").stdout.decode())
         self.assertLess(report["value_range"], 100)
 
-    def test_an_archive_without_loss_records_no_fill_values_and_verify_takes_them(self):
+    def test_an_archive_without_loss_counts_its_missing_values(self):
         noise = random.Random(3)
         self.put("a.f32", array.array("f", [1e20 if i % 4 == 0 else noise.random() for i in range(5000)]))
         self.fz("compress", "-q", "-p", "quantizer_lorenzo_bitpack", "-b", "range:1e-7", "--fill", "1e20", "--verify", "a.f32")
+        self.assertIn("missing:    1250 of 5000 values missing (25.0 %), 1250 of them the fill value 1e+20", self.fz("info", "a.f32.fzm").stdout.decode())
+        info = one(self.fz("info", "--json", "a.f32.fzm").stdout)
+        self.assertEqual((info["fallback"], info["missing"]), (True, {"count": 1250, "filled": 1250, "fill": [1e20]}))
+        report = one(self.fz("verify", "--json", "a.f32.fzm", "a.f32").stdout)
+        self.assertEqual(report["fill"], {"values": 1250, "kept": 1250})
+        self.assertLessEqual(report["value_range"], 1.0)
+
+    def test_an_archive_without_loss_or_mask_records_no_fill_values_and_verify_takes_them(self):
+        noise = random.Random(3)
+        self.put("a.f32", array.array("f", [1e20 if i % 4 == 0 else noise.random() for i in range(5000)]))
+        self.fz("compress", "-q", "-p", "pfpl", "-b", "abs:1e-9", "a.f32")
         self.assertIn("missing:    not recorded, as every value is stored with all its bits", self.fz("info", "a.f32.fzm").stdout.decode())
         info = one(self.fz("info", "--json", "a.f32.fzm").stdout)
         self.assertEqual((info["fallback"], info["missing"]), (True, None))

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -123,6 +124,51 @@ TEST_F(DeviceFallback, AMaskOfAHostArrayGivesTheBytesOfTheCpu) {
     EXPECT_TRUE(std::equal(back.bytes().begin(), back.bytes().end(), same.bytes().begin(),
                            same.bytes().end()))
         << preset.name;
+  }
+}
+
+/// Hardly any valid value, and noise between missing ones: without loss behind a Mask.
+TEST_F(DeviceFallback, FramesWithoutLossBehindAMaskHaveTheBytesOfTheCpu) {
+  std::vector<std::vector<float>> fields(4, std::vector<float>(100'003, -9999.0f));
+  fields[1][77'777] = 271.25f;
+  for (std::size_t i = 0; i < fields[2].size(); i += 97) {
+    fields[2][i] = i % 2 == 0 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(i);
+  }
+  const Field bits = noise(fields[3].size());
+  for (std::size_t i = 0; i < fields[3].size(); ++i) {
+    if (i / 300 % 3 != 1) {
+      std::memcpy(&fields[3][i], bits.bytes.data() + 4 * i, 4);
+    }
+  }
+  for (const char* preset : {"pfpl", "cuszp2", "cusz", "fzgpu"}) {
+    for (const std::vector<float>& values : fields) {
+      CompressOptions options = tight(Backend::CUDA);
+      options.preset = preset;
+      options.error_bound = 0.1;
+      options.fill = {-9999.0};
+      const auto frameBy = [&](Backend backend) {
+        options.backend = backend;
+        return compress(std::span<const float>(values), options);
+      };
+      Frame on_cpu;
+      try {
+        on_cpu = frameBy(Backend::CPU);
+      } catch (const Error& error) {  // noise is beyond some presets
+        EXPECT_EQ(failureOf([&] { frameBy(Backend::CUDA); }).code, error.code()) << preset;
+        continue;
+      }
+      const auto field = &values - fields.data();
+      EXPECT_TRUE(inspect(on_cpu).isFallback() || field == 2) << preset << ' ' << field;
+      const Frame on_device = frameBy(Backend::CUDA);
+      EXPECT_TRUE(std::equal(on_device.bytes().begin(), on_device.bytes().end(),
+                             on_cpu.bytes().begin(), on_cpu.bytes().end()))
+          << preset << ' ' << field;
+      const Array back = decompress(on_cpu, {.backend = Backend::CUDA});
+      const Array same = decompress(on_cpu, {.backend = Backend::CPU});
+      EXPECT_TRUE(std::equal(back.bytes().begin(), back.bytes().end(), same.bytes().begin(),
+                             same.bytes().end()))
+          << preset << ' ' << field;
+    }
   }
 }
 

@@ -1,5 +1,7 @@
 // The vector loops that look for missing values, beside plain ones, on every target of this
 // machine.
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -44,6 +46,40 @@ using FloatTypes = testing::Types<float, double>;
 TYPED_TEST_SUITE(MissingLoops, FloatTypes);
 
 constexpr std::size_t kSizes[] = {0, 1, 63, 64, 65, 255, 256, 257, 1000, 4096, 5003};
+
+/// One among values that are next to fill values, or as large as a number can be.
+TYPED_TEST(MissingLoops, FindASingleOneAtAnyPlaceAndNoneWhereThereIsNone) {
+  using T = TypeParam;
+  constexpr std::size_t kValues = 550;  // two steps of the loop and a rest
+  constexpr T kMost = std::numeric_limits<T>::max();
+  const T beside = std::nextafter(T{-9999}, T{0});
+  const std::vector<T> fills[] = {{}, {T{-9999}}, {T{0}}, {T{7}, T{-0.0}, T{-9999}}};
+  forEachVectorTarget([&] {
+    for (const std::vector<T>& fill : fills) {
+      std::vector<T> missing = {std::numeric_limits<T>::quiet_NaN(),
+                                std::numeric_limits<T>::infinity(),
+                                -std::numeric_limits<T>::infinity()};
+      for (const T x : fill) {
+        missing.push_back(x);
+        missing.push_back(x == T{0} ? -x : x);
+      }
+      std::vector<T> values(kValues);
+      for (std::size_t i = 0; i < kValues; ++i) {
+        const T some[] = {kMost, -kMost, beside, std::numeric_limits<T>::denorm_min(), T{1}};
+        values[i] = some[i % 5];
+      }
+      ASSERT_FALSE(anyMissing(std::span<const T>(values), fill)) << fill.size();
+      for (std::size_t i = 0; i < kValues; ++i) {
+        const T before = values[i];
+        for (const T x : missing) {
+          values[i] = x;
+          ASSERT_TRUE(anyMissing(std::span<const T>(values), fill)) << i << ' ' << x;
+        }
+        values[i] = before;
+      }
+    }
+  });
+}
 
 TYPED_TEST(MissingLoops, FindWhatOneByOneIsFound) {
   using T = TypeParam;
@@ -96,28 +132,107 @@ TYPED_TEST(MissingLoops, PutValuesWhereBitsAreOnesAndNowhereElse) {
       const auto is_one = [&](std::size_t i) { return (words[i / 64] >> (i % 64) & 1) != 0; };
       std::vector<U> put = values;
       putWhere(std::span<U>(put).first(n), words.data(), U{5});
-      std::vector<U> same = values;
       for (std::size_t i = 0; i < n; ++i) {
         ASSERT_EQ(put[i], is_one(i) ? U{5} : values[i]) << i << " of " << n;
-        same[i] = is_one(i) ? U{9} : values[i];
       }
       ASSERT_EQ(put[n], values[n]);
-      std::vector<U> copy(n + 1, U{1});
-      const auto replaced = [&](const std::vector<U>& from) {
-        return copyReplaced(std::span<const U>(from).first(n), words.data(),
-                            {.from = U{9}, .to = U{3}}, copy.data());
-      };
-      ASSERT_TRUE(replaced(same));
-      for (std::size_t i = 0; i < n; ++i) {
-        ASSERT_EQ(copy[i], is_one(i) ? U{3} : same[i]);
+    }
+  });
+}
+
+TYPED_TEST(MissingLoops, TakeOutMissingValuesAndTellWhetherTheirBitsAreAlike) {
+  using T = TypeParam;
+  using U = typename BitsOf<T>::Type;
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  const std::vector<T> fills[] = {{}, {T{-9999}}, {T{7}, T{-9999}}};
+  forEachVectorTarget([&] {
+    for (const std::size_t n : kSizes) {
+      for (unsigned seed = 0; seed < 100; seed += 3) {
+        const std::vector<T>& fill = fills[seed % 3];
+        const std::vector<T> values = valuesOf<T>(n, seed);
+        std::vector<std::uint64_t> expected(n / 64 + 1);
+        findMissing(values.data(), n, fill, expected.data());
+        for (const T filler : {T{0}, nan}) {
+          std::vector<std::uint64_t> words(n / 64 + 1);
+          std::vector<T> out(n + 1, T{5});
+          const MissingBits found =
+              takeOutMissing(std::span<const T>(values), fill, filler, words.data(), out.data());
+          ASSERT_EQ(words, expected) << n << ' ' << seed;
+          std::vector<U> patterns;
+          for (std::size_t i = 0; i < n; ++i) {
+            const bool is_missing = (words[i / 64] >> (i % 64) & 1) != 0;
+            ASSERT_EQ(std::bit_cast<U>(out[i]), std::bit_cast<U>(is_missing ? filler : values[i]));
+            if (is_missing) {
+              patterns.push_back(std::bit_cast<U>(values[i]));
+            }
+          }
+          ASSERT_EQ(out[n], T{5});
+          ASSERT_EQ(found.any, !patterns.empty());
+          if (found.any) {
+            ASSERT_EQ(found.first, patterns.front());
+            ASSERT_EQ(found.are_alike,
+                      std::count(patterns.begin(), patterns.end(), patterns.front()) ==
+                          static_cast<std::ptrdiff_t>(patterns.size()))
+                << n << ' ' << seed;
+          }
+        }
       }
-      ASSERT_EQ(copy[n], U{1});
-      for (std::size_t i = 0; i < n; ++i) {
-        if (is_one(i)) {
-          std::vector<U> other = same;
-          other[i] = U{8};
-          ASSERT_FALSE(replaced(other)) << i;
-          break;
+    }
+  });
+}
+
+/// Words of all kinds, and every length of run.
+template <class T>
+std::vector<std::uint64_t> wordsFor(std::size_t n, std::mt19937_64& rng) {
+  std::vector<std::uint64_t> words(n / 64 + 1);
+  for (std::uint64_t& word : words) {
+    const std::uint64_t kinds[] = {0,
+                                   ~std::uint64_t{0},
+                                   rng(),
+                                   rng() & rng() & rng(),
+                                   ~std::uint64_t{0} << rng() % 64,
+                                   ~std::uint64_t{0} >> rng() % 64};
+    word = kinds[rng() % 6];
+  }
+  return words;
+}
+
+TYPED_TEST(MissingLoops, HoldValuesAsOneByOne) {
+  using T = TypeParam;
+  forEachVectorTarget([&] {
+    for (const std::size_t n : kSizes) {
+      std::mt19937_64 rng(n);
+      for (int round = 0; round < 20; ++round) {
+        const std::vector<std::uint64_t> words = wordsFor<T>(n, rng);
+        const auto is_one = [&](std::size_t i) { return (words[i / 64] >> (i % 64) & 1) != 0; };
+        std::vector<T> values(n + 1);
+        for (T& value : values) {
+          value = static_cast<T>(rng() % 1000);
+        }
+        std::vector<T> held = values;
+        holdBefore(std::span<T>(held).first(n), words.data(), T{-1});
+        T last{-1};
+        for (std::size_t i = 0; i < n; ++i) {
+          last = is_one(i) ? last : values[i];
+          ASSERT_EQ(held[i], last) << i << " of " << n;
+        }
+        ASSERT_EQ(held[n], values[n]);
+        for (const std::uint32_t unit : {1u, 2u, 8u, 16u, 32u, 64u}) {
+          held = values;
+          holdInUnits(std::span<T>(held).first(n), words.data(), unit);
+          for (std::size_t begin = 0; begin < n; begin += unit) {
+            const std::size_t end = std::min<std::size_t>(begin + unit, n);
+            std::size_t first = begin;
+            while (first < end && is_one(first)) {
+              ++first;
+            }
+            last = first < end ? values[first] : T{};
+            for (std::size_t i = begin; i < end; ++i) {
+              last = is_one(i) ? last : values[i];
+              ASSERT_EQ(held[i], first < end ? last : values[i]) << i << " unit " << unit;
+            }
+          }
+          ASSERT_EQ(held[n], values[n]);
         }
       }
     }

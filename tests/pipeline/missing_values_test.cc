@@ -279,6 +279,38 @@ TYPED_TEST(MissingValues, FuseWithListsOfOutliersBehindTheMask) {
   }
 }
 
+/// One missing value hides from any sample, in a field that lies across tiles, runs and vectors.
+TYPED_TEST(MissingValues, AreFoundAtAnyPlaceWhereAFillValueIsDeclared) {
+  using T = TypeParam;
+  constexpr std::array<std::size_t, 3> kOdd = {317, 131, 2};
+  constexpr std::size_t kOddValues = 317 * 131 * 2;
+  std::vector<T> values(kOddValues);
+  for (std::size_t i = 0; i < kOddValues; ++i) {
+    values[i] = static_cast<T>(280.0 + 5.0 * std::sin(0.01 * static_cast<double>(i)));
+  }
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  for (const Preset& preset : allPresets()) {
+    CompressOptions options = optionsOf(preset, ErrorBoundMode::ABS, 0.01);
+    options.dims = kOdd;
+    searchOnlyIn(maskKinds()[1], preset, options);
+    for (const std::vector<double>& fill :
+         {std::vector<double>{kFill}, {0.0}, {1e20, kFill, kFill}}) {
+      options.fill = fill;
+      EXPECT_FALSE(inspect(compress(std::span<const T>(values), options)).missing.has_value());
+      for (const std::size_t at : {std::size_t{40'003}, kOddValues - 1}) {
+        for (const T x : {static_cast<T>(fill.back()), nan, static_cast<T>(-0.0)}) {
+          std::vector<T> hidden = values;
+          hidden[at] = x;
+          const bool is_one = std::isnan(x) || x == static_cast<T>(fill.back());
+          const FrameInfo info = inspect(compress(std::span<const T>(hidden), options));
+          ASSERT_EQ(info.missing.has_value() && info.missing->n_missing == 1, is_one)
+              << preset.name << ' ' << at << ' ' << x;
+        }
+      }
+    }
+  }
+}
+
 TEST(MissingValues, ThatNobodyDeclaredAreFoundWhereAStageCannotStoreThem) {
   std::vector<float> values(1'000'000, 1.0f);
   values[777'777] = std::numeric_limits<float>::quiet_NaN();  // hides from any sample

@@ -176,7 +176,7 @@ const RegisterGoal kMaskGoal(
     [](const Settings& settings, Report& report) {
       report.add("families", familyCount());
       report.add("masks", std::size(kMasks));
-      const std::uint64_t n = settings.trials(10'000, 1'000'000);
+      const std::uint64_t n = settings.trials(10'000, 200'000);
       runInProcesses(n, settings, report, [&](std::uint64_t trial, Report& mine) {
         trial % 2 == 0 ? maskTrial<float>(settings, trial, mine)
                        : maskTrial<double>(settings, trial, mine);

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "trust/trust.h"
+#include "trust/workers.h"
 
 namespace fz::trust {
 
@@ -88,7 +89,7 @@ int run(int argc, char** argv) {
   std::size_t n_run = 0;
   for (const Goal& goal : goals()) {
     for (const std::string& id : wanted) {
-      if (id == goal.id || id == "all") {
+      if ((id == goal.id || id == "all") && !wasStopped()) {
         all_hold = runGoal(goal, settings) && all_hold;
         ++n_run;
       }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <fstream>
@@ -27,9 +28,44 @@ constexpr std::size_t kMaxDeaths = 20;    // then the rest would tell nothing ne
 constexpr std::size_t kMaxFailures = 20;  // per child
 constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
-/// Where a child says what it is doing; shared with the parent.
+/// How often a long run says how far it is.
+constexpr auto kNewsInterval = std::chrono::minutes(1);
+
+/// Where a child says what it is doing, or which trial it would have done next; shared with the
+/// parent.
 struct Progress {
   std::atomic<std::uint64_t> trial{kNone};
+};
+
+volatile std::sig_atomic_t stop_signal = 0;  // the last one that came
+
+/// While it lives, signals that end a process end its runs instead, which then say what they found.
+class StopSignals {
+ public:
+  StopSignals() {
+    struct sigaction action = {};
+    action.sa_handler = [](int number) { stop_signal = number; };
+    for (std::size_t i = 0; i < std::size(kNumbers); ++i) {
+      ::sigaction(kNumbers[i], &action, &before_[i]);
+    }
+  }
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+  ~StopSignals() {
+    for (std::size_t i = 0; i < std::size(kNumbers); ++i) {
+      ::sigaction(kNumbers[i], &before_[i], nullptr);
+    }
+  }
+  /// For a child, which its parent tells to stop.
+  static void ignore() {
+    for (const int number : kNumbers) {
+      ::signal(number, SIG_IGN);
+    }
+  }
+
+ private:
+  static constexpr int kNumbers[] = {SIGINT, SIGTERM};
+  struct sigaction before_[std::size(kNumbers)] = {};
 };
 
 /// One process with every n_jobs-th trial.
@@ -129,9 +165,10 @@ class Pool {
         work_(work),
         report_(report),
         hang_seconds_(hang_seconds) {
-    void* memory = ::mmap(nullptr, n_jobs * sizeof(Progress), PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* memory =
+        ::mmap(nullptr, sharedBytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     progress_ = static_cast<Progress*>(memory);
+    is_stopped_ = new (progress_ + n_jobs) std::atomic<bool>(false);
     for (unsigned i = 0; i < n_jobs; ++i) {
       new (&progress_[i]) Progress();
       children_[i].first_trial = trials.first + i;
@@ -139,29 +176,63 @@ class Pool {
   }
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
-  ~Pool() { ::munmap(progress_, children_.size() * sizeof(Progress)); }
+  ~Pool() { ::munmap(progress_, sharedBytes()); }
 
   void run() {
+    const StopSignals signals;
+    auto next_news = std::chrono::steady_clock::now() + kNewsInterval;
     for (Child& child : children_) {
       start(child);
     }
     while (n_running_ > 0) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (stop_signal != 0) {
+        is_stopped_->store(true, std::memory_order_relaxed);
+      }
       for (Child& child : children_) {
         watch(child);
       }
+      if (std::chrono::steady_clock::now() >= next_news) {
+        next_news += kNewsInterval;
+        std::fprintf(stderr, "fz_trust: %llu of %llu trials\n",
+                     static_cast<unsigned long long>(doneTrials()),
+                     static_cast<unsigned long long>(n_trials_));
+      }
+    }
+    const std::uint64_t n_done = doneTrials();
+    if (is_stopped_->load(std::memory_order_relaxed) && n_done < n_trials_) {
+      report_.fail("stopped by signal " + std::to_string(stop_signal) + " after trial " +
+                   std::to_string(n_done) + " of " + std::to_string(n_trials_) + "; --first " +
+                   std::to_string(n_done) + " goes on there");
     }
   }
 
  private:
+  std::size_t sharedBytes() const {
+    return children_.size() * sizeof(Progress) + sizeof(std::atomic<bool>);
+  }
+  /// All trials before this one are done, and some of those behind it.
+  std::uint64_t doneTrials() const {
+    std::uint64_t n_done = n_trials_;
+    for (std::size_t i = 0; i < children_.size(); ++i) {
+      n_done = std::min(n_done, progress_[i].trial.load(std::memory_order_relaxed));
+    }
+    return n_done;
+  }
+
   Progress& progressOf(const Child& child) {
     return progress_[static_cast<std::size_t>(&child - children_.data())];
   }
 
   [[noreturn]] void work(Child& child, int fd) {
+    StopSignals::ignore();
     Report mine;
-    for (std::uint64_t i = child.first_trial; i < n_trials_; i += children_.size()) {
+    std::uint64_t i = child.first_trial;
+    for (; i < n_trials_; i += children_.size()) {
       progressOf(child).trial.store(i, std::memory_order_relaxed);
+      if (is_stopped_->load(std::memory_order_relaxed)) {
+        break;
+      }
       try {
         work_(i, mine);
       } catch (const std::exception& e) {
@@ -171,8 +242,10 @@ class Pool {
         break;
       }
     }
-    if (__lsan_do_recoverable_leak_check != nullptr) {
+    if (i >= n_trials_) {
       progressOf(child).trial.store(n_trials_, std::memory_order_relaxed);
+    }
+    if (__lsan_do_recoverable_leak_check != nullptr) {
       mine.check(__lsan_do_recoverable_leak_check() == 0, "memory was lost");
     }
     writeText(fd, toText(mine));
@@ -257,6 +330,7 @@ class Pool {
   Report& report_;
   int hang_seconds_;
   Progress* progress_ = nullptr;
+  std::atomic<bool>* is_stopped_ = nullptr;  // shared as well
   std::size_t n_running_ = 0;
   std::size_t n_deaths_ = 0;
 };
@@ -276,6 +350,10 @@ void runInProcesses(std::uint64_t n_trials,
     return;
   }
   Pool({settings.first, n_trials}, settings.n_jobs, work, report, hang_seconds).run();
+}
+
+bool wasStopped() {
+  return stop_signal != 0;
 }
 
 std::uint64_t trialSeed(std::uint64_t seed, std::uint64_t trial) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 
 #include "fz/span.h"
@@ -21,6 +22,10 @@ struct QuantizerBase::State final : CpuTileOp {
 
   void beginTiles(const CpuRun& run, const TileCut& cut) override;
   void encodeTile(const TileRange& range, const void* in, void* out) override;
+  bool encodeWatched(const TileRange& range,
+                     const SoughtValues& sought,
+                     const void* in,
+                     void* out) override;
   void decodeTile(const TileRange& range, const void* in, void* out) override;
   void endTiles(const CpuRun& run) override;
 
@@ -29,8 +34,6 @@ struct QuantizerBase::State final : CpuTileOp {
   double threshold() const;
   /// ABS and NOA: how a rung codes data of this range, which is 0 where it does not count.
   BinSettings binSettings(double range, unsigned rung) const;
-  /// Up to kTileValues values. Returns how many were refused.
-  std::size_t encodePiece(const TileRange& range, const void* in, void* codes);
 
   QuantizerBase& stage;
 
@@ -42,6 +45,19 @@ struct QuantizerBase::State final : CpuTileOp {
   double first_violating_value = 0.0;
 
  private:
+  /// A tile; returns whether it may have what is looked for.
+  bool encodePieces(const TileRange& range,
+                    std::optional<double> sought,
+                    const void* in,
+                    void* out);
+  /// Up to kTileValues values.
+  EncodedTile encodePiece(const TileRange& range,
+                          std::optional<double> sought,
+                          const void* in,
+                          void* codes);
+  std::size_t settleRefused(const TileRange& range,
+                            std::size_t n_refused,
+                            const EncodeTileArgs& args);
   void resolveBound(const CpuRun& run);
   double scanRange(const CpuRun& run) const;
   void beginEncode(const CpuRun& run);
@@ -63,6 +79,7 @@ struct QuantizerBase::State final : CpuTileOp {
   void putOutliers(const TileRange& range, void* out) const;
 
   // What the tiles of a run found so far; the same whatever the threads do.
+  std::atomic<bool> compares_ = false;  ///< how tiles look for values; no finding depends on it
   std::atomic<std::uint64_t> n_refused_ = 0;
   std::atomic<std::uint64_t> first_refused_ = 0;
   double first_refused_value_ = 0.0;

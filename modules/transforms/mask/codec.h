@@ -24,6 +24,19 @@ FZ_HD bool isWorthCoding(std::uint32_t coded_bytes, std::uint32_t raw_bytes) {
 }
 
 enum BrickKind : std::uint8_t { kNone = 0, kAll = 1, kCoded = 2, kRaw = 3 };
+
+/// Bricks whose kinds, sizes and bytes stand together. SPEC: layer, groups.
+inline constexpr std::uint32_t kGroupBricks = 64;
+/// The kinds of four bricks that are all one; alone they stand for a whole group.
+inline constexpr std::uint8_t kFourOnes = 0x55;
+/// Where a group ends, among the groups of its layer.
+inline constexpr std::uint32_t kEndBytes = 4;
+/// Of a layer in bricks: whatever their shape, these groups end where four bytes can tell.
+inline constexpr std::uint64_t kMaxBits = std::uint64_t{1} << 33;
+
+FZ_HD std::uint32_t kindBytes(std::uint32_t n_bricks) {
+  return (n_bricks + 3) / 4;
+}
 /// How a layer is stored. SPEC: layer, field 1.
 enum LayerForm : std::uint8_t { kAllZeros = 0, kAllOnes = 1, kBricks = 2, kBricksOfChances = 3 };
 
@@ -41,7 +54,7 @@ struct Grid {
   std::uint64_t ny = 1;
   std::uint64_t nz = 1;
   std::uint64_t n_bits = 0;
-  std::uint32_t rows_y = kRowBits;  ///< of a brick
+  std::uint32_t rows_y = 16;  ///< of a brick
   std::uint32_t rows_z = 1;
   bool is_line = false;  ///< one dimension: rows are consecutive
 
@@ -49,6 +62,12 @@ struct Grid {
   FZ_HD std::uint64_t bricksY() const { return (ny + rows_y - 1) / rows_y; }
   FZ_HD std::uint64_t bricksZ() const { return (nz + rows_z - 1) / rows_z; }
   FZ_HD std::uint64_t bricks() const { return bricksX() * bricksY() * bricksZ(); }
+  FZ_HD std::uint64_t groups() const { return (bricks() + kGroupBricks - 1) / kGroupBricks; }
+  /// Of a group.
+  FZ_HD std::uint32_t bricksOf(std::uint64_t group) const {
+    const std::uint64_t left = bricks() - group * kGroupBricks;
+    return left < kGroupBricks ? static_cast<std::uint32_t>(left) : kGroupBricks;
+  }
 };
 
 /// Axes of one value are no axes, so that 1 x 1 x N is a line too.

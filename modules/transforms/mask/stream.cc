@@ -7,6 +7,7 @@
 
 #include "backends/cpu/missing.h"
 #include "core/require.h"
+#include "fz/byte_io.h"
 #include "shared/bits.h"
 #include "transforms/mask/book.h"
 
@@ -91,14 +92,11 @@ void orBits(std::uint64_t* words, std::uint64_t start, std::uint32_t row, std::u
   }
 }
 
-std::size_t kindBytes(std::size_t n_bricks) {
-  return bits::ceilDiv<std::size_t>(n_bricks, 4);
-}
-
 std::size_t maxLayerBytes(const Grid& grid) {
   const std::size_t n_bricks = grid.bricks();
   // A brick is coded only where that takes less than its bits, which end in a byte of their own.
-  return 1 + kContexts + kindBytes(n_bricks) + n_bricks + grid.n_bits / 8 + n_bricks;
+  return 1 + kContexts + grid.groups() * (kEndBytes + kindBytes(kGroupBricks)) + n_bricks +
+         grid.n_bits / 8 + n_bricks;
 }
 
 /// Encodes a brick into its slot; returns its kind, and the bytes of a coded one.
@@ -126,6 +124,66 @@ BrickKind encodeBrick(const Grid& grid,
   return kCoded;
 }
 
+/// What was made of the bricks of a layer.
+struct StoredBricks {
+  const Grid& grid;
+  std::span<const std::uint8_t> kinds;
+  std::span<const std::uint16_t> sizes;  ///< of coded ones
+  std::span<const std::uint8_t> slots;
+  std::size_t slot_bytes;
+
+  /// The bytes of a brick itself.
+  std::size_t bytesOf(std::uint64_t brick) const {
+    return kinds[brick] == kCoded ? sizes[brick]
+           : kinds[brick] == kRaw ? brickAt(grid, brick).rawBytes(grid)
+                                  : 0;
+  }
+  bool areAll(std::uint64_t group, BrickKind kind) const {
+    const auto own = kinds.subspan(group * kGroupBricks, grid.bricksOf(group));
+    return std::all_of(own.begin(), own.end(), [=](std::uint8_t k) { return k == kind; });
+  }
+  std::size_t groupBytes(std::uint64_t group) const {
+    if (areAll(group, kNone)) {
+      return 0;
+    }
+    if (areAll(group, kAll)) {
+      return 1;
+    }
+    const std::uint64_t first = group * kGroupBricks;
+    const std::uint64_t n = grid.bricksOf(group);
+    std::size_t n_bytes = kindBytes(static_cast<std::uint32_t>(n));
+    for (std::uint64_t i = first; i < first + n; ++i) {
+      n_bytes += bytesOf(i) + (kinds[i] == kCoded ? 1 : 0);
+    }
+    return n_bytes;
+  }
+  void writeGroup(std::uint64_t group, StreamWriter& out) const {
+    if (areAll(group, kNone)) {
+      return;
+    }
+    if (areAll(group, kAll)) {
+      return out.u8(kFourOnes);
+    }
+    const std::uint64_t first = group * kGroupBricks;
+    const std::uint64_t end = first + grid.bricksOf(group);
+    for (std::uint64_t i = first; i < end; i += 4) {
+      std::uint8_t four = 0;
+      for (std::uint64_t k = i; k < std::min(i + 4, end); ++k) {
+        four = static_cast<std::uint8_t>(four | kinds[k] << (2 * (k - i)));
+      }
+      out.u8(four);
+    }
+    for (std::uint64_t i = first; i < end; ++i) {
+      if (kinds[i] == kCoded) {
+        out.u8(static_cast<std::uint8_t>(sizes[i] / kUnitBytes));
+      }
+    }
+    for (std::uint64_t i = first; i < end; ++i) {
+      out.bytes(slots.data() + i * slot_bytes, bytesOf(i));
+    }
+  }
+};
+
 /// Decodes the bytes of a brick into words that are zero. False: they are not such a brick.
 bool decodeBrick(const Grid& grid,
                  const Brick& brick,
@@ -152,6 +210,49 @@ bool decodeBrick(const Grid& grid,
     orBits(words, start, bits, n);
   });
   return kind == kAll || (ones != 0 && zeros != 0);
+}
+
+/// Decodes the record of a group into words that are zero. Returns a brick that is damaged, or
+/// how many there are in all.
+std::uint64_t decodeGroup(const Grid& grid,
+                          std::uint64_t group,
+                          ByteView record,
+                          const Chances& chances,
+                          std::uint64_t* words) {
+  const std::uint64_t first = group * kGroupBricks;
+  const std::uint32_t n = grid.bricksOf(group);
+  if (record.empty()) {
+    return grid.bricks();
+  }
+  const std::uint32_t n_kinds = record.size() == 1 ? 1 : kindBytes(n);
+  if (record.size() < n_kinds || (n_kinds < kindBytes(n) && record[0] != kFourOnes)) {
+    return first;
+  }
+  const auto kind_of = [&](std::uint32_t i) {
+    return static_cast<BrickKind>(record[n_kinds == 1 ? 0 : i / 4] >> (2 * (i % 4)) & 3u);
+  };
+  std::uint32_t n_coded = 0;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    n_coded += kind_of(i) == kCoded ? 1u : 0u;
+  }
+  if (record.size() < n_kinds + n_coded) {
+    return first;
+  }
+  const ByteView sizes = record.subspan(n_kinds, n_coded);
+  ByteView left = record.subspan(n_kinds + n_coded);
+  for (std::uint32_t i = 0, coded = 0; i < n; ++i) {
+    const BrickKind kind = kind_of(i);
+    const Brick brick = brickAt(grid, first + i);
+    const std::size_t n_bytes = kind == kCoded ? sizes[coded++] * std::size_t{kUnitBytes}
+                                : kind == kRaw ? brick.rawBytes(grid)
+                                               : 0;
+    if (left.size() < n_bytes ||
+        (kind != kNone && !decodeBrick(grid, brick, kind, left.first(n_bytes), chances, words))) {
+      return first + i;
+    }
+    left = left.subspan(n_bytes);
+  }
+  return left.empty() ? grid.bricks() : first;
 }
 
 /// The chances of a layer, and whether it has to bring them.
@@ -243,6 +344,8 @@ void writeLayer(const Grid& grid,
     out.u8(n_ones == 0 ? kAllZeros : kAllOnes);
     return;
   }
+  FZ_REQUIRE(grid.n_bits <= kMaxBits, ErrorCode::kUnsupported,
+             "Mask: {} values, at most {} are coded", grid.n_bits, kMaxBits);
   const std::size_t n_bricks = grid.bricks();
   const auto kinds = scratch.kinds.get<std::uint8_t>(pool, n_bricks);
   const auto sizes = scratch.sizes.get<std::uint16_t>(pool, n_bricks);
@@ -259,31 +362,20 @@ void writeLayer(const Grid& grid,
   if (has_own) {
     out.bytes(chances.of_one, contextsOf(grid));
   }
-  for (std::size_t i = 0; i < n_bricks; i += 4) {
-    std::uint8_t four = 0;
-    for (std::size_t k = i; k < std::min(i + 4, n_bricks); ++k) {
-      four = static_cast<std::uint8_t>(four | kinds[k] << (2 * (k - i)));
-    }
-    out.u8(four);
+  const StoredBricks bricks{grid, kinds, sizes, slots, slot_bytes};
+  std::uint64_t end = 0;
+  for (std::uint64_t group = 0; group < grid.groups(); ++group) {
+    end += bricks.groupBytes(group);
+    out.le(end, kEndBytes);
   }
-  for (std::size_t i = 0; i < n_bricks; ++i) {
-    if (kinds[i] == kCoded) {
-      out.u8(static_cast<std::uint8_t>(sizes[i] / kUnitBytes));
-    }
-  }
-  for (std::size_t i = 0; i < n_bricks; ++i) {
-    const std::size_t n_bytes = kinds[i] == kCoded ? sizes[i]
-                                : kinds[i] == kRaw ? brickAt(grid, i).rawBytes(grid)
-                                                   : 0;
-    out.bytes(slots.data() + i * slot_bytes, n_bytes);
+  for (std::uint64_t group = 0; group < grid.groups(); ++group) {
+    bricks.writeGroup(group, out);
   }
 }
 
 void readLayer(const Grid& grid,
                ByteView& in,
                const CpuExecutor& executor,
-               MemoryPool* pool,
-               LayerScratch& scratch,
                std::span<std::uint64_t> words) {
   const std::uint8_t form = take(in, 1)[0];
   FZ_REQUIRE(form <= kBricksOfChances, ErrorCode::kCorrupt, "Mask: a layer of form {}", form);
@@ -301,39 +393,25 @@ void readLayer(const Grid& grid,
     const ByteView own = take(in, contextsOf(grid));
     std::copy(own.begin(), own.end(), chances.of_one);
   }
-  // Before memory is taken for the bricks: each has two bits here.
-  const std::size_t n_bricks = grid.bricks();
-  const ByteView packed = take(in, kindBytes(n_bricks));
-  const auto kind_of = [&](std::size_t i) {
-    return static_cast<BrickKind>(packed[i / 4] >> (2 * (i % 4)) & 3u);
+  const std::uint64_t n_groups = grid.groups();
+  FZ_REQUIRE(n_groups != 0 && n_groups <= in.size() / kEndBytes, ErrorCode::kCorrupt,
+             "Mask: {} groups of bricks, {} bytes of the mask are left", n_groups, in.size());
+  const ByteView ends = take(in, static_cast<std::size_t>(n_groups) * kEndBytes);
+  const auto end_of = [&](std::uint64_t group) {
+    return loadLe<std::uint32_t>(ends.data() + group * kEndBytes);
   };
-  std::size_t n_coded = 0;
-  for (std::size_t i = 0; i < n_bricks; ++i) {
-    n_coded += kind_of(i) == kCoded ? 1u : 0u;
-  }
-  const ByteView stored_sizes = take(in, n_coded);
-  const auto offsets = scratch.sizes.get<std::uint64_t>(pool, n_bricks + 1);
-  std::uint64_t offset = 0;
-  for (std::size_t i = 0, coded = 0; i < n_bricks; ++i) {
-    offsets[i] = offset;
-    if (kind_of(i) == kCoded) {
-      offset += stored_sizes[coded] * kUnitBytes;
-      ++coded;
-    } else if (kind_of(i) == kRaw) {
-      offset += brickAt(grid, i).rawBytes(grid);
-    }
-  }
-  offsets[n_bricks] = offset;
-  FZ_REQUIRE(offset <= in.size(), ErrorCode::kCorrupt,
-             "Mask: {} bytes of bricks needed, {} are left", offset, in.size());
-  const ByteView payload = take(in, static_cast<std::size_t>(offset));
+  const ByteView records = take(in, end_of(n_groups - 1));
   FirstIndex damaged;
-  parallelFor(executor, n_bricks, [&](std::size_t i) {
-    const BrickKind kind = kind_of(i);
-    const ByteView bytes = payload.subspan(static_cast<std::size_t>(offsets[i]),
-                                           static_cast<std::size_t>(offsets[i + 1] - offsets[i]));
-    if (kind != kNone && !decodeBrick(grid, brickAt(grid, i), kind, bytes, chances, words.data())) {
-      damaged.record(i);
+  parallelFor(executor, static_cast<std::size_t>(n_groups), [&](std::size_t group) {
+    const std::uint32_t begin = group == 0 ? 0 : end_of(group - 1);
+    const std::uint32_t end = end_of(group);
+    const bool is_there = begin <= end && end <= records.size();
+    const std::uint64_t bad =
+        is_there
+            ? decodeGroup(grid, group, records.subspan(begin, end - begin), chances, words.data())
+            : group * kGroupBricks;
+    if (bad < grid.bricks()) {
+      damaged.record(bad);
     }
   });
   FZ_REQUIRE(!damaged.found(), ErrorCode::kCorrupt, "Mask: brick {} is damaged", damaged.value());

@@ -36,7 +36,7 @@ class StreamWriter {
   std::size_t n_bytes_ = 0;
 };
 
-/// Working memory of one layer.
+/// Working memory of a layer that is written.
 struct LayerScratch {
   Scratch kinds;
   Scratch sizes;
@@ -56,8 +56,6 @@ void writeLayer(const Grid& grid,
 void readLayer(const Grid& grid,
                ByteView& in,
                const CpuExecutor& executor,
-               MemoryPool* pool,
-               LayerScratch& scratch,
                std::span<std::uint64_t> words);
 
 /// Ones among the bits.

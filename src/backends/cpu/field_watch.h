@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "fz/cpu_tile.h"
 #include "fz/span.h"
 
 namespace fz {
@@ -20,6 +21,8 @@ class FieldWatch {
       has_found_.store(true, std::memory_order_relaxed);
     }
   }
+  /// What it looks for besides NaN and infinities; the same for all of a run.
+  virtual SoughtValues sought() const noexcept = 0;
   bool hasFound() const noexcept { return has_found_.load(std::memory_order_relaxed); }
 
  private:

@@ -13,48 +13,18 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 // clang-format on
+#include "backends/cpu/missing_inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fz::HWY_NAMESPACE {  // NOLINT
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Which values are missing. `fill` has n_fill numbers.
-template <class D, class V, class T>
-HWY_INLINE auto isMissing(D d, V v, const T* fill, std::size_t n_fill) {
-  // Nothing that is not finite is within the largest number, NaN least of all.
-  auto missing = hn::Not(hn::Le(hn::Abs(v), hn::Set(d, std::numeric_limits<T>::max())));
-  for (std::size_t k = 0; k < n_fill; ++k) {
-    missing = hn::Or(missing, hn::Eq(v, hn::Set(d, fill[k])));
-  }
-  return missing;
-}
-
-/// Of 64 values.
 template <class T>
 HWY_INLINE std::uint64_t missingOf64(const T* HWY_RESTRICT values,
                                      const T* fill,
                                      std::size_t n_fill) {
-  const hn::ScalableTag<T> d;
-  const std::size_t n_lanes = hn::Lanes(d);
-  std::uint8_t bytes[16] = {};  // StoreMaskBits may write eight whatever the vector length
-  auto any = hn::FirstN(d, 0);
-  std::uint64_t word = 0;
-  for (std::size_t at = 0; at < 64; at += n_lanes) {
-    const auto missing = isMissing(d, hn::LoadU(d, values + at), fill, n_fill);
-    any = hn::Or(any, missing);
-    if (n_lanes >= 8) {
-      hn::StoreMaskBits(d, missing, bytes + at / 8);
-      continue;
-    }
-    hn::StoreMaskBits(d, missing, bytes);
-    word |= (std::uint64_t{bytes[0]} & ((std::uint64_t{1} << n_lanes) - 1)) << at;
-  }
-  // Most words: reading what was just stored in pieces would take longer than all of the above.
-  if (n_lanes >= 8 && !hn::AllFalse(d, any)) {
-    std::memcpy(&word, bytes, sizeof(word));
-  }
-  return word;
+  return forMissingOf64<kAnyFills>(values, fill, n_fill, [](auto...) HWY_ATTR {});
 }
 
 template <class T>
@@ -79,40 +49,76 @@ bool findLoop(const T* values,
   return any != 0;
 }
 
-/// For values without or with one declared fill value, which are nearly all. The largest magnitude,
-/// as an integer, tells of NaN and infinities for less than a comparison of each.
-template <class T, std::size_t kFills>
-HWY_INLINE bool anyOf256(const T* HWY_RESTRICT values, const T* fill) {
-  const hn::ScalableTag<T> d;
-  const hn::RebindToSigned<decltype(d)> di;
-  const std::size_t n_lanes = hn::Lanes(d);
-  const auto declared = hn::Set(d, kFills == 0 ? T{} : fill[0]);
-  auto most = hn::Zero(di);
-  auto found = hn::FirstN(d, 0);
-  for (std::size_t i = 0; i < 256; i += n_lanes) {
-    const auto v = hn::LoadU(d, values + i);
-    most = hn::Max(most, hn::BitCast(di, hn::Abs(v)));
-    if (kFills != 0) {
-      found = hn::Or(found, hn::Eq(v, declared));
-    }
+/// Values between two looks at what was found.
+constexpr std::size_t kStep = 256;
+
+/// 0 where a value equals the fill value, in which the sign of a zero does not count.
+template <bool kIsZero, class DU, class V>
+HWY_INLINE auto unlikeFill(DU du, V v, V fill) {
+  if constexpr (kIsZero) {
+    return hn::BitCast(du, hn::Abs(v));
+  } else {
+    return hn::Xor(hn::BitCast(du, v), hn::BitCast(du, fill));
   }
-  const auto largest = hn::BitCast(di, hn::Set(d, std::numeric_limits<T>::max()));
-  return !hn::AllFalse(di, hn::Gt(most, largest)) || !hn::AllFalse(d, found);
+}
+
+/// Whether one of kStep values is a fill value or, if asked, not finite. Sums of products with 0
+/// and smallest differences take a third less time than comparisons, whose results all go through
+/// one unit; four of each, as each waits for the one before.
+template <bool kAsksFinite, bool kIsZero, class T>
+HWY_INLINE bool anyOfStep(const T* HWY_RESTRICT values, T fill) {
+  const hn::ScalableTag<T> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  const std::size_t n_lanes = hn::Lanes(d);
+  const auto declared = hn::Set(d, fill);
+  const auto zero = hn::Zero(d);
+  auto sum0 = zero;
+  auto sum1 = zero;
+  auto sum2 = zero;
+  auto sum3 = zero;
+  auto least0 = hn::Set(du, 1);
+  auto least1 = least0;
+  auto least2 = least0;
+  auto least3 = least0;
+  const auto take = [&](const T* HWY_RESTRICT from, auto& sum, auto& least) HWY_ATTR {
+    const auto v = hn::LoadU(d, from);
+    if (kAsksFinite) {
+      sum = hn::MulAdd(v, zero, sum);
+    }
+    least = hn::Min(least, unlikeFill<kIsZero>(du, v, declared));
+  };
+  for (std::size_t i = 0; i < kStep; i += 4 * n_lanes) {
+    take(values + i, sum0, least0);
+    take(values + i + n_lanes, sum1, least1);
+    take(values + i + 2 * n_lanes, sum2, least2);
+    take(values + i + 3 * n_lanes, sum3, least3);
+  }
+  const auto sum = hn::Add(hn::Add(sum0, sum1), hn::Add(sum2, sum3));
+  const auto least = hn::Min(hn::Min(least0, least1), hn::Min(least2, least3));
+  return !hn::AllTrue(d, hn::Eq(sum, zero)) || !hn::AllFalse(du, hn::Eq(least, hn::Zero(du)));
+}
+
+template <bool kAsksFinite, class T>
+HWY_INLINE bool anyOfFill(const T* HWY_RESTRICT values, T fill) {
+  return fill == T{0} ? anyOfStep<kAsksFinite, true>(values, fill)
+                      : anyOfStep<kAsksFinite, false>(values, fill);
 }
 
 template <class T>
 bool anyLoop(const T* values, std::size_t n_values, const T* fill, std::size_t n_fill) {
-  constexpr std::size_t kStep = 256;  // values between two looks at what was found
-  std::uint64_t words[kStep / 64];
+  // No finite value is NaN, which stands for no fill value.
+  const T first = n_fill == 0 ? std::numeric_limits<T>::quiet_NaN() : fill[0];
   std::size_t at = 0;
   for (; at + kStep <= n_values; at += kStep) {
-    const bool found = n_fill == 0   ? anyOf256<T, 0>(values + at, fill)
-                       : n_fill == 1 ? anyOf256<T, 1>(values + at, fill)
-                                     : findLoop(values + at, kStep, fill, n_fill, words);
+    bool found = anyOfFill<true>(values + at, first);
+    for (std::size_t k = 1; k < n_fill; ++k) {
+      found = found || anyOfFill<false>(values + at, fill[k]);
+    }
     if (found) {
       return true;
     }
   }
+  std::uint64_t words[kStep / 64];
   return findLoop(values + at, n_values - at, fill, n_fill, words);
 }
 
@@ -126,7 +132,7 @@ ValidRange rangeLoop(const T* values, std::size_t n_values, const T* fill, std::
   auto high = below_all;
   const auto take = [&](const T* HWY_RESTRICT from) HWY_ATTR {
     const auto v = hn::LoadU(d, from);
-    const auto missing = isMissing(d, v, fill, n_fill);
+    const auto missing = isMissing<kAnyFills>(d, v, fill, n_fill);
     low = hn::Min(low, hn::IfThenElse(missing, above_all, v));
     high = hn::Max(high, hn::IfThenElse(missing, below_all, v));
   };
@@ -150,23 +156,6 @@ ValidRange rangeLoop(const T* values, std::size_t n_values, const T* fill, std::
                            : ValidRange{};
 }
 
-/// f(i, mask) for the vectors of 64 values, with a mask of the word's ones.
-template <class D, class F>
-HWY_INLINE void forMasks(D d, std::uint64_t word, F f) {
-  const std::size_t n_lanes = hn::Lanes(d);
-  std::uint8_t bytes[16] = {};  // LoadMaskBits may read eight whatever the vector length
-  std::memcpy(bytes, &word, 8);
-  for (std::size_t i = 0; i < 64; i += n_lanes) {
-    if (n_lanes >= 8) {
-      f(i, hn::LoadMaskBits(d, bytes + i / 8));
-    } else {
-      const std::uint64_t shifted = word >> i;
-      std::memcpy(bytes, &shifted, 8);
-      f(i, hn::LoadMaskBits(d, bytes));
-    }
-  }
-}
-
 template <class U>
 void put(U* values, std::size_t n_values, const std::uint64_t* words, U value) {
   const hn::ScalableTag<U> d;
@@ -188,47 +177,6 @@ void put32(std::uint32_t* values, std::size_t n, const std::uint64_t* words, std
 }
 void put64(std::uint64_t* values, std::size_t n, const std::uint64_t* words, std::uint64_t value) {
   put(values, n, words, value);
-}
-
-template <class U>
-bool copyAndPut(const U* HWY_RESTRICT in,
-                std::size_t n_values,
-                const std::uint64_t* words,
-                Replacement<U> change,
-                U* HWY_RESTRICT out) {
-  const hn::ScalableTag<U> d;
-  const auto from = hn::Set(d, change.from);
-  const auto to = hn::Set(d, change.to);
-  auto differs = hn::FirstN(d, 0);
-  for (std::size_t at = 0; at + 64 <= n_values; at += 64) {
-    forMasks(d, words[at / 64], [&](std::size_t i, auto mask) HWY_ATTR {
-      const auto v = hn::LoadU(d, in + at + i);
-      differs = hn::Or(differs, hn::And(mask, hn::Ne(v, from)));
-      hn::StoreU(hn::IfThenElse(mask, to, v), d, out + at + i);
-    });
-  }
-  bool is_equal = hn::AllFalse(d, differs);
-  for (std::size_t i = n_values / 64 * 64; i < n_values; ++i) {
-    const bool is_one = (words[i / 64] >> (i % 64) & 1) != 0;
-    is_equal = is_equal && (!is_one || in[i] == change.from);
-    out[i] = is_one ? change.to : in[i];
-  }
-  return is_equal;
-}
-
-bool copyAndPut32(const std::uint32_t* in,
-                  std::size_t n_values,
-                  const std::uint64_t* words,
-                  Replacement<std::uint32_t> change,
-                  std::uint32_t* out) {
-  return copyAndPut(in, n_values, words, change, out);
-}
-bool copyAndPut64(const std::uint64_t* in,
-                  std::size_t n_values,
-                  const std::uint64_t* words,
-                  Replacement<std::uint64_t> change,
-                  std::uint64_t* out) {
-  return copyAndPut(in, n_values, words, change, out);
 }
 
 std::uint64_t ones(const std::uint64_t* HWY_RESTRICT words, std::size_t n_words) {
@@ -298,8 +246,6 @@ HWY_EXPORT(anyFloats);
 HWY_EXPORT(anyDoubles);
 HWY_EXPORT(put32);
 HWY_EXPORT(put64);
-HWY_EXPORT(copyAndPut32);
-HWY_EXPORT(copyAndPut64);
 HWY_EXPORT(ones);
 
 namespace {
@@ -341,19 +287,6 @@ void putWhere(std::span<std::uint32_t> values, const std::uint64_t* words, std::
 }
 void putWhere(std::span<std::uint64_t> values, const std::uint64_t* words, std::uint64_t value) {
   HWY_DYNAMIC_DISPATCH(put64)(values.data(), values.size(), words, value);
-}
-
-bool copyReplaced(std::span<const std::uint32_t> in,
-                  const std::uint64_t* words,
-                  Replacement<std::uint32_t> change,
-                  std::uint32_t* out) {
-  return HWY_DYNAMIC_DISPATCH(copyAndPut32)(in.data(), in.size(), words, change, out);
-}
-bool copyReplaced(std::span<const std::uint64_t> in,
-                  const std::uint64_t* words,
-                  Replacement<std::uint64_t> change,
-                  std::uint64_t* out) {
-  return HWY_DYNAMIC_DISPATCH(copyAndPut64)(in.data(), in.size(), words, change, out);
 }
 
 std::uint64_t countOnes(std::span<const std::uint64_t> words) {

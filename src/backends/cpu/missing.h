@@ -26,21 +26,31 @@ bool anyMissing(std::span<const double> values, std::span<const double> fill);
 void putWhere(std::span<std::uint32_t> values, const std::uint64_t* words, std::uint32_t value);
 void putWhere(std::span<std::uint64_t> values, const std::uint64_t* words, std::uint64_t value);
 
-/// Copies values; those whose bits in `words` are ones become `to`. Returns whether they were all
-/// `from`.
-template <class U>
-struct Replacement {
-  U from;
-  U to;
+/// The bits of missing values.
+struct MissingBits {
+  bool any = false;
+  bool are_alike = true;
+  std::uint64_t first = 0;
 };
-bool copyReplaced(std::span<const std::uint32_t> in,
-                  const std::uint64_t* words,
-                  Replacement<std::uint32_t> change,
-                  std::uint32_t* out);
-bool copyReplaced(std::span<const std::uint64_t> in,
-                  const std::uint64_t* words,
-                  Replacement<std::uint64_t> change,
-                  std::uint64_t* out);
+/// As findMissing(), and copies the values; those that are missing become `filler`.
+MissingBits takeOutMissing(std::span<const float> values,
+                           std::span<const float> fill,
+                           float filler,
+                           std::uint64_t* words,
+                           float* out);
+MissingBits takeOutMissing(std::span<const double> values,
+                           std::span<const double> fill,
+                           double filler,
+                           std::uint64_t* words,
+                           double* out);
+
+/// Values whose bits in `words` are ones take the one before, those at the front `held`.
+void holdBefore(std::span<float> values, const std::uint64_t* words, float held);
+void holdBefore(std::span<double> values, const std::uint64_t* words, double held);
+/// The same inside of units of so many values, which divide 64: at the front they take the unit's
+/// first other value, and units without one stay as they are.
+void holdInUnits(std::span<float> values, const std::uint64_t* words, std::uint32_t unit);
+void holdInUnits(std::span<double> values, const std::uint64_t* words, std::uint32_t unit);
 
 /// Ones among the bits.
 std::uint64_t countOnes(std::span<const std::uint64_t> words);

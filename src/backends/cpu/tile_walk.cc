@@ -85,26 +85,44 @@ class WorkerScratches {
   std::uint8_t* memory_;
 };
 
+/// Values of the field through the first op behind it.
+void encodeField(
+    const TileStep& step, FieldWatch* watch, const TileRange& range, const void* in, void* out) {
+  if (watch == nullptr) {
+    step.op->encodeTile(range, in, out);
+  } else if (step.op->encodeWatched(range, watch->sought(), in, out)) {
+    watch->look({static_cast<const std::uint8_t*>(in), range.n_values * step.field_bytes});
+  }
+}
+
 /// Values of the field through the maps before an order.
 class MappedField final : public TileFeed {
  public:
   /// `streamed`: memory for as much as is put at a time, when `out` is written past the caches.
-  MappedField(const TileChain& chain,
+  MappedField(const TileWalk& walk,
               const std::uint8_t* in,
               std::uint8_t* out,
               std::uint8_t* const (&pieces)[2],
               std::uint8_t* streamed)
-      : chain_(chain), in_(in), out_(out), pieces_{pieces[0], pieces[1]}, streamed_(streamed) {}
+      : chain_(walk.chain),
+        watch_(walk.watch),
+        in_(in),
+        out_(out),
+        pieces_{pieces[0], pieces[1]},
+        streamed_(streamed) {}
 
   void fetch(std::uint64_t first, std::size_t n_values, void* out) override {
     const void* at = in_ + first * chain_.field_bytes;
     const std::size_t n_maps = chain_.maps.size();
     if (n_maps == 0) {
       std::memcpy(out, at, n_values * chain_.field_bytes);
+      if (watch_ != nullptr) {
+        watch_->look({in_ + first * chain_.field_bytes, n_values * chain_.field_bytes});
+      }
     }
     for (std::size_t k = 0; k < n_maps; ++k) {
       void* to = k + 1 == n_maps ? out : pieces_[k % 2];
-      chain_.maps[k].op->encodeTile({first, n_values}, at, to);
+      encodeField(chain_.maps[k], k == 0 ? watch_ : nullptr, {first, n_values}, at, to);
       at = to;
     }
   }
@@ -142,6 +160,7 @@ class MappedField final : public TileFeed {
 
  private:
   const TileChain& chain_;
+  FieldWatch* watch_;
   const std::uint8_t* in_;
   std::uint8_t* out_;
   std::uint8_t* pieces_[2];
@@ -150,28 +169,21 @@ class MappedField final : public TileFeed {
 
 /// A tile through the first step of a chain without order. Returns what the next one encodes: in a
 /// band that is what begins with the coder's first unit, and ends behind the tile.
-const void* encodeFirst(const TileChain& chain,
+const void* encodeFirst(const TileWalk& walk,
                         const TileRange& range,
                         const TileRange& coded,
                         const std::uint8_t* field,
                         std::uint8_t* to) {
-  const TileStep& step = chain.steps.front();
+  const TileStep& step = walk.chain.steps.front();
   const std::size_t skipped_bytes = (coded.first - range.first) * step.coded_bytes;
   to += bits::roundUp(skipped_bytes, kLineBytes) - skipped_bytes;
-  step.op->encodeTile(range, field + range.first * step.field_bytes, to);
+  encodeField(step, walk.watch, range, field + range.first * step.field_bytes, to);
   const std::uint64_t end = range.first + range.n_values;
   if (coded.first + coded.n_values > end) {
     step.op->encodeAhead({end, static_cast<std::size_t>(coded.first + coded.n_values - end)},
                          field + end * step.field_bytes, to + range.n_values * step.coded_bytes);
   }
   return to + skipped_bytes;
-}
-
-void watchTile(const TileWalk& walk, const TileRange& range, const std::uint8_t* field) {
-  if (walk.watch != nullptr) {
-    const std::size_t value_bytes = walk.chain.field_bytes;
-    walk.watch->look({field + range.first * value_bytes, range.n_values * value_bytes});
-  }
 }
 
 /// A tile of the field through order and steps; returns where its values are. `last` is where the
@@ -188,7 +200,7 @@ const void* encodeFront(const TileWalk& walk,
   std::size_t flip = 0;
   const void* at = field + range.first * chain.field_bytes;
   if (chain.order != nullptr) {
-    MappedField feed(chain, field, nullptr, scratch.pieces, nullptr);
+    MappedField feed(walk, field, nullptr, scratch.pieces, nullptr);
     void* to = n_left == 0 && last != nullptr ? last : scratch.tiles[flip++];
     chain.order->gatherTile(range, feed, to);
     at = to;
@@ -197,8 +209,7 @@ const void* encodeFront(const TileWalk& walk,
     const bool to_output = k + 1 == n_left && last != nullptr;
     std::uint8_t* to = to_output ? last : scratch.tiles[flip++ % 2];
     if (k == 0 && chain.order == nullptr && !to_output) {
-      at = encodeFirst(chain, range, coded, field, to);
-      watchTile(walk, range, field);  // now that it is in cache
+      at = encodeFirst(walk, range, coded, field, to);
       continue;
     }
     chain.steps[k].op->encodeTile(coded, at, to);
@@ -238,7 +249,7 @@ void decodeFront(const TileWalk& walk,
     at = to;
   }
   if (chain.order != nullptr) {
-    MappedField feed(chain, nullptr, field, scratch.pieces, streams ? scratch.slot : nullptr);
+    MappedField feed(walk, nullptr, field, scratch.pieces, streams ? scratch.slot : nullptr);
     chain.order->scatterTile(range, at, feed);
   }
 }

@@ -52,8 +52,7 @@ struct TileWalk {
 
 /// Takes every tile through all stages while it is in cache. `out` is the coder's whole output, or
 /// that of the last step. The coder is told the size of its payload. Bytes do not depend on the
-/// number of threads. Where a watch has found something, tiles may be left out. Precondition: a
-/// chain with an order has no watch.
+/// number of threads. Where a watch has found something, tiles may be left out.
 void encodeTiles(const TileWalk& walk, ByteView field, MutableByteView out);
 /// The way back; `in` is the input of the last step, and unused with a coder, which has its own.
 void decodeTiles(const TileWalk& walk, ByteView in, MutableByteView field);

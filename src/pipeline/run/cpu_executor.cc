@@ -163,7 +163,7 @@ FieldWatch* watchOf(Engine& engine, const Step& step, const Request& request) {
   if (request.watch == nullptr || !first.dependencies.empty()) {
     return nullptr;
   }
-  if (step.isFused() && step.cpu->chain.order == nullptr) {
+  if (step.isFused()) {
     return request.watch;
   }
   engine.prepareInputs(first);

@@ -53,6 +53,7 @@ void QuantizerBase::State::beginEncode(const CpuRun& run) {
   wants_rerun = false;
   stage.stored_version_ = 0;
   resolveBound(run);
+  compares_ = false;
   n_refused_ = 0;
   first_refused_ = FirstIndex::kNone;
   are_refused_finite_ = true;
@@ -67,45 +68,85 @@ void QuantizerBase::State::beginEncode(const CpuRun& run) {
 }
 
 void QuantizerBase::State::encodeTile(const TileRange& range, const void* in, void* out) {
-  const std::size_t value_bytes = getDataTypeSize(stage.value_type_);
-  const std::size_t code_bytes = getDataTypeSize(stage.code_type_);
-  std::size_t n_refused = 0;
-  for (std::size_t at = 0; at < range.n_values; at += kTileValues) {
-    n_refused += encodePiece({range.first + at, std::min(kTileValues, range.n_values - at)},
-                             static_cast<const std::uint8_t*>(in) + at * value_bytes,
-                             static_cast<std::uint8_t*>(out) + at * code_bytes);
-  }
-  if (n_refused != 0 && !kept_at_.empty()) {
-    keepOutliers(range, n_refused, in);
-  }
+  encodePieces(range, {}, in, out);
 }
 
-std::size_t QuantizerBase::State::encodePiece(const TileRange& range, const void* in, void* codes) {
+bool QuantizerBase::State::encodeWatched(const TileRange& range,
+                                         const SoughtValues& sought,
+                                         const void* in,
+                                         void* out) {
+  const bool is_float = stage.value_type_ == DataType::FLOAT32;
+  const std::size_t n_sought = is_float ? sought.of_float.size() : sought.of_double.size();
+  if (n_sought != 1) {
+    encodePieces(range, {}, in, out);
+    return true;
+  }
+  return encodePieces(
+      range, is_float ? static_cast<double>(sought.of_float[0]) : sought.of_double[0], in, out);
+}
+
+bool QuantizerBase::State::encodePieces(const TileRange& range,
+                                        std::optional<double> sought,
+                                        const void* in,
+                                        void* out) {
+  const std::size_t value_bytes = getDataTypeSize(stage.value_type_);
+  const std::size_t code_bytes = getDataTypeSize(stage.code_type_);
+  EncodedTile found = {0, false, false};
+  for (std::size_t at = 0; at < range.n_values; at += kTileValues) {
+    const EncodedTile piece =
+        encodePiece({range.first + at, std::min(kTileValues, range.n_values - at)}, sought,
+                    static_cast<const std::uint8_t*>(in) + at * value_bytes,
+                    static_cast<std::uint8_t*>(out) + at * code_bytes);
+    found.n_refused += piece.n_refused;
+    found.may_have_sought = found.may_have_sought || piece.may_have_sought;
+    if (piece.compares) {
+      compares_.store(true, std::memory_order_relaxed);
+    }
+  }
+  if (found.n_refused != 0 && !kept_at_.empty()) {
+    keepOutliers(range, found.n_refused, in);
+  }
+  return found.may_have_sought;
+}
+
+EncodedTile QuantizerBase::State::encodePiece(const TileRange& range,
+                                              std::optional<double> sought,
+                                              const void* in,
+                                              void* codes) {
   const Widths widths{getDataTypeSize(stage.value_type_), getDataTypeSize(stage.code_type_)};
   std::uint64_t masks_here[kTileValues / kMaskValues];
   const EncodeTileArgs args{
-      in, range.n_values, codes,
-      stage.hasOutlierPorts() ? refused_.data() + range.first / kMaskValues : masks_here};
-  std::size_t n_refused = 0;
+      in,     range.n_values,
+      codes,  stage.hasOutlierPorts() ? refused_.data() + range.first / kMaskValues : masks_here,
+      sought, compares_.load(std::memory_order_relaxed)};
+  EncodedTile found = {0, true, false};
   if (stage.mode_ == ErrorBoundMode::REL) {
-    n_refused = encodeRelTile(
+    found.n_refused = encodeRelTile(
         widths, {stage.error_bound_, stage.threshold_, stage.radius_, stage.codeBits()}, args);
   } else {
-    n_refused = encodeAbsTile(widths, rules_, args);
+    found = encodeAbsTile(widths, rules_, args);
   }
+  found.n_refused = settleRefused(range, found.n_refused, args);
+  return found;
+}
+
+/// Of a piece; returns how many are left.
+std::size_t QuantizerBase::State::settleRefused(const TileRange& range,
+                                                std::size_t n_refused,
+                                                const EncodeTileArgs& args) {
   if (n_refused == 0) {
     return 0;
   }
   if (stage.linear_ && stage.policy_ == LinearPolicy::Wrap) {
-    wrapRefused(args.masks, range.n_values, in, codes);
+    wrapRefused(args.masks, range.n_values, args.in, args.codes);
     return 0;
   }
   if (stage.inplace_) {
-    n_refused = keepRefused(args.masks, range.n_values, in, codes);
+    n_refused = keepRefused(args.masks, range.n_values, args.in, args.codes);
   }
   n_refused_.fetch_add(n_refused, std::memory_order_relaxed);
   if (!stage.hasOutlierPorts() && n_refused != 0) {
-    recordViolations(range, args.masks, in);
+    recordViolations(range, args.masks, args.in);
   }
   return n_refused;
 }

@@ -51,21 +51,42 @@ HWY_NOINLINE void secondTry(const float* HWY_RESTRICT in,
   }
 }
 
-/// Codes of n values, all of which have one; false when some have not, the codes are then of no
-/// use. Most data are done with this: nothing is kept per value but the code.
-template <class T, class C, bool kZigzag, FastCheck kCheck>
+template <class T>
+using BitsOf = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+
+/// A value that is looked for; the sign of a zero does not count.
+template <class T>
+struct Sought {
+  explicit Sought(double value)
+      : bits(value == 0.0 ? 0 : fp::bits(static_cast<T>(value))),
+        counting(value == 0.0 ? static_cast<BitsOf<T>>(~BitsOf<T>{0} >> 1) : ~BitsOf<T>{0}) {}
+  BitsOf<T> bits;
+  BitsOf<T> counting;
+};
+
+/// Codes of n values, all of which have one and none of which is looked for; false when some have
+/// not or are, the codes are then of no use. Most data are done with this: nothing is kept per
+/// value but the code. The smallest difference from what is looked for takes no mask register, for
+/// which the checks of the codes wait already.
+template <class T, class C, bool kZigzag, FastCheck kCheck, bool kLooks>
 HWY_INLINE bool encodeAll(const T* HWY_RESTRICT in,
                           std::size_t n,
                           const BinRule<T> rule,
+                          const Sought<T> sought,
                           C* HWY_RESTRICT codes) {
-  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t> n_refused = 0;
+  BitsOf<T> n_refused = 0;
+  BitsOf<T> least = ~BitsOf<T>{0};
   for (std::size_t i = 0; i < n; ++i) {
     std::int32_t bin = 0;
     const bool ok = fastBin<kCheck>(in[i], rule, bin);
     codes[i] = codeOf<C>(bin, kZigzag);
     n_refused += ok ? 0u : 1u;
+    if constexpr (kLooks) {
+      const BitsOf<T> unlike = (fp::bits(in[i]) ^ sought.bits) & sought.counting;
+      least = unlike < least ? unlike : least;
+    }
   }
-  return n_refused == 0;
+  return n_refused == 0 && least != 0;
 }
 
 template <class T, class C, bool kZigzag>
@@ -83,42 +104,73 @@ HWY_INLINE std::uint64_t encodeBlock(const T* HWY_RESTRICT in,
   return packFlags(refused);
 }
 
+/// A rule for fast tries that also refuses values as far from 0 as `sought`: nearly all fill values
+/// are further away than any valid one, and then looking for them takes no time at all.
+template <FastCheck kCheck, class T>
+BinRule<T> nearerThan(T sought, const BinRule<T>& rule) {
+  BinRule<T> nearer = rule;
+  const T scaled = fp::abs(fp::mul(sought, rule.inv_step));
+  if constexpr (kCheck == FastCheck::kRange) {
+    const T inside = fp::sub(scaled, T{1});  // a bin is that of a number at most a half away
+    nearer.lower = -inside > rule.lower ? -inside : rule.lower;
+    nearer.upper = inside < rule.upper ? inside : rule.upper;
+  } else {
+    nearer.reach = scaled < rule.reach ? scaled : rule.reach;
+  }
+  return nearer;
+}
+
 template <class T, class C, bool kZigzag, FastCheck kCheck>
-std::size_t encodeLoop(const BinRule<T>& rule, const EncodeTileArgs& args) {
+EncodedTile encodeLoop(const BinRule<T>& rule, const EncodeTileArgs& args) {
   BinRule<T> fast_rule = rule;
   if constexpr (kCheck == FastCheck::kLimit) {
     fast_rule.reach = fastLimit(rule);
   }
+  const Sought<T> sought(args.sought.value_or(0.0));
+  const BinRule<T> first_rule =
+      args.sought ? nearerThan<kCheck>(static_cast<T>(*args.sought), fast_rule) : fast_rule;
   const T* in = static_cast<const T*>(args.in);
   C* codes = static_cast<C*>(args.codes);
   std::uint64_t* masks = args.masks;
-  std::size_t n_refused = 0;
+  EncodedTile found = {0, false, args.compares};
+  const auto encodeRun = [&](std::size_t at) HWY_ATTR {
+    if (!found.compares && encodeAll<T, C, kZigzag, kCheck, false>(in + at, kRunValues, first_rule,
+                                                                   sought, codes + at)) {
+      return true;
+    }
+    if (!args.sought || !encodeAll<T, C, kZigzag, kCheck, true>(in + at, kRunValues, fast_rule,
+                                                                sought, codes + at)) {
+      return false;
+    }
+    found.compares = true;
+    return true;
+  };
+  const auto encodeSome = [&](std::size_t at, std::size_t n) HWY_ATTR {
+    const std::uint64_t mask = encodeBlock<T, C, kZigzag>(in + at, n, rule, codes + at);
+    *masks++ = mask;
+    found.n_refused += static_cast<std::size_t>(__builtin_popcountll(mask));
+    found.may_have_sought = true;
+  };
   std::size_t at = 0;
   while (at + kMaskValues <= args.n_values) {
-    if (at % kRunValues == 0 && at + kRunValues <= args.n_values &&
-        encodeAll<T, C, kZigzag, kCheck>(in + at, kRunValues, fast_rule, codes + at)) {
+    if (at % kRunValues == 0 && at + kRunValues <= args.n_values && encodeRun(at)) {
       for (std::size_t i = 0; i < kRunValues / kMaskValues; ++i) {
         *masks++ = 0;
       }
       at += kRunValues;
       continue;
     }
-    const std::uint64_t mask = encodeBlock<T, C, kZigzag>(in + at, kMaskValues, rule, codes + at);
-    *masks++ = mask;
-    n_refused += static_cast<std::size_t>(__builtin_popcountll(mask));
+    encodeSome(at, kMaskValues);
     at += kMaskValues;
   }
   if (at < args.n_values) {
-    const std::uint64_t mask =
-        encodeBlock<T, C, kZigzag>(in + at, args.n_values - at, rule, codes + at);
-    *masks = mask;
-    n_refused += static_cast<std::size_t>(__builtin_popcountll(mask));
+    encodeSome(at, args.n_values - at);
   }
-  return n_refused;
+  return found;
 }
 
 template <class T, class C>
-std::size_t encodeForm(const BinRule<T>& rule, CodeForm form, const EncodeTileArgs& args) {
+EncodedTile encodeForm(const BinRule<T>& rule, CodeForm form, const EncodeTileArgs& args) {
   if (form == CodeForm::kLinear) {
     constexpr bool kIsWide = sizeof(T) == 4 && sizeof(C) == 4;
     constexpr FastCheck kCheck = kIsWide ? FastCheck::kReach : FastCheck::kRange;
@@ -129,7 +181,7 @@ std::size_t encodeForm(const BinRule<T>& rule, CodeForm form, const EncodeTileAr
                 : encodeLoop<T, C, false, FastCheck::kLimit>(rule, args);
 }
 
-std::size_t encodeAbs(Widths widths, const BinRules& rules, const EncodeTileArgs& args) {
+EncodedTile encodeAbs(Widths widths, const BinRules& rules, const EncodeTileArgs& args) {
   if (widths.value_bytes == 4) {
     return widths.code_bytes == 2
                ? encodeForm<float, std::uint16_t>(rules.of_float, rules.form, args)
@@ -190,7 +242,7 @@ namespace fz::quantizer {
 HWY_EXPORT(encodeAbs);
 HWY_EXPORT(decodeAbs);
 
-std::size_t encodeAbsTile(Widths widths, const BinRules& rules, const EncodeTileArgs& args) {
+EncodedTile encodeAbsTile(Widths widths, const BinRules& rules, const EncodeTileArgs& args) {
   return HWY_DYNAMIC_DISPATCH(encodeAbs)(widths, rules, args);
 }
 void decodeAbsTile(Widths widths, const AbsDecodeSettings& settings, const DecodeTileArgs& args) {

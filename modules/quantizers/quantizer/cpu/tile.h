@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "quantizers/quantizer/codec.h"
 #include "quantizers/quantizer/codec_rel.h"
@@ -26,6 +27,15 @@ struct EncodeTileArgs {
   void* codes;
   /// Bit i % 64 of masks[i / 64]: value i was refused. One word per 64 values, the last one too.
   std::uint64_t* masks;
+  /// A value to look for on the way, and whether each is to be compared with it from the start.
+  std::optional<double> sought = {};
+  bool compares = false;
+};
+
+struct EncodedTile {
+  std::size_t n_refused;
+  bool may_have_sought;  ///< or NaN, or infinities
+  bool compares;         ///< others are as far from 0 as what is looked for, so each was compared
 };
 
 /// Rules of a run for values of either type, made once: tiles may be short.
@@ -38,8 +48,9 @@ inline BinRules makeBinRules(const BinSettings& settings) {
   return {makeBinRule<float>(settings), makeBinRule<double>(settings), settings.form};
 }
 
-/// Codes of one tile; refused values have code 0. Returns how many were refused.
-std::size_t encodeAbsTile(Widths widths, const BinRules& rules, const EncodeTileArgs& args);
+/// Codes of one tile; refused values have code 0. The second returns how many were refused, and
+/// looks for nothing.
+EncodedTile encodeAbsTile(Widths widths, const BinRules& rules, const EncodeTileArgs& args);
 std::size_t encodeRelTile(Widths widths, const RelSettings& settings, const EncodeTileArgs& args);
 
 struct DecodeTileArgs {

@@ -30,7 +30,7 @@ void MaskBase::State::readStream(const CpuRun& run) {
     FZ_REQUIRE(i == 0 || patterns[i - 1] < patterns[i], ErrorCode::kCorrupt,
                "Mask: pattern {} is not above the one before it", i);
   }
-  readLayer(grid, in, run.executor, run.pool, layer_memory, words);
+  readLayer(grid, in, run.executor, words);
   const std::uint64_t n_missing = countOnes(words, run.executor);
   FZ_REQUIRE(n_missing == stage.n_missing_, ErrorCode::kCorrupt,
              "Mask: {} missing values announced, the mask has {}", stage.n_missing_, n_missing);
@@ -39,7 +39,7 @@ void MaskBase::State::readStream(const CpuRun& run) {
   index_words.clear();
   for (std::uint32_t layer = 0; layer < n_layers; ++layer) {
     index_words.push_back(index.subspan(layer * words.size(), words.size()));
-    readLayer(grid, in, run.executor, run.pool, layer_memory, index_words.back());
+    readLayer(grid, in, run.executor, index_words.back());
   }
   raw_values = nullptr;
   if (n_patterns == 0) {

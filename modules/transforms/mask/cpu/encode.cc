@@ -28,9 +28,10 @@ void MaskBase::State::beginEncode(const CpuRun& run) {
     new (&findings[tile]) TileFinding{kUnknown, 0, false, false};
   });
   first_valid = kNoneYet;
+  const std::size_t n_searched = stage.hold_[0] == 0 && !stage.keeps_nan_ ? n_values : 0;
   withType(stage.type_, [&]<class T>(T /*type*/) {
     const T* const values = reinterpret_cast<const T*>(field);
-    for (std::size_t at = 0; at < n_values && first_valid == kNoneYet; at += kWordValues) {
+    for (std::size_t at = 0; at < n_searched && first_valid == kNoneYet; at += kWordValues) {
       const std::size_t n = std::min(kWordValues, n_values - at);
       std::uint64_t word = 0;
       findMissing(values + at, n, fillOf<T>(), &word);
@@ -71,132 +72,92 @@ template <class T>
 void MaskBase::State::encodeValues(const TileRange& range, const T* in, T* out) {
   TileFinding& finding = findings[range.first / tile_values];
   std::uint64_t* const tile_words = words.data() + range.first / kWordValues;
-  if (!findMissing(in, range.n_values, fillOf<T>(), tile_words)) {
-    std::memcpy(out, in, range.n_values * sizeof(T));
+  const T filler = stage.keeps_nan_ ? std::numeric_limits<T>::quiet_NaN() : T{0};
+  const MissingBits found =
+      takeOutMissing(std::span<const T>(in, range.n_values), fillOf<T>(), filler, tile_words, out);
+  if (!found.any) {
     finding.last_valid.store(range.first + range.n_values - 1 + kIndexBase,
                              std::memory_order_release);
     return;
   }
-  std::size_t word = 0;
-  while (tile_words[word] == 0) {
-    ++word;
-  }
   // Nearly all tiles have one pattern, which is all that has to be known of them.
-  const BitsOf<T> pattern = bitsAt(in, word * kWordValues + bits::firstSet(tile_words[word]));
-  const BitsOf<T> filler =
-      stage.keeps_nan_ ? fp::bits(std::numeric_limits<T>::quiet_NaN()) : BitsOf<T>{0};
   finding.has_missing = true;
-  finding.pattern = pattern;
-  finding.has_patterns =
-      !copyReplaced({reinterpret_cast<const BitsOf<T>*>(in), range.n_values}, tile_words,
-                    {.from = pattern, .to = filler}, reinterpret_cast<BitsOf<T>*>(out));
+  finding.pattern = found.first;
+  finding.has_patterns = !found.are_alike;
   if (!fillsTiles() && !stage.keeps_nan_) {
-    finding.last_valid.store(holdIn(range, out), std::memory_order_release);
-  }
-}
-
-/// Values in the places of a word's ones take the one before, the first of all `held`; `values` are
-/// those from the word's first on.
-template <class T>
-void holdRuns(std::uint64_t word, T held, T* values) {
-  while (word != 0) {
-    const std::uint32_t begin = bits::firstSet(word);
-    const std::uint32_t end = begin + bits::firstSet(~(word >> begin));
-    const T value = begin == 0 ? held : values[begin - 1];
-    for (std::uint32_t i = begin; i < end; ++i) {
-      values[i] = value;
-    }
-    word &= end == kWordValues ? 0 : ~std::uint64_t{0} << end;
+    holdIn(range, out);
   }
 }
 
 /// The value before, in the whole field or inside of units, for the missing values of a tile, which
-/// are zeros. Returns the last valid one, as findings have it.
+/// are fillers.
 template <class T>
-std::uint64_t MaskBase::State::holdIn(const TileRange& range, T* out) const {
+void MaskBase::State::holdIn(const TileRange& range, T* out) {
   const std::uint64_t* const tile_words = words.data() + range.first / kWordValues;
-  const std::size_t n_words = bits::ceilDiv(range.n_values, kWordValues);
-  const auto used = [&](std::size_t word) {
-    return lowBits(
-        static_cast<std::uint32_t>(std::min(kWordValues, range.n_values - word * kWordValues)));
-  };
-  std::uint64_t last = kUnknown;
-  for (std::size_t word = n_words; word-- > 0 && last == kUnknown;) {
-    const std::uint64_t valid = ~tile_words[word] & used(word);
-    if (valid != 0) {
-      last = range.first + word * kWordValues + bits::bitWidth(valid) - 1 + kIndexBase;
-    }
-  }
+  const std::span<T> values(out, range.n_values);
   const std::size_t hold_values = stage.hold_[0];
-  if (hold_values != 0 && hold_values % kWordValues == 0) {
-    holdInWords(range, out);
-    return last;
-  }
-  if (hold_values != 0 && kWordValues % hold_values != 0) {
-    holdInUnits(range, out);
-    return last;
-  }
   if (hold_values == 0) {
-    T held{};
-    if ((tile_words[0] & 1) != 0) {
-      const std::uint64_t before = lastValidBefore<T>(range.first / tile_values);
-      const std::uint64_t held_at = before == kNoneYet ? first_valid : before;
-      held = held_at == kNoneYet ? T{} : reinterpret_cast<const T*>(field)[held_at - kIndexBase];
-      last = last == kUnknown ? before : last;
+    holdInField(range, values);
+  } else if (hold_values % kWordValues == 0) {
+    holdInWords(values, tile_words);
+  } else if (kWordValues % hold_values == 0) {
+    if (hold_values > 1) {
+      fz::holdInUnits(values, tile_words, static_cast<std::uint32_t>(hold_values));
     }
-    for (std::size_t word = 0; word < n_words; ++word) {
-      T* const values = out + word * kWordValues;
-      holdRuns(tile_words[word], word == 0 ? held : *(values - 1), values);
-    }
-    return last;
+  } else {
+    holdInUnits(range, out);
   }
-  // Units of whole words: only those with missing and valid values are not zeros or themselves.
-  const std::uint64_t unit = lowBits(static_cast<std::uint32_t>(hold_values));
-  for (std::size_t word = 0; word < n_words; ++word) {
-    if (tile_words[word] == 0 || tile_words[word] == used(word)) {
-      continue;
-    }
-    for (std::size_t at = 0; at < kWordValues; at += hold_values) {
-      const std::uint64_t missing = tile_words[word] >> at & unit;
-      const std::uint64_t valid = ~missing & unit & used(word) >> at;
-      if (missing != 0 && valid != 0) {
-        T* const values = out + word * kWordValues + at;
-        holdRuns(missing, values[bits::firstSet(valid)], values);
-      }
-    }
-  }
-  return last;
 }
 
-/// Units of several words.
-template <class T>
-void MaskBase::State::holdInWords(const TileRange& range, T* out) const {
+/// The last valid value of a tile, as findings have it; kUnknown: there is none.
+std::uint64_t MaskBase::State::lastValidIn(const TileRange& range) const {
   const std::uint64_t* const tile_words = words.data() + range.first / kWordValues;
-  const std::size_t n_words = bits::ceilDiv(range.n_values, kWordValues);
-  const std::size_t unit_words = stage.hold_[0] / kWordValues;
-  for (std::size_t begin = 0; begin < n_words; begin += unit_words) {
-    const std::size_t end = std::min(begin + unit_words, n_words);
-    T held{};
-    bool has_held = false;
-    for (std::size_t word = begin; word < end; ++word) {
-      const std::uint64_t missing = tile_words[word];
-      T* const values = out + word * kWordValues;
-      const std::size_t n = std::min(kWordValues, range.n_values - word * kWordValues);
-      const std::uint64_t valid = ~missing & lowBits(static_cast<std::uint32_t>(n));
-      if (!has_held && valid != 0) {
-        held = values[bits::firstSet(valid)];
-        std::fill(out + begin * kWordValues, values, held);
-        has_held = true;
+  for (std::size_t end = range.n_values; end > 0;) {
+    const std::size_t begin = (end - 1) / kWordValues * kWordValues;
+    const std::uint64_t valid =
+        ~tile_words[begin / kWordValues] & lowBits(static_cast<std::uint32_t>(end - begin));
+    if (valid != 0) {
+      return range.first + begin + bits::bitWidth(valid) - 1 + kIndexBase;
+    }
+    end = begin;
+  }
+  return kUnknown;
+}
+
+template <class T>
+void MaskBase::State::holdInField(const TileRange& range, std::span<T> values) {
+  const std::size_t tile = range.first / tile_values;
+  const std::uint64_t* const tile_words = words.data() + range.first / kWordValues;
+  std::uint64_t last = lastValidIn(range);
+  T held{};
+  if ((tile_words[0] & 1) != 0) {
+    const std::uint64_t before = lastValidBefore<T>(tile);
+    const std::uint64_t held_at = before == kNoneYet ? first_valid : before;
+    held = held_at == kNoneYet ? T{} : reinterpret_cast<const T*>(field)[held_at - kIndexBase];
+    last = last == kUnknown ? before : last;
+  }
+  holdBefore(values, tile_words, held);
+  findings[tile].last_valid.store(last, std::memory_order_release);
+}
+
+/// Units of several words; at the front they take their first valid value.
+template <class T>
+void MaskBase::State::holdInWords(std::span<T> values, const std::uint64_t* tile_words) const {
+  for (std::size_t begin = 0; begin < values.size(); begin += stage.hold_[0]) {
+    const std::span<T> unit =
+        values.subspan(begin, std::min(stage.hold_[0], values.size() - begin));
+    const std::uint64_t* const unit_words = tile_words + begin / kWordValues;
+    for (std::size_t at = 0; at < unit.size(); at += kWordValues) {
+      const auto n = static_cast<std::uint32_t>(std::min(kWordValues, unit.size() - at));
+      const std::uint64_t valid = ~unit_words[at / kWordValues] & lowBits(n);
+      if (valid != 0) {
+        holdBefore(unit, unit_words, unit[at + bits::firstSet(valid)]);
+        break;
       }
-      if (has_held && missing != 0) {
-        holdRuns(missing, held, values);
-      }
-      held = has_held ? values[n - 1] : held;
     }
   }
 }
 
-/// Units that are no part of a word: many of them, or some with an odd number of values.
 template <class T>
 void MaskBase::State::holdInUnits(const TileRange& range, T* out) const {
   const std::uint64_t* const tile_words = words.data() + range.first / kWordValues;
@@ -254,18 +215,53 @@ void MaskBase::State::fillTile(const std::array<std::uint64_t, 3>& origin, T* va
   }
 }
 
+/// The tiles beside each other from `origin` on that have a row in one word. Most have no missing
+/// value or nothing else, and stay as they are.
+template <class T>
+void MaskBase::State::fillBeside(const std::array<std::uint64_t, 3>& origin, T* values) const {
+  const std::uint64_t nx = stage.shape_[0];
+  const std::uint64_t width =
+      std::min<std::uint64_t>(tilesBeside() * stage.hold_[0], nx - origin[0]);
+  const auto n_bits = static_cast<std::uint32_t>(width);
+  const std::uint64_t end_y = std::min(origin[1] + stage.hold_[1], stage.shape_[1]);
+  const std::uint64_t end_z = std::min(origin[2] + stage.hold_[2], stage.shape_[2]);
+  std::uint64_t any = 0;
+  std::uint64_t all = lowBits(n_bits);
+  for (std::uint64_t z = origin[2]; z < end_z; ++z) {
+    for (std::uint64_t y = origin[1]; y < end_y; ++y) {
+      const std::uint64_t missing =
+          loadBits(words.data(), (z * stage.shape_[1] + y) * nx + origin[0], n_bits);
+      any |= missing;
+      all &= missing;
+    }
+  }
+  for (std::uint64_t x = 0; x < width; x += stage.hold_[0]) {
+    const std::uint64_t ones =
+        lowBits(static_cast<std::uint32_t>(std::min<std::uint64_t>(stage.hold_[0], width - x)));
+    if ((any >> x & ones) != 0 && (all >> x & ones) != ones) {
+      fillTile<T>({origin[0] + x, origin[1], origin[2]}, values);
+    }
+  }
+}
+
+/// Of which the rows have 64 values at most.
+std::size_t MaskBase::State::tilesBeside() const {
+  return std::max<std::size_t>(1, kWordValues / stage.hold_[0]);
+}
+
 void MaskBase::State::fillTiles(const CpuRun& run) const {
-  std::array<std::size_t, 3> n_tiles = {};
+  std::array<std::size_t, 3> n_parts = {};
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    n_tiles[axis] = bits::ceilDiv<std::size_t>(stage.shape_[axis], stage.hold_[axis]);
+    n_parts[axis] = bits::ceilDiv<std::size_t>(stage.shape_[axis],
+                                               stage.hold_[axis] * (axis == 0 ? tilesBeside() : 1));
   }
   withType(stage.type_, [&]<class T>(T /*type*/) {
     T* const values = reinterpret_cast<T*>(run.outputs[0].data());
-    parallelFor(run.executor, n_tiles[0] * n_tiles[1] * n_tiles[2], [&](std::size_t tile) {
-      fillTile<T>(
-          {tile % n_tiles[0] * stage.hold_[0], tile / n_tiles[0] % n_tiles[1] * stage.hold_[1],
-           tile / n_tiles[0] / n_tiles[1] * stage.hold_[2]},
-          values);
+    parallelFor(run.executor, n_parts[0] * n_parts[1] * n_parts[2], [&](std::size_t part) {
+      fillBeside<T>({part % n_parts[0] * stage.hold_[0] * tilesBeside(),
+                     part / n_parts[0] % n_parts[1] * stage.hold_[1],
+                     part / n_parts[0] / n_parts[1] * stage.hold_[2]},
+                    values);
     });
   });
 }

@@ -87,15 +87,21 @@ struct MaskBase::State final : CpuTileOp {
   void encodeValues(const TileRange& range, const T* in, T* out);
   template <class T>
   void decodeValues(const TileRange& range, const T* in, T* out) const;
+  std::size_t tilesBeside() const;
   void fillTiles(const CpuRun& run) const;
+  template <class T>
+  void fillBeside(const std::array<std::uint64_t, 3>& origin, T* values) const;
   template <class T>
   void fillTile(const std::array<std::uint64_t, 3>& origin, T* values) const;
   template <class T>
-  std::uint64_t holdIn(const TileRange& range, T* out) const;
+  void holdIn(const TileRange& range, T* out);
   template <class T>
-  void holdInWords(const TileRange& range, T* out) const;
+  void holdInField(const TileRange& range, std::span<T> values);
+  template <class T>
+  void holdInWords(std::span<T> values, const std::uint64_t* tile_words) const;
   template <class T>
   void holdInUnits(const TileRange& range, T* out) const;
+  std::uint64_t lastValidIn(const TileRange& range) const;
   template <class T>
   std::uint64_t lastValidBefore(std::size_t tile) const;
   template <class T>

@@ -110,7 +110,7 @@ TEST(Mask, WorkedExample) {
   EXPECT_EQ(e.streams[0], toBytes(std::vector<float>{1.f, 1.f, 1.f, 2.f, 3.f, 3.f, 4.f, 5.f}));
   // Two patterns, 7fc00000 and c61c3c00; one raw brick 00100110; one raw brick 00000100.
   EXPECT_EQ(e.streams[1], Bytes({2, 0, 0, 0, 0, 0, 0xc0, 0x7f, 0, 0x3c, 0x1c, 0xc6,  //
-                                 2, 3, 0x26, 2, 3, 0x04}));
+                                 2, 2, 0, 0, 0, 3, 0x26, 2,    2, 0,    0,    0,    3, 0x04}));
   EXPECT_EQ(stage.getMissingCount(), 3u);
   EXPECT_EQ(stage.getFilledCount(), 1u);
 }
