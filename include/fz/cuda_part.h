@@ -182,6 +182,9 @@ class CudaPart {
   virtual void beginGroup(const cuda::Call& /*call*/,
                           const GroupRun& /*group*/,
                           GroupArgs& /*args*/) {}
+  /// Called for all parts when all have begun, right before the group's kernel. What a part has
+  /// begun beside the stream of its calls, for the kernel to find, must be waited for here.
+  virtual void readyGroup(const cuda::Call& /*call*/, const GroupRun& /*group*/) {}
   /// Enqueues what must be done after it.
   virtual void endGroup(const cuda::Call& /*call*/, const GroupRun& /*group*/) {}
   /// Whether the last kernel of endGroup() can take Call::takeReadback(), which saves a small call

@@ -15,6 +15,8 @@ class ZeroedScratch;
 
 namespace fz::cuda {
 
+class SideStream;
+
 /// Words that a kernel sets to zero besides its own work.
 struct ClearRange {
   std::uint64_t* words;
@@ -26,11 +28,12 @@ struct ClearRange {
 class RunContext {
  public:
   static constexpr std::size_t kMaxClears = 4;
+  static constexpr std::size_t kMaxSides = 2;
 
   explicit RunContext(const Launcher& launcher) : launcher_(launcher) {}
   RunContext(const RunContext&) = delete;
   RunContext& operator=(const RunContext&) = delete;
-  /// Clears what no kernel has taken over.
+  /// Clears what no kernel has taken over, and waits for what was left beside the stream.
   ~RunContext();
 
   const Launcher& launcher() const { return launcher_; }
@@ -49,6 +52,10 @@ class RunContext {
   std::span<const ClearRange> clears() const { return {clears_.data(), n_clears_}; }
   /// A kernel that clears all of them is enqueued.
   void recordClears();
+
+  /// Streams beside the run's own, which must not outlive it.
+  bool hasRoomForSide() const { return n_sides_ < kMaxSides; }
+  void recordSide(SideStream& side) { sides_[n_sides_++] = &side; }
 
   /// Who ends the run.
   enum class Readback : std::uint8_t {
@@ -79,6 +86,8 @@ class RunContext {
   std::array<ClearRange, kMaxClears> clears_ = {};
   std::array<ZeroedScratch*, kMaxClears> owners_ = {};
   std::size_t n_clears_ = 0;
+  std::array<SideStream*, kMaxSides> sides_ = {};
+  std::size_t n_sides_ = 0;
 };
 
 }  // namespace fz::cuda

@@ -1,12 +1,16 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/run_context.h"
+#include "backends/cuda/side_stream.h"
 #include "backends/cuda/zeroed_scratch.h"
 #include "cuda_check.h"
 
 namespace fz::cuda {
 
 RunContext::~RunContext() {
+  for (std::size_t i = 0; i < n_sides_; ++i) {
+    sides_[i]->abandon();
+  }
   for (std::size_t i = 0; i < n_clears_; ++i) {
     const std::size_t n_bytes = clears_[i].n_words * sizeof(std::uint64_t);
     cudaError_t status = cudaSuccess;

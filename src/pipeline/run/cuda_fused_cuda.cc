@@ -129,6 +129,9 @@ void CudaExecutor::enqueueKernel(const Step& step,
     const Share& last = shares.back();
     args.add(group::PlainArgs{last.inputs[0].data, last.outputs[0].data, group.n_values});
   }
+  for (const Share& share : shares) {
+    share.part->readyGroup(callOf(share, run), group);
+  }
   FZ_REQUIRE(args.fits() && args.size() == group.shape.args_bytes, ErrorCode::kInternal,
              "{}: the kernel takes {} bytes of arguments, got {}", step.name,
              group.shape.args_bytes, args.size());

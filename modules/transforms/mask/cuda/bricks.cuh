@@ -34,61 +34,12 @@ __device__ __forceinline__ std::uint32_t loadRow(const std::uint32_t* words,
   return __funnelshift_r(low, high, shift) & lowRow(n_bits);
 }
 
-/// The bricks of a block, with all of their rows in shared memory.
-template <bool kHasBehind>
-struct GroupOf {
-  static constexpr std::uint32_t kRows = kHasBehind ? kBrickRows : kRowBits;
-  static constexpr std::uint32_t kBricks = kGroupRows / kRows;
-  static constexpr std::uint32_t kPlaneRows = kHasBehind ? 8 : kRows;
-  static constexpr std::uint32_t kStride = kRows + 1;  ///< threads meet in no bank
-  static_assert(kBricks <= kGroupThreads);
-};
-struct SharedGroup {
-  Brick bricks[kGroupThreads];
-  std::uint32_t rows[kGroupRows + kGroupThreads];
-  std::uint32_t coded[kGroupThreads];  ///< bricks of the group that are coded
-  std::uint32_t warp_sums[2][kGroupThreads / cuda::kWarp];
-};
-
-/// All threads: what is where. Returns the number of bricks; ends with a barrier.
-template <bool kHasBehind>
-__device__ __forceinline__ std::uint32_t openGroup(const Grid& grid,
-                                                   std::uint64_t n_bricks,
-                                                   std::uint64_t group,
-                                                   SharedGroup& shared) {
-  constexpr std::uint32_t kBricks = GroupOf<kHasBehind>::kBricks;
-  const std::uint64_t first = group * kBricks;
-  const std::uint64_t left = first < n_bricks ? n_bricks - first : 0;
-  const auto n = static_cast<std::uint32_t>(left < kBricks ? left : kBricks);
-  if (threadIdx.x < n) {
-    shared.bricks[threadIdx.x] = brickAt(grid, first + threadIdx.x);
-  }
-  __syncthreads();
-  return n;
-}
-
-/// All threads: f(brick, start, n_bits, row) for all rows, neighbours in x side by side.
-template <bool kHasBehind, class F>
-__device__ __forceinline__ void forGroupRows(const Grid& grid,
-                                             std::uint32_t n,
-                                             SharedGroup& shared,
-                                             F f) {
-  using Group = GroupOf<kHasBehind>;
-#pragma unroll 4
-  for (std::uint32_t i = threadIdx.x; i < kGroupRows; i += kGroupThreads) {
-    const std::uint32_t b = i % Group::kBricks;
-    const std::uint32_t y = i / Group::kBricks % Group::kPlaneRows;
-    const std::uint32_t z = i / Group::kBricks / Group::kPlaneRows;
-    if (b < n && y < shared.bricks[b].n_y && z < shared.bricks[b].n_z) {
-      const Brick& brick = shared.bricks[b];
-      const std::uint64_t start = ((brick.z + z) * grid.ny + brick.y + y) * grid.nx + brick.x;
-      std::uint32_t n_bits = brick.n_x;
-      if (grid.is_line && grid.n_bits - start < n_bits) {
-        n_bits = static_cast<std::uint32_t>(grid.n_bits - start);
-      }
-      f(b, start, n_bits, shared.rows[b * Group::kStride + z * brick.n_y + y]);
-    }
-  }
+/// Bits of the row of a brick that begins there.
+__device__ __forceinline__ std::uint32_t bitsOfRow(const Grid& grid,
+                                                   const Brick& brick,
+                                                   std::uint64_t start) {
+  const std::uint64_t left = grid.n_bits - start;
+  return grid.is_line && left < kRowBits ? static_cast<std::uint32_t>(left) : brick.n_x;
 }
 
 /// What kind of brick rows make, from any ones and any zeros that the lanes have met.

@@ -65,32 +65,16 @@ struct Findings {
   std::uint64_t arena_bytes;  ///< of the bricks taken
   std::uint64_t n_ones[kMaxLayers];
   std::uint64_t n_sampled;        ///< blocks that are done with it
-  std::uint64_t n_done;           ///< blocks that have coded bricks
+  std::uint64_t n_coded;          ///< blocks that have coded bricks of the first layer
+  std::uint64_t n_done;           ///< blocks that have coded others
   LayerCounts counts;             ///< of the first layer
   std::uint64_t keys[kKeySlots];  ///< patterns, each exclusive-or the marker; 0: none
   // From here on written before it is read.
-  std::uint64_t n_patterns;
-  std::uint64_t n_layers;  ///< all of them
   std::uint64_t layer_bytes[kMaxLayers];
   std::uint64_t patterns[kMaxKeys];  ///< ascending
   std::uint64_t has_own_chances;     ///< the first layer; others never have
   Chances chances;
 };
-
-/// Bricks that a block works on together, of a layer.
-struct BrickGroup {
-  std::uint64_t at;           ///< its bytes, in the payload
-  std::uint32_t first_coded;  ///< coded bricks before it
-  std::uint32_t n_coded;      ///< encoding only; and its bytes
-  std::uint32_t n_bytes;
-};
-
-FZ_HD std::uint32_t groupBricks(const Grid& grid) {
-  return kGroupRows / (grid.rows_y * grid.rows_z);
-}
-FZ_HD std::uint64_t groupsOf(const Grid& grid) {
-  return (grid.bricks() + groupBricks(grid) - 1) / groupBricks(grid);
-}
 
 /// Whether every row is a word of the mask.
 FZ_HD bool hasWordRows(const Grid& grid) {
@@ -114,15 +98,34 @@ struct EncodeArgs {
   std::uint32_t* tile_firsts;  ///< kTiles: the place of the first valid value of a tile, and 1
   std::uint64_t max_bricks;    ///< of a layer
   std::uint64_t max_groups;
-  std::uint8_t* kinds;  ///< of the bricks of all layers
-  std::uint16_t* brick_bytes;
-  std::uint64_t* arena_at;   ///< of the layers that tell patterns apart: where its bytes stand
-  BrickGroup* groups;        ///< max_groups of each layer
-  std::uint8_t* slots;       ///< of the first layer's bricks, as large as the first of them
-  std::uint8_t* arena;       ///< as large as the output
-  std::uint64_t max_values;  ///< of the launch: the input has no more
+  std::uint64_t* block_states;  ///< look-back states of the blocks that code bricks; zero
+  std::uint8_t* slots;          ///< of the first layer's bricks, as large as the first of them
+  // Of the layers that tell patterns apart.
+  std::uint8_t* kinds;         ///< max_bricks of each
+  std::uint16_t* brick_bytes;  ///< those of the coded and raw ones
+  std::uint64_t* arena_at;     ///< where they stand
+  std::uint32_t* group_ends;   ///< max_groups of each
+  std::uint8_t* arena;         ///< as large as the output
+  std::uint64_t max_values;    ///< of the launch: the input has no more
   std::uint64_t max_hold_tiles;
   std::uint64_t slot_bytes;  ///< of all slots
+  bool may_have_planes;      ///< the field may have three dimensions
+  bool may_be_flat;          ///< it may have fewer
+};
+
+// What decoding counts, in StageRecord::value, which is 0 when a run begins.
+constexpr unsigned kOnesSlot = 5;      ///< of the first layer
+constexpr unsigned kFoundSlot = 6;     ///< fill values
+constexpr unsigned kDamagedSlot = 7;   ///< bricks of the first layer
+constexpr unsigned kDoneSlot = 8;      ///< blocks
+constexpr unsigned kNextTileSlot = 9;  ///< of the values one by one
+
+/// Where the parts of a layer stand in the mask.
+struct LayerPlan {
+  std::uint64_t form;
+  std::uint64_t chances_at;  ///< where it brings some
+  std::uint64_t ends_at;     ///< of its groups
+  std::uint64_t groups_at;
 };
 
 /// What a decoder finds in the mask.
@@ -131,17 +134,8 @@ struct MaskPlan {
   std::uint64_t n_patterns;
   std::uint64_t n_layers;
   std::uint64_t raw_at;  ///< values one by one
-  std::uint64_t n_ones;  ///< of the first layer
-  std::uint64_t n_filled;
-  std::uint64_t n_damaged;  ///< bricks of the first layer
-  std::uint64_t n_done;     ///< blocks
-  std::uint64_t next_tile;  ///< of the values one by one
-  std::uint64_t form[kMaxLayers];
-  std::uint64_t kinds_at[kMaxLayers];
-  std::uint64_t sizes_at[kMaxLayers];
-  std::uint64_t payload_at[kMaxLayers];
+  LayerPlan layers[kMaxLayers];
   std::uint64_t patterns[kMaxKeys];
-  Chances chances[kMaxLayers];
 };
 
 struct DecodeArgs {
@@ -154,11 +148,8 @@ struct DecodeArgs {
   std::uint64_t extents[3];
   std::uint64_t n_values;
   MaskPlan* plan;
-  std::uint64_t* ranks;    ///< look-back states for each tile
-  std::uint64_t* words;    ///< 64 values each, and one more; zero where rows are no words
-  BrickGroup* groups;      ///< n_groups of each layer
-  std::uint64_t n_bricks;  ///< of a layer
-  std::uint64_t n_groups;
+  std::uint64_t* ranks;  ///< look-back states for each tile
+  std::uint64_t* words;  ///< 64 values each, and one more; zero where rows are no words
 };
 
 /// Enqueue only.
@@ -167,26 +158,29 @@ void launchEncode(const EncodeArgs& args, const Fills<T>& fills, const cuda::Cal
 template <class T>
 void launchDecode(const DecodeArgs& args, const Fills<T>& fills, const cuda::Call& call);
 
-/// Parts of launchEncode: the filled field, but for what launchHold() fills behind it, and where
-/// values are missing; patterns and bricks; the port "mask" of them.
+/// Parts of launchEncode: the chances of the first layer; the filled field, but for what
+/// launchHold() fills behind it, and where values are missing; then the port "mask".
+template <class T>
+void launchSample(const EncodeArgs& args, const Fills<T>& fills, const cuda::Call& call);
 template <class T>
 void launchFind(const EncodeArgs& args, const Fills<T>& fills, const cuda::Call& call);
 template <class T>
 void launchHold(const EncodeArgs& args, const cuda::Call& call);
 template <class T>
-void launchBricks(const EncodeArgs& args, const cuda::Call& call);
-template <class T>
 void launchWrite(const EncodeArgs& args, const cuda::Call& call);
 
-/// Parts of launchDecode: which values are missing; those that have not all one pattern, when the
-/// others are there.
+/// Parts of launchWrite: the first layer, and all of a mask that has nothing else; other layers,
+/// and missing values one by one.
+template <class T>
+void launchBricks(const EncodeArgs& args, const cuda::Call& call);
+template <class T>
+void launchWriteOthers(const EncodeArgs& args, const cuda::Call& call);
+
+/// Parts of launchDecode: what stands where in the mask, and which values are missing; those that
+/// have not all one pattern, when the others are there.
 template <class T>
 void launchRead(const DecodeArgs& args, const Fills<T>& fills, const cuda::Call& call);
 template <class T>
 void launchOthers(const DecodeArgs& args, const Fills<T>& fills, const cuda::Call& call);
-
-/// The first part of launchRead: what stands where in the mask.
-template <class T>
-void launchPlan(const DecodeArgs& args, const Fills<T>& fills, const cuda::Call& call);
 
 }  // namespace fz::mask

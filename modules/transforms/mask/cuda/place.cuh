@@ -1,6 +1,6 @@
 #pragma once
 
-// Where the bytes of layers and bricks stand in the stream that is written. Device code only.
+// What stands where in the mask that is written. Device code only.
 
 #include <algorithm>
 
@@ -11,89 +11,134 @@
 
 namespace fz::mask {
 
-/// Blocks for work that there seldom is, in a grid that has more.
-inline unsigned rareBlocks(std::uint64_t most) {
-  return static_cast<unsigned>(
-      std::min<std::uint64_t>(kRareBlocks * cuda::multiprocessorCount(), most + 1));
+/// Patterns in the dictionary; none where there are too many.
+__device__ __forceinline__ std::uint32_t patternsOf(const Findings& found) {
+  return found.has_too_many != 0 ? 0 : static_cast<std::uint32_t>(found.n_keys);
 }
-
-__device__ __forceinline__ std::uint64_t kindBytes(std::uint64_t n_bricks) {
-  return (n_bricks + 3) / 4;
+/// Layers of a mask that has missing values.
+__device__ __forceinline__ std::uint32_t layersOf(const Findings& found) {
+  const std::uint32_t n = patternsOf(found);
+  return 1 + (n < 2 ? 0 : bits::bitWidth(n - 1));
+}
+/// Whether there is something behind the first layer.
+__device__ __forceinline__ bool hasOthers(const Findings& found) {
+  return patternsOf(found) != 1;
 }
 __device__ __forceinline__ LayerForm formOf(const Findings& found,
                                             std::uint32_t layer,
+                                            std::uint64_t n_ones,
                                             std::uint64_t n_values) {
-  const std::uint64_t n_ones = found.n_ones[layer];
   return n_ones == 0                                ? kAllZeros
          : n_ones == n_values                       ? kAllOnes
          : layer == 0 && found.has_own_chances != 0 ? kBricksOfChances
                                                     : kBricks;
 }
-/// Bytes of a layer in bricks before their kinds.
+/// Bytes of a layer in bricks before the ends of its groups.
 __device__ __forceinline__ std::uint32_t frontBytes(const Grid& grid, LayerForm form) {
   return form == kBricksOfChances ? 1 + contextsOf(grid) : 1;
 }
+/// Bytes of the mask before its layers.
+template <class T>
+__device__ __forceinline__ std::uint64_t headBytes(const Findings& found) {
+  return 4 + std::uint64_t{patternsOf(found)} * sizeof(T);
+}
 
-/// One thread: what a block of the first layer has counted.
-inline __device__ void sumGroup(const EncodeArgs& args,
-                                const Grid& grid,
-                                std::uint32_t layer,
-                                std::uint64_t group) {
-  const std::uint64_t n_group = groupBricks(grid);
-  const std::uint64_t end = min(grid.bricks(), (group + 1) * n_group);
-  BrickGroup& own = args.groups[layer * args.max_groups + group];
-  own.n_coded = 0;
-  own.n_bytes = 0;
-  for (std::uint64_t i = group * n_group; i < end; ++i) {
-    own.n_coded += args.kinds[layer * args.max_bricks + i] == kCoded ? 1u : 0u;
-    own.n_bytes += args.brick_bytes[layer * args.max_bricks + i];
+template <class U>
+__device__ void storeBytes(std::uint8_t* out, U value, std::uint32_t n_bytes) {
+  for (std::uint32_t i = 0; i < n_bytes; ++i) {
+    out[i] = static_cast<std::uint8_t>(value >> (8 * i));
   }
 }
 
-/// All threads of a block of kGroupThreads, when all bricks are coded: where the bytes of a layer
-/// go.
-inline __device__ void placeLayer(const EncodeArgs& args,
-                                  std::uint64_t n_values,
-                                  Grid grid,
-                                  std::uint32_t layer) {
-  __shared__ std::uint64_t warp_sums[2][kGroupThreads / cuda::kWarp];
-  Findings& found = *args.found;
-  const LayerForm form = formOf(found, layer, n_values);
-  if (form < kBricks) {
-    if (threadIdx.x == 0) {
-      found.layer_bytes[layer] = 1;
-    }
-    return;
-  }
-  const std::uint64_t n_bricks = grid.bricks();
-  const std::uint64_t n_groups = groupsOf(grid);
-  const std::uint64_t share = (n_groups + kGroupThreads - 1) / kGroupThreads;
-  const std::uint64_t begin = min(n_groups, threadIdx.x * share);
-  const std::uint64_t end = min(n_groups, begin + share);
-  BrickGroup* const groups = args.groups + layer * args.max_groups;
-  std::uint64_t n_bytes = 0;
-  std::uint64_t n_coded = 0;
-  for (std::uint64_t i = begin; i < end; ++i) {
-    if (layer != 0) {
-      sumGroup(args, grid, layer, i);
-    }
-    n_bytes += groups[i].n_bytes;
-    n_coded += groups[i].n_coded;
-  }
-  std::uint64_t all_bytes = 0;
-  std::uint64_t all_coded = 0;
-  std::uint64_t to = cuda::blockExclusiveSum<kGroupThreads>(n_bytes, warp_sums[0], &all_bytes);
-  std::uint64_t coded = cuda::blockExclusiveSum<kGroupThreads>(n_coded, warp_sums[1], &all_coded);
-  const std::uint64_t bricks_at = frontBytes(grid, form) + kindBytes(n_bricks) + all_coded;
-  for (std::uint64_t i = begin; i < end; ++i) {
-    groups[i].at = bricks_at + to;
-    groups[i].first_coded = static_cast<std::uint32_t>(coded);
-    to += groups[i].n_bytes;
-    coded += groups[i].n_coded;
-  }
+/// All threads of a block: patterns, and the front of the first layer; the mask has room for them.
+template <class T>
+__device__ void writeHead(const EncodeArgs& args,
+                          const Field& field,
+                          const Grid& grid,
+                          std::uint64_t n_ones) {
+  const Findings& found = *args.found;
+  std::uint8_t* const out = args.mask.data;
+  const LayerForm form = formOf(found, 0, n_ones, field.n_values);
   if (threadIdx.x == 0) {
-    found.layer_bytes[layer] = bricks_at + all_bytes;
+    storeBytes(out, patternsOf(found), 4);
+    out[headBytes<T>(found)] = form;
   }
+  for (std::uint64_t i = threadIdx.x; i < patternsOf(found); i += blockDim.x) {
+    storeBytes(out + 4 + i * sizeof(T), found.patterns[i], sizeof(T));
+  }
+  for (std::uint32_t i = threadIdx.x; form == kBricksOfChances && i < contextsOf(grid);
+       i += blockDim.x) {
+    out[headBytes<T>(found) + 1 + i] = found.chances.of_one[i];
+  }
+}
+
+/// The record of a group, and what a thread knows of its own brick.
+struct GroupRecord {
+  std::uint32_t n;        ///< bricks
+  std::uint32_t n_bytes;  ///< of the record
+  std::uint32_t n_coded;
+  BrickKind kind;
+  std::uint32_t brick_bytes;
+  std::uint32_t coded_before;
+  std::uint32_t bytes_before;
+
+  bool is_all_ones;
+
+  /// All threads; `bytes` are those of the own brick, when it has some.
+  __device__ __forceinline__ void write(std::uint8_t* to, const std::uint8_t* bytes) const {
+    if (n_bytes == 0) {
+      return;
+    }
+    if (is_all_ones) {
+      if (threadIdx.x == 0) {
+        to[0] = kFourOnes;
+      }
+      return;
+    }
+    unsigned four = kind;
+#pragma unroll
+    for (unsigned k = 1; k < 4; ++k) {
+      four |= __shfl_down_sync(cuda::kAllLanes, static_cast<unsigned>(kind), k) << (2 * k);
+    }
+    if (threadIdx.x < n && threadIdx.x % 4 == 0) {
+      to[threadIdx.x / 4] = static_cast<std::uint8_t>(four);
+    }
+    std::uint8_t* const sizes = to + kindBytes(n);
+    if (kind == kCoded) {
+      sizes[coded_before] = static_cast<std::uint8_t>(brick_bytes / kUnitBytes);
+    }
+    std::uint8_t* const own = sizes + n_coded + bytes_before;
+#pragma unroll 4
+    for (std::uint32_t i = 0; i < brick_bytes; ++i) {
+      own[i] = bytes[i];
+    }
+  }
+};
+
+/// All threads of a block, a brick each for the first n: what the record of their group is like.
+template <unsigned kThreads>
+__device__ __forceinline__ GroupRecord
+planRecord(std::uint32_t n,
+           BrickKind kind,
+           std::uint32_t brick_bytes,
+           std::uint32_t (&warp_sums)[2][kThreads / cuda::kWarp]) {
+  static_assert(kThreads >= kGroupBricks);
+  const bool is_there = threadIdx.x < n;
+  GroupRecord record{};
+  record.n = n;
+  record.kind = is_there ? kind : kNone;
+  record.brick_bytes = is_there ? brick_bytes : 0;
+  const bool is_zero = __syncthreads_and(record.kind == kNone ? 1 : 0) != 0;
+  record.is_all_ones = __syncthreads_and(!is_there || kind == kAll ? 1 : 0) != 0;
+  std::uint32_t n_of_bricks = 0;
+  record.coded_before = cuda::blockExclusiveSum<kThreads>(record.kind == kCoded ? 1u : 0u,
+                                                          warp_sums[0], &record.n_coded);
+  record.bytes_before =
+      cuda::blockExclusiveSum<kThreads>(record.brick_bytes, warp_sums[1], &n_of_bricks);
+  record.n_bytes = is_zero              ? 0
+                   : record.is_all_ones ? 1
+                                        : kindBytes(n) + record.n_coded + n_of_bricks;
+  return record;
 }
 
 }  // namespace fz::mask

@@ -8,16 +8,15 @@ namespace fz::mask {
 /// Values that a thread block looks at together, in both directions.
 constexpr std::uint32_t kTileValues = 4096;
 constexpr unsigned kTileThreads = 256;
-/// A block that codes bricks of the first layer, a thread each: its rows in all, and its threads.
-/// Most bricks are of one kind, so fewer threads have more to do than others.
-constexpr std::uint32_t kGroupRows = 4096;
-constexpr unsigned kGroupThreads = 128;
-/// Of these blocks on a multiprocessor, so that most fields need no second round.
-constexpr unsigned kGroupBlocks = 8;
+/// Threads of a block that codes bricks of the first layer: enough for the bricks of two groups
+/// that are not of one kind, and few enough that most fields need no second round of blocks.
+constexpr unsigned kBrickThreads = 64;
+/// Rows of a block that takes samples, a thread each.
+constexpr unsigned kSampleThreads = 128;
+/// A block that codes or places what only some masks have.
+constexpr unsigned kOtherThreads = 128;
 /// Warps of a block that decodes the layers of a brick that tell patterns apart.
 constexpr unsigned kIndexWarps = 8;
-/// One block that looks at everything.
-constexpr unsigned kPlanThreads = 1024;
 /// Blocks for each multiprocessor, of kernels that usually have nothing to do.
 constexpr unsigned kRareBlocks = 4;
 

@@ -1,93 +1,50 @@
-// Putting missing values back: bricks of where, then, if their number is right, the values.
-#include <algorithm>
-
+// Before missing values are put back: what stands where in the mask, and the bricks of where they
+// are.
 #include "backends/cuda/device.cuh"
-#include "backends/cuda/last_block.cuh"
 #include "backends/cuda/launch.h"
-#include "backends/cuda/lookback.cuh"
-#include "backends/cuda/tile_ticket.cuh"
-#include "backends/cuda/unaligned_load.cuh"
 #include "fz/cuda_part.h"
-#include "transforms/mask/cuda/bricks.cuh"
-#include "transforms/mask/cuda/damage.cuh"
-#include "transforms/mask/cuda/lane_coder.cuh"
+#include "transforms/mask/cuda/lane_decoder.cuh"
+#include "transforms/mask/cuda/plan.cuh"
 #include "transforms/mask/cuda/values.cuh"
 
 namespace fz::mask {
 
 namespace {
 
-using cuda::kAllLanes;
 using cuda::kWarp;
 using cuda::laneId;
-using cuda::warpId;
 
-constexpr unsigned kIndexThreads = kIndexWarps * kWarp;
+constexpr unsigned kWarps = kBrickThreads / kWarp;
+static_assert(kBrickThreads == kGroupBricks, "a thread for each brick of a group");
 
-/// Whether the values have the size that config and output say.
-template <class T>
-__device__ bool hasRoom(const DecodeArgs& args) {
-  const std::uint64_t n_bytes = args.n_values * sizeof(T);
-  return cuda::load(args.in_size) == n_bytes && n_bytes <= args.out.capacity_bytes;
-}
-
-__device__ __forceinline__ BrickKind kindAt(const DecodeArgs& args,
-                                            std::uint32_t layer,
-                                            std::uint64_t index) {
-  const std::uint8_t four = args.mask[args.plan->kinds_at[layer] + index / 4];
-  return static_cast<BrickKind>(four >> (2 * (index % 4)) & 3u);
-}
-
-/// The bytes of a brick.
-struct BrickBytes {
-  BrickKind kind;
-  std::uint32_t n_bytes;
-  const std::uint8_t* bytes;
+/// What a block decodes. kPlanes: bricks of three dimensions, whose rows are kept for those that
+/// are behind them.
+template <bool kPlanes>
+struct BlockShape {
+  static constexpr unsigned kGroups = kPlanes ? 1 : 2;
+  static constexpr unsigned kBricks = kGroups * kGroupBricks;
+  static constexpr unsigned kBatch = kPlanes ? 32 : 64;  ///< bricks at a time
+  /// Coded bricks are shorter than raw ones. An odd number of words: threads meet in no bank.
+  static constexpr unsigned kUnits = (kPlanes ? kMaxRawBytes : kRowBits / 8 * 16) / kUnitBytes + 2;
+  static constexpr unsigned kStride = kPlanes ? kBrickRows + 1 : 1;
+  /// That fit a multiprocessor: another round of blocks would take as long again.
+  static constexpr unsigned kBlocks = kPlanes ? 6 : 16;
+  static_assert(kUnits / 2 % 2 == 1 && kUnits % 2 == 0 && LaneDecoder::kPadUnits <= 3);
 };
 
-/// The warp: the bytes of any brick of a layer in bricks.
-__device__ BrickBytes bytesOf(const DecodeArgs& args,
-                              const Grid& grid,
-                              std::uint32_t layer,
-                              std::uint64_t index) {
-  const MaskPlan& plan = *args.plan;
-  const std::uint64_t group = index / groupBricks(grid);
-  const BrickGroup& own = args.groups[layer * args.n_groups + group];
-  std::uint32_t n_coded = 0;
-  std::uint32_t n_before = 0;
-  for (std::uint64_t i = group * groupBricks(grid) + laneId(); i < index; i += kWarp) {
-    const BrickKind kind = kindAt(args, layer, i);
-    n_coded += kind == kCoded ? 1u : 0u;
-    n_before += kind == kRaw ? brickAt(grid, i).rawBytes(grid) : 0;
-  }
-  n_coded = cuda::warpSum(n_coded);
-  const std::uint8_t* const sizes = args.mask + plan.sizes_at[layer] + own.first_coded;
-  for (std::uint32_t k = laneId(); k < n_coded; k += kWarp) {
-    n_before += sizes[k] * kUnitBytes;
-  }
-  n_before = cuda::warpSum(n_before);
-  const BrickKind kind = kindAt(args, layer, index);
-  const std::uint32_t n_bytes = kind == kCoded ? sizes[n_coded] * kUnitBytes
-                                : kind == kRaw ? brickAt(grid, index).rawBytes(grid)
-                                               : 0;
-  return {kind, n_bytes, args.mask + plan.payload_at[layer] + own.at + n_before};
-}
-
-/// The warp: rows of a brick of any layer. False for all lanes where they are damaged.
-__device__ bool readLayerRows(const DecodeArgs& args,
-                              const Grid& grid,
-                              const Brick& brick,
-                              std::uint64_t index,
-                              std::uint32_t layer,
-                              std::uint32_t* rows) {
-  const MaskPlan& plan = *args.plan;
-  if (plan.form[layer] < LayerForm::kBricks) {
-    const BrickKind kind = plan.form[layer] == LayerForm::kAllOnes ? kAll : kNone;
-    return readRows(grid, brick, kind, nullptr, 0, plan.chances[layer], rows);
-  }
-  const BrickBytes from = bytesOf(args, grid, layer, index);
-  return readRows(grid, brick, from.kind, from.bytes, from.n_bytes, plan.chances[layer], rows);
-}
+template <bool kPlanes>
+struct BlockState {
+  using Shape = BlockShape<kPlanes>;
+  LaneTable table;
+  std::uint32_t units[Shape::kBatch * Shape::kUnits / 2];
+  std::uint32_t rows[Shape::kBatch * Shape::kStride];
+  std::uint32_t bytes_at[Shape::kBricks];  ///< of listed bricks, behind the layer's groups_at
+  std::uint16_t n_bytes[Shape::kBricks];
+  std::uint8_t kinds[Shape::kBricks];
+  std::uint8_t listed[Shape::kBricks];
+  std::uint32_t warp_sums[2][kWarps];
+  std::uint32_t n_ones;
+};
 
 /// Sets the bits of a row. Others set other bits of its words where rows are no words.
 __device__ __forceinline__ void putRow(std::uint32_t* words,
@@ -107,365 +64,314 @@ __device__ __forceinline__ void putRow(std::uint32_t* words,
   }
 }
 
-/// One thread: the counterpart of packing rows back to back.
-__device__ void unpackLane(const Grid& grid,
-                           const Brick& brick,
-                           const std::uint8_t* in,
-                           std::uint32_t* rows) {
-  std::uint64_t held = 0;
-  std::uint32_t n_held = 0;
-  for (std::uint32_t row = 0; row < brick.rows(); ++row) {
-    const std::uint32_t n = brick.rowBits(grid, row);
-    for (; n_held < n; n_held += 8) {
-      held |= std::uint64_t{*in++} << n_held;
-    }
-    rows[row] = static_cast<std::uint32_t>(held) & lowRow(n);
-    held >>= n;
-    n_held -= n;
-  }
-}
+/// A block's view of its work.
+template <bool kPlanes>
+struct BlockReader {
+  using Shape = BlockShape<kPlanes>;
+  const DecodeArgs& args;
+  const Grid& grid;
+  const LayerPlan& layer;
+  BlockState<kPlanes>& shared;
+  std::uint64_t first;  ///< brick
+  bool has_word_rows;
 
-/// One thread: the rows of a coded or raw brick. False where they are none.
-template <bool kHasBehind>
-__device__ __forceinline__ bool readLane(const Grid& grid,
-                                         const Brick& brick,
-                                         const BrickBytes& from,
-                                         const LaneTable& table,
-                                         std::uint32_t* rows) {
-  bool is_good = true;
-  if (from.kind == kRaw) {
-    unpackLane(grid, brick, from.bytes, rows);
-  } else {
-    LaneDecoder decoder(from.bytes, from.n_bytes);
-    codeLaneBrick<kHasBehind>(decoder, table, grid, brick, rows);
-    is_good = decoder.isAtEnd();
-  }
-  std::uint32_t ones = 0;
-  std::uint32_t zeros = 0;
-  for (std::uint32_t row = 0; row < brick.rows(); ++row) {
-    ones |= rows[row];
-    zeros |= rows[row] ^ lowRow(brick.rowBits(grid, row));
-  }
-  return is_good && ones != 0 && zeros != 0;
-}
+  __device__ __forceinline__
+  BlockReader(const DecodeArgs& a, const Grid& g, const LayerPlan& l, BlockState<kPlanes>& s)
+      : args(a),
+        grid(g),
+        layer(l),
+        shared(s),
+        first(std::uint64_t{blockIdx.x} * Shape::kBricks),
+        has_word_rows(hasWordRows(g)) {}
 
-/// All threads: the bytes of the group's bricks that are coded or raw, in order; the rows of
-/// others. Returns how many there are.
-template <bool kHasBehind>
-__device__ __forceinline__ std::uint32_t listBytes(const DecodeArgs& args,
-                                                   const Grid& grid,
-                                                   std::uint32_t n,
-                                                   SharedGroup& shared,
-                                                   BrickBytes* bytes) {
-  using Group = GroupOf<kHasBehind>;
-  const MaskPlan& plan = *args.plan;
-  BrickKind kind = plan.form[0] == LayerForm::kAllOnes ? kAll : kNone;
-  if (plan.form[0] >= LayerForm::kBricks && threadIdx.x < n) {
-    kind = kindAt(args, 0, std::uint64_t{blockIdx.x} * Group::kBricks + threadIdx.x);
+  __device__ __forceinline__ void recordBrick(std::uint64_t index) const {
+    recordDamage(args.record, Reason::kBrick, index);
+    addTo(&args.record->value[kDamagedSlot], 1);
   }
-  const bool is_coded = threadIdx.x < n && kind == kCoded;
-  const bool has_bytes = is_coded || (threadIdx.x < n && kind == kRaw);
-  std::uint32_t total = 0;
-  const std::uint32_t rank =
-      cuda::blockExclusiveSum<kGroupThreads>(is_coded ? 1u : 0u, shared.warp_sums[0], &total);
-  const BrickGroup* const own = args.groups + blockIdx.x;
-  std::uint32_t n_bytes = 0;
-  if (is_coded) {
-    n_bytes = args.mask[plan.sizes_at[0] + own->first_coded + rank] * kUnitBytes;
-  } else if (has_bytes) {
-    n_bytes = shared.bricks[threadIdx.x].rawBytes(grid);
-  }
-  const std::uint32_t before =
-      cuda::blockExclusiveSum<kGroupThreads>(n_bytes, shared.warp_sums[1], &total);
-  __syncthreads();
-  const std::uint32_t place =
-      cuda::blockExclusiveSum<kGroupThreads>(has_bytes ? 1u : 0u, shared.warp_sums[0], &total);
-  if (has_bytes) {
-    shared.coded[place] = threadIdx.x;
-    bytes[place] = {kind, n_bytes, args.mask + plan.payload_at[0] + own->at + before};
-  } else if (threadIdx.x < n) {
-    const Brick& brick = shared.bricks[threadIdx.x];
-    for (std::uint32_t row = 0; row < brick.rows(); ++row) {
-      shared.rows[threadIdx.x * Group::kStride + row] =
-          kind == kAll ? lowRow(brick.rowBits(grid, row)) : 0;
+  /// One thread: a brick that is all zeros or all ones. Returns its ones.
+  __device__ __forceinline__ std::uint32_t putUniform(std::uint64_t index, bool is_one) const {
+    if (!is_one && !has_word_rows) {
+      return 0;  // they are zero already
     }
+    auto* const words = reinterpret_cast<std::uint32_t*>(args.words);
+    const Brick brick = brickAt(grid, index);
+    forRows(grid, brick, [&](std::uint32_t, std::uint64_t start, std::uint32_t n_bits) {
+      putRow(words, start, is_one ? lowRow(n_bits) : 0, has_word_rows);
+    });
+    return is_one ? static_cast<std::uint32_t>(brick.bits(grid)) : 0;
   }
-  __syncthreads();
-  return total;
-}
 
-/// A block: the bricks of its group in the first layer.
-template <bool kHasBehind>
-__device__ __forceinline__ void readGroup(const DecodeArgs& args,
-                                          const Grid& grid,
-                                          SharedGroup& shared,
-                                          LaneTable& table) {
-  using Group = GroupOf<kHasBehind>;
-  __shared__ BrickBytes bytes[kGroupThreads];
-  __shared__ std::uint32_t n_ones;
-  if (threadIdx.x == 0) {
-    n_ones = 0;
-  }
-  table.fill(args.plan->chances[0]);
-  const std::uint32_t n = openGroup<kHasBehind>(grid, args.n_bricks, blockIdx.x, shared);
-  const std::uint32_t n_listed = listBytes<kHasBehind>(args, grid, n, shared, bytes);
-  if (threadIdx.x < n_listed) {
-    const std::uint32_t b = shared.coded[threadIdx.x];
-    if (!readLane<kHasBehind>(grid, shared.bricks[b], bytes[threadIdx.x], table,
-                              shared.rows + b * Group::kStride)) {
-      recordDamage(args.record, Reason::kBrick, std::uint64_t{blockIdx.x} * Group::kBricks + b);
-      addTo(&args.plan->n_damaged, 1);
-    }
-  }
-  __syncthreads();
-  std::uint32_t ones = 0;
-  auto* const words = reinterpret_cast<std::uint32_t*>(args.words);
-  forGroupRows<kHasBehind>(
-      grid, n, shared, [&](std::uint32_t, std::uint64_t start, std::uint32_t, std::uint32_t& row) {
-        ones += static_cast<std::uint32_t>(__popc(row));
-        putRow(words, start, row, hasWordRows(grid));
-      });
-  ones = cuda::warpSum(ones);
-  if (laneId() == 0) {
-    atomicAdd(&n_ones, ones);  // order-free: only sums
-  }
-  __syncthreads();
-  if (threadIdx.x == 0 && n_ones != 0) {
-    addTo(&args.plan->n_ones, n_ones);
-  }
-}
-
-/// A thread for each coded brick of the first layer: where values are missing, and how many.
-__global__ void __launch_bounds__(kGroupThreads, kGroupBlocks) brickKernel(DecodeArgs args) {
-  __shared__ SharedGroup shared;
-  __shared__ LaneTable table;
-  if (args.plan->is_good == 0 || args.plan->n_layers == 0) {
-    return;
-  }
-  const Grid grid = gridOf(args);
-  if (grid.rows_z > 1) {
-    readGroup<true>(args, grid, shared, table);
-  } else {
-    readGroup<false>(args, grid, shared, table);
-  }
-}
-
-/// The field, and in the places of the first layer's ones their pattern where they have one.
-template <class T>
-__global__ void __launch_bounds__(kTileThreads) putKernel(DecodeArgs args) {
-  constexpr unsigned kRows = kTileValues / kTileThreads;
-  using U = BitsOf<T>;
-  const MaskPlan& plan = *args.plan;
-  if (plan.is_good == 0 || plan.n_damaged != 0 || !hasRoom<T>(args)) {
-    return;
-  }
-  const std::uint64_t n_missing = args.record->value[kMissingSlot];
-  if (plan.n_ones != n_missing) {
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-      recordDamage(args.record, Reason::kCount, plan.n_ones);
-    }
-    return;
-  }
-  const std::uint64_t first = std::uint64_t{blockIdx.x} * kTileValues + warpId() * kRows * kWarp;
-  const auto* in = reinterpret_cast<const U*>(args.in);
-  auto* out = reinterpret_cast<U*>(args.out.data);
-  const auto* words = reinterpret_cast<const std::uint32_t*>(args.words);
-  const bool puts = n_missing != 0 && plan.n_patterns == 1;
-  unsigned missing = 0;
-  if (puts && laneId() < kRows && first + laneId() * kWarp < args.n_values) {
-    missing = words[first / kWarp + laneId()];
-  }
-  const U pattern = puts ? static_cast<U>(plan.patterns[0]) : 0;
-  U values[kRows];
-#pragma unroll
-  for (unsigned r = 0; r < kRows; ++r) {
-    const std::uint64_t at = first + r * kWarp + laneId();
-    const unsigned row = __shfl_sync(kAllLanes, missing, static_cast<int>(r));
-    values[r] = (row >> laneId() & 1) != 0 ? pattern : at < args.n_values ? __ldcs(in + at) : U{0};
-  }
-#pragma unroll
-  for (unsigned r = 0; r < kRows; ++r) {
-    const std::uint64_t at = first + r * kWarp + laneId();
-    if (at < args.n_values) {
-      out[at] = values[r];
-    }
-  }
-}
-
-/// The block: values of a brick that have one of several patterns. rows[0]: where they are.
-template <class T>
-__device__ std::uint32_t putBrick(const DecodeArgs& args,
-                                  const Grid& grid,
-                                  const Brick& brick,
-                                  const std::uint32_t (*rows)[kBrickRows]) {
-  const MaskPlan& plan = *args.plan;
-  const auto n_index = static_cast<std::uint32_t>(plan.n_layers) - 1;
-  auto* out = reinterpret_cast<BitsOf<T>*>(args.out.data);
-  std::uint32_t n_filled = 0;
-  for (std::uint32_t row = warpId(); row < brick.rows(); row += kIndexWarps) {
-    const std::uint32_t missing = rows[0][row];
-    const std::uint64_t start = brick.rowStart(grid, row);
-    std::uint32_t outside = 0;
-    for (std::uint32_t layer = 1; layer <= n_index; ++layer) {
-      outside |= rows[layer][row] & ~missing;
-    }
-    if (outside != 0 && laneId() == 0) {
-      recordDamage(args.record, Reason::kIndex, start);
-    }
-    if ((missing >> laneId() & 1) == 0) {
-      continue;
-    }
-    std::uint32_t index = 0;
-    for (std::uint32_t layer = 1; layer <= n_index; ++layer) {
-      index |= (rows[layer][row] >> laneId() & 1) << (layer - 1);
-    }
-    if (index >= plan.n_patterns) {
-      recordDamage(args.record, Reason::kIndex, start + laneId());
-      continue;
-    }
-    const auto pattern = static_cast<BitsOf<T>>(plan.patterns[index]);
-    n_filled += isFiniteBits<T>(pattern) ? 1u : 0u;
-    out[start + laneId()] = pattern;
-  }
-  return cuda::warpSum(n_filled);
-}
-
-/// The block: values of a tile that stand in the mask one by one.
-template <class T>
-__device__ std::uint32_t putRawTile(const DecodeArgs& args,
-                                    const Fills<T>& fills,
-                                    std::uint64_t tile) {
-  __shared__ std::uint32_t warp_sums[kIndexWarps];
-  __shared__ std::uint64_t before;
-  using U = BitsOf<T>;
-  constexpr unsigned kPerThread = kTileValues / kIndexThreads;
-  const MaskPlan& plan = *args.plan;
-  const auto* const words = reinterpret_cast<const std::uint32_t*>(args.words);
-  const std::uint64_t first = tile * kTileValues + std::uint64_t{threadIdx.x} * kPerThread;
-  const unsigned missing =
-      first < args.n_values ? words[first / 32] >> (first % 32) & lowRow(kPerThread) : 0;
-  std::uint32_t n_tile = 0;
-  std::uint64_t rank = cuda::blockExclusiveSum<kIndexThreads>(
-      static_cast<std::uint32_t>(__popc(missing)), warp_sums, &n_tile);
-  const cuda::LookBack look_back{args.ranks};
-  if (warpId() == 0) {
-    if (laneId() == 0) {
-      look_back.publish(tile, n_tile);
-    }
-    __syncwarp();
-    const std::uint64_t sum = look_back.prefix(tile, n_tile);
-    if (laneId() == 0) {
-      before = sum;
-    }
-  }
-  __syncthreads();
-  rank += before;
-  std::uint32_t n_filled = 0;
-  for (unsigned left = missing; left != 0; left &= left - 1, ++rank) {
-    const auto value = cuda::loadUnaligned<U>(args.mask + plan.raw_at, rank);
-    const std::uint64_t at = first + bits::firstSet(left);
-    n_filled += isFiniteBits<T>(value) ? 1u : 0u;
-    if (!isMissing<T>(value, fills)) {
-      recordDamage(args.record, Reason::kPatterns, at);
-    }
-    reinterpret_cast<U*>(args.out.data)[at] = value;
-  }
-  __syncthreads();
-  return cuda::warpSum(n_filled);
-}
-
-/// The block: values of several patterns, in bricks.
-template <class T>
-__device__ std::uint32_t putBricks(const DecodeArgs& args, std::uint32_t (*rows)[kBrickRows]) {
-  const MaskPlan& plan = *args.plan;
-  const Grid grid = gridOf(args);
-  const auto* const words = reinterpret_cast<const std::uint32_t*>(args.words);
-  std::uint32_t n_filled = 0;
-  for (std::uint64_t i = blockIdx.x; i < args.n_bricks; i += gridDim.x) {
-    const Brick brick = brickAt(grid, i);
-    const std::uint32_t layer = warpId() + 1;
-    if (layer < plan.n_layers && !readLayerRows(args, grid, brick, i, layer, rows[layer]) &&
-        laneId() == 0) {
-      recordDamage(args.record, Reason::kBrick, i);
-    }
-    for (std::uint32_t row = threadIdx.x; row < brick.rows(); row += kIndexThreads) {
-      rows[0][row] = loadRow(words, brick.rowStart(grid, row), brick.rowBits(grid, row));
-    }
-    __syncthreads();
-    n_filled += putBrick<T>(args, grid, brick, rows);
-    __syncthreads();
-  }
-  return n_filled;
-}
-
-/// Missing values where they have not all one pattern; the last block looks at what was counted.
-template <class T>
-__global__ void __launch_bounds__(kIndexThreads) othersKernel(DecodeArgs args, Fills<T> fills) {
-  __shared__ std::uint32_t rows[kMaxLayers][kBrickRows];
-  __shared__ std::uint32_t tile;
-  const MaskPlan& plan = *args.plan;
-  const std::uint64_t n_missing = args.record->value[kMissingSlot];
-  if (plan.is_good == 0 || plan.n_damaged != 0 || n_missing == 0 || plan.n_patterns == 1 ||
-      plan.n_ones != n_missing || !hasRoom<T>(args)) {
-    return;
-  }
-  std::uint32_t n_filled = 0;
-  if (plan.n_patterns != 0) {
-    n_filled = putBricks<T>(args, rows);
-  } else {
-    const std::uint64_t n_tiles = (args.n_values + kTileValues - 1) / kTileValues;
-    while (true) {
-      if (threadIdx.x == 0) {
-        tile = cuda::TileTicket{&args.plan->next_tile}.take();
-      }
-      __syncthreads();
-      const std::uint32_t own = tile;
-      __syncthreads();
-      if (own >= n_tiles) {
+  /// All threads: lists the coded and raw bricks, and puts the others. Returns how many are listed;
+  /// adds to the thread's ones.
+  __device__ __forceinline__ std::uint32_t list(std::uint32_t& n_ones) const {
+    std::uint32_t n_listed = 0;
+    const std::uint64_t n_groups = grid.groups();
+#pragma unroll 1
+    for (unsigned g = 0; g < Shape::kGroups; ++g) {
+      const std::uint64_t group = std::uint64_t{blockIdx.x} * Shape::kGroups + g;
+      if (group >= n_groups) {
         break;
       }
-      n_filled += putRawTile<T>(args, fills, own);
+      const bool is_there = threadIdx.x < grid.bricksOf(group);
+      const std::uint64_t index = group * kGroupBricks + threadIdx.x;
+      if (layer.form < LayerForm::kBricks) {
+        n_ones += is_there ? putUniform(index, layer.form == LayerForm::kAllOnes) : 0;
+        continue;
+      }
+      const GroupBytes from = groupBytes(args, grid, layer, group);
+      const BrickKind kind = is_there ? from.kindOf(threadIdx.x) : kNone;
+      std::uint32_t n_coded = 0;
+      const std::uint32_t coded_before = cuda::blockExclusiveSum<kBrickThreads>(
+          kind == kCoded ? 1u : 0u, shared.warp_sums[0], &n_coded);
+      const bool has_sizes = from.is_good && from.hasSizes(n_coded);
+      std::uint32_t n_bytes = 0;
+      if (kind == kCoded && has_sizes) {
+        n_bytes = from.sizes()[coded_before] * kUnitBytes;
+      } else if (kind == kRaw) {
+        n_bytes = brickAt(grid, index).rawBytes(grid);
+      }
+      std::uint32_t all_bytes = 0;
+      const std::uint32_t before =
+          cuda::blockExclusiveSum<kBrickThreads>(n_bytes, shared.warp_sums[1], &all_bytes);
+      if (!has_sizes || from.n_kind_bytes + n_coded + all_bytes != from.n_bytes) {
+        if (threadIdx.x == 0) {
+          recordBrick(group * kGroupBricks);
+        }
+        __syncthreads();
+        continue;
+      }
+      __syncthreads();
+      const bool has_bytes = kind >= kCoded;
+      std::uint32_t n_here = 0;
+      const std::uint32_t rank =
+          cuda::blockExclusiveSum<kBrickThreads>(has_bytes ? 1u : 0u, shared.warp_sums[0], &n_here);
+      if (has_bytes) {
+        const unsigned to = n_listed + rank;
+        shared.listed[to] = static_cast<std::uint8_t>(g * kGroupBricks + threadIdx.x);
+        shared.kinds[to] = kind;
+        shared.n_bytes[to] = static_cast<std::uint16_t>(n_bytes);
+        shared.bytes_at[to] = static_cast<std::uint32_t>(from.bytes - args.mask - layer.groups_at) +
+                              from.n_kind_bytes + n_coded + before;
+      } else if (is_there) {
+        n_ones += putUniform(index, kind == kAll);
+      }
+      n_listed += n_here;
+      __syncthreads();
+    }
+    __syncthreads();
+    return n_listed;
+  }
+
+  /// One thread: place `at` of the list, in memory of its own. Returns its ones.
+  __device__ __forceinline__ std::uint32_t read(unsigned at) const {
+    const std::uint64_t index = first + shared.listed[at];
+    const Brick brick = brickAt(grid, index);
+    const std::uint8_t* const bytes = args.mask + layer.groups_at + shared.bytes_at[at];
+    const std::uint32_t n_bytes = shared.n_bytes[at];
+    auto* const units =
+        reinterpret_cast<std::uint16_t*>(shared.units) + threadIdx.x * Shape::kUnits;
+    const bool is_raw = shared.kinds[at] == kRaw;
+    if (!is_raw && !isWorthCoding(n_bytes, brick.rawBytes(grid))) {
+      recordBrick(index);
+      return 0;
+    }
+#pragma unroll 4
+    for (std::uint32_t i = 0; i < n_bytes; ++i) {
+      reinterpret_cast<std::uint8_t*>(units)[i] = bytes[i];
+    }
+    auto* const words = reinterpret_cast<std::uint32_t*>(args.words);
+    const std::uint64_t start = brick.rowStart(grid, 0);
+    std::uint32_t n_ones = 0;
+    const auto putOne = [&](std::uint32_t row, std::uint32_t bits) {
+      n_ones += static_cast<std::uint32_t>(__popc(bits));
+      const std::uint64_t to =
+          kPlanes ? brick.rowStart(grid, row) : start + std::uint64_t{row} * grid.nx;
+      putRow(words, to, bits, has_word_rows);
+    };
+    bool is_good = true;
+    if (is_raw) {
+      putRaw(brick, reinterpret_cast<const std::uint8_t*>(units), putOne);
+    } else {
+      const std::uint32_t n_units = n_bytes / kUnitBytes;
+#pragma unroll
+      for (unsigned i = 0; i < LaneDecoder::kPadUnits; ++i) {
+        units[n_units + i] = 0;
+      }
+      LaneDecoder decoder(units, n_units);
+      decodeLaneBrick<kPlanes>(decoder, shared.table, grid, brick,
+                               shared.rows + threadIdx.x * Shape::kStride, putOne);
+      is_good = decoder.isAtEnd();
+    }
+    if (!is_good || n_ones == 0 || n_ones == brick.bits(grid)) {
+      recordBrick(index);
+    }
+    return n_ones;
+  }
+  /// One thread: the rows of a raw brick.
+  template <class F>
+  __device__ __forceinline__ void putRaw(const Brick& brick, const std::uint8_t* in, F f) const {
+    std::uint64_t held = 0;
+    std::uint32_t n_held = 0;
+    for (std::uint32_t row = 0; row < brick.rows(); ++row) {
+      const std::uint32_t n = brick.rowBits(grid, row);
+      for (; n_held < n; n_held += 8) {
+        held |= std::uint64_t{*in++} << n_held;
+      }
+      f(row, static_cast<std::uint32_t>(held) & lowRow(n));
+      held >>= n;
+      n_held -= n;
     }
   }
-  if (laneId() == 0 && n_filled != 0) {
-    addTo(&args.plan->n_filled, n_filled);
+};
+
+/// All threads of a block: whether the dictionary is one.
+template <class T>
+__device__ bool arePatternsGood(const DecodeArgs& args,
+                                const Fills<T>& fills,
+                                const std::uint8_t* patterns,
+                                std::uint32_t n) {
+  bool is_good = true;
+  for (std::uint32_t i = threadIdx.x; i < n; i += kBrickThreads) {
+    const auto pattern = cuda::loadUnaligned<BitsOf<T>>(patterns, i);
+    is_good = is_good && isMissing<T>(pattern, fills) &&
+              (i == 0 || cuda::loadUnaligned<BitsOf<T>>(patterns, i - 1) < pattern);
+    args.plan->patterns[i] = pattern;
   }
-  if (cuda::isLastBlock(&args.plan->n_done) && threadIdx.x == 0) {
-    const std::uint64_t all = *static_cast<volatile std::uint64_t*>(&args.plan->n_filled);
-    if (all != args.record->value[kFilledSlot]) {
-      recordDamage(args.record, Reason::kFilled, all);
+  return __syncthreads_and(is_good ? 1 : 0) != 0;
+}
+
+/// All threads of one block: everything in the mask but its bricks, and whether it goes with the
+/// size.
+template <class T>
+__device__ void makePlan(const DecodeArgs& args, const Fills<T>& fills, const Grid& grid) {
+  MaskPlan& plan = *args.plan;
+  const std::uint64_t n_missing = args.record->value[kMissingSlot];
+  const std::uint64_t n_filled = args.record->value[kFilledSlot];
+  Cursor cursor{args.mask, cuda::load(args.mask_size), 0};
+  std::uint32_t n_patterns = 0;
+  std::uint32_t n_layers = 0;
+  Reason reason = Reason::kNone;
+  if (cuda::load(args.in_size) != args.n_values * sizeof(T) || n_missing > args.n_values ||
+      (n_missing == 0) != (cursor.n_bytes == 0)) {
+    reason = Reason::kSize;
+  } else if (n_missing == 0) {
+    reason = n_filled == 0 ? Reason::kNone : Reason::kFilled;
+  } else {
+    n_patterns = cursor.has(4) ? cuda::loadUnaligned<std::uint32_t>(cursor.bytes, 0) : kMaxKeys + 1;
+    cursor.at = 4;
+    if (n_patterns > kMaxKeys || !cursor.has(std::uint64_t{n_patterns} * sizeof(T)) ||
+        !arePatternsGood<T>(args, fills, cursor.bytes + 4, n_patterns)) {
+      reason = Reason::kPatterns;
+    }
+    cursor.at += std::uint64_t{n_patterns} * sizeof(T);
+    n_layers = 1 + (n_patterns < 2 ? 0 : bits::bitWidth(n_patterns - 1));
+    for (std::uint32_t i = 0; reason == Reason::kNone && i < n_layers; ++i) {
+      LayerPlan layer;
+      if (!findLayer(grid, cursor, layer)) {
+        reason = Reason::kLayer;
+      }
+      if (threadIdx.x == 0) {
+        plan.layers[i] = layer;
+      }
+    }
+    const std::uint64_t n_raw = n_patterns == 0 ? n_missing : 0;
+    if (reason == Reason::kNone &&
+        (!cursor.has(0) || n_raw > (cursor.n_bytes - cursor.at) / sizeof(T) ||
+         n_raw * sizeof(T) != cursor.n_bytes - cursor.at)) {
+      reason = Reason::kLayer;
+    }
+    if (reason == Reason::kNone && n_patterns == 1 &&
+        n_filled != (isFiniteBits<T>(cuda::loadUnaligned<BitsOf<T>>(cursor.bytes + 4, 0))
+                         ? n_missing
+                         : 0)) {
+      reason = Reason::kFilled;
     }
   }
+  if (threadIdx.x == 0) {
+    plan.n_patterns = n_patterns;
+    plan.n_layers = n_layers;
+    plan.raw_at = cursor.at;
+    plan.is_good = reason == Reason::kNone ? 1 : 0;
+    if (n_patterns == 0) {
+      plan.patterns[0] = 0;
+    }
+    if (reason != Reason::kNone) {
+      recordDamage(args.record, reason, cursor.at);
+    }
+    if (!args.out.size_known) {
+      cuda::publishSize(args.record, 0, args.n_values * sizeof(T), args.out.capacity_bytes);
+    }
+  }
+}
+
+/// A block for some groups of the first layer: where values are missing, and how many. The first
+/// one finds everything else.
+template <class T, bool kPlanes>
+__global__ void __launch_bounds__(kBrickThreads, BlockShape<kPlanes>::kBlocks)
+    readKernel(DecodeArgs args, Fills<T> fills) {
+  __shared__ BlockState<kPlanes> shared;
+  const Grid grid = gridOf(args);
+  if (blockIdx.x == 0) {
+    makePlan<T>(args, fills, grid);
+  }
+  Cursor cursor{args.mask, cuda::load(args.mask_size), 0};
+  const std::uint32_t n_patterns =
+      cursor.has(4) ? cuda::loadUnaligned<std::uint32_t>(cursor.bytes, 0) : kMaxKeys + 1;
+  cursor.at = 4 + std::uint64_t{n_patterns} * sizeof(T);
+  LayerPlan layer;
+  if (n_patterns > kMaxKeys || !findLayer(grid, cursor, layer)) {
+    return;  // or nothing is missing
+  }
+  if (n_patterns == 0) {
+    for (std::uint64_t i = std::uint64_t{blockIdx.x} * kBrickThreads + threadIdx.x;
+         i * kTileValues < args.n_values; i += std::uint64_t{gridDim.x} * kBrickThreads) {
+      args.ranks[i] = 0;
+    }
+  }
+  if (threadIdx.x == 0) {
+    shared.n_ones = 0;
+  }
+  shared.table.fill(args.mask + layer.chances_at,
+                    layer.form == LayerForm::kBricksOfChances ? contextsOf(grid) : 0);
+  __syncthreads();
+  const BlockReader<kPlanes> reader(args, grid, layer, shared);
+  std::uint32_t n_ones = 0;
+  const std::uint32_t n_listed = reader.list(n_ones);
+  using Shape = BlockShape<kPlanes>;
+  for (std::uint32_t at = threadIdx.x; threadIdx.x < Shape::kBatch && at < n_listed;
+       at += Shape::kBatch) {
+    n_ones += reader.read(at);
+  }
+  n_ones = cuda::warpSum(n_ones);
+  if (laneId() == 0) {
+    atomicAdd(&shared.n_ones, n_ones);  // order-free: only sums
+  }
+  __syncthreads();
+  if (threadIdx.x == 0 && shared.n_ones != 0) {
+    addTo(&args.record->value[kOnesSlot], shared.n_ones);
+  }
+}
+
+template <class T, bool kPlanes>
+void launchReader(const DecodeArgs& args,
+                  const Fills<T>& fills,
+                  const Grid& grid,
+                  const cuda::Call& call) {
+  call.launch("mask: bricks", readKernel<T, kPlanes>,
+              cuda::gridFor(grid.groups(), BlockShape<kPlanes>::kGroups), kBrickThreads, 0, args,
+              fills);
 }
 
 }  // namespace
 
 template <class T>
 void launchRead(const DecodeArgs& args, const Fills<T>& fills, const cuda::Call& call) {
-  launchPlan(args, fills, call);
-  call.launch("mask: bricks", brickKernel, cuda::gridFor(args.n_groups, 1), kGroupThreads, 0, args);
-}
-
-template <class T>
-void launchOthers(const DecodeArgs& args, const Fills<T>& fills, const cuda::Call& call) {
-  call.launch("mask: patterns", othersKernel<T>,
-              std::min(kRareBlocks * cuda::multiprocessorCount(), cuda::gridFor(args.n_bricks, 1)),
-              kIndexThreads, 0, args, fills);
-}
-
-template <class T>
-void launchDecode(const DecodeArgs& args, const Fills<T>& fills, const cuda::Call& call) {
-  launchRead(args, fills, call);
-  call.launch("mask: put", putKernel<T>, cuda::gridFor(args.n_values, kTileValues), kTileThreads, 0,
-              args);
-  launchOthers(args, fills, call);
+  const Grid grid = makeGrid(args.extents[0], args.extents[1], args.extents[2]);
+  grid.rows_z > 1 ? launchReader<T, true>(args, fills, grid, call)
+                  : launchReader<T, false>(args, fills, grid, call);
 }
 
 template void launchRead(const DecodeArgs&, const Fills<float>&, const cuda::Call&);
 template void launchRead(const DecodeArgs&, const Fills<double>&, const cuda::Call&);
-template void launchOthers(const DecodeArgs&, const Fills<float>&, const cuda::Call&);
-template void launchOthers(const DecodeArgs&, const Fills<double>&, const cuda::Call&);
-template void launchDecode(const DecodeArgs&, const Fills<float>&, const cuda::Call&);
-template void launchDecode(const DecodeArgs&, const Fills<double>&, const cuda::Call&);
 
 }  // namespace fz::mask

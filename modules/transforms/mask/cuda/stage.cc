@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/cpu/missing.h"
+#include "backends/cuda/side_stream.h"
 #include "backends/cuda/zeroed_scratch.h"
 #include "core/cuda_part_maker.h"
 #include "core/require.h"
@@ -93,6 +94,7 @@ class CudaSide final : public CudaPart {
     return sizeof(T) == 4 ? "fz::mask::MaskOp<float>" : "fz::mask::MaskOp<double>";
   }
   void beginGroup(const cuda::Call& call, const GroupRun& group, GroupArgs& args) override;
+  void readyGroup(const cuda::Call& call, const GroupRun& group) override;
   void endGroup(const cuda::Call& call, const GroupRun& group) override;
 
  private:
@@ -119,6 +121,7 @@ class CudaSide final : public CudaPart {
   ZeroedScratch found_;
   Scratch last_valid_;
   Scratch work_;
+  cuda::SideStream beside_;
 };
 
 template <class T>
@@ -142,7 +145,7 @@ auto CudaSide<T>::shapeFor(const DeviceSize& size) const -> Shape {
     const std::uint64_t n_bricks = std::max<std::uint64_t>(grid.bricks(), 1);
     const std::uint64_t slot_bytes =
         bits::roundUp<std::uint64_t>(grid.n_bits == 0 ? 0 : brickAt(grid, 0).rawBytes(grid), 4);
-    return {dims, size.n_bytes / sizeof(T), n_bricks, std::max<std::uint64_t>(groupsOf(grid), 1),
+    return {dims, size.n_bytes / sizeof(T), n_bricks, std::max<std::uint64_t>(grid.groups(), 1),
             n_bricks * slot_bytes};
   }
   const auto& set = stage_.getDims();
@@ -160,8 +163,8 @@ auto CudaSide<T>::shapeFor(const DeviceSize& size) const -> Shape {
   const std::uint64_t n_bricks =
       std::max<std::uint64_t>({makeGrid(n_x, set[1], set[2]).bricks(),
                                makeGrid(1, set[1], set[2]).bricks(), std::uint64_t{1}});
-  constexpr std::uint64_t kLeastOfGroup = kGroupRows / kBrickRows;
-  return {set, most, n_bricks, bits::ceilDiv(n_bricks, kLeastOfGroup), n_bricks * kMaxRawBytes};
+  return {set, most, n_bricks, bits::ceilDiv<std::uint64_t>(n_bricks, kGroupBricks),
+          n_bricks * kMaxRawBytes};
 }
 
 template <class T>
@@ -178,7 +181,11 @@ Hold CudaSide<T>::hold() const {
 
 template <class T>
 void CudaSide<T>::addZeroed(EncodeArgs& args, const cuda::Call& call) {
-  args.found = reinterpret_cast<Findings*>(found_.get(call, sizeof(Findings)));
+  static_assert(sizeof(Findings) % sizeof(std::uint64_t) == 0);
+  std::uint8_t* const zeroed =
+      found_.get(call, sizeof(Findings) + (args.max_groups + 1) * sizeof(std::uint64_t));
+  args.found = reinterpret_cast<Findings*>(zeroed);
+  args.block_states = reinterpret_cast<std::uint64_t*>(zeroed + sizeof(Findings));
   if (args.hold == Hold::kField) {
     const std::uint64_t n_tiles = bits::ceilDiv<std::uint64_t>(args.max_values, kTileValues) + 1;
     const auto last_valid = last_valid_.get<std::uint64_t>(call.pool, n_tiles);
@@ -190,7 +197,7 @@ void CudaSide<T>::addZeroed(EncodeArgs& args, const cuda::Call& call) {
 template <class T>
 void CudaSide<T>::addWorkspace(EncodeArgs& args, const cuda::Call& call) {
   const std::uint64_t n_tiles = bits::ceilDiv<std::uint64_t>(args.max_values, kTileValues) + 1;
-  const std::uint64_t n_slots = kMaxLayers * args.max_bricks;
+  const std::uint64_t n_slots = (kMaxLayers - 1) * args.max_bricks;
   Parts parts;
   const std::size_t words = parts.add<std::uint32_t>(n_tiles * (kTileValues / 32));
   const std::size_t ranks = parts.add<std::uint64_t>(n_tiles);
@@ -198,7 +205,7 @@ void CudaSide<T>::addWorkspace(EncodeArgs& args, const cuda::Call& call) {
   const std::size_t kinds = parts.add<std::uint8_t>(n_slots);
   const std::size_t brick_bytes = parts.add<std::uint16_t>(n_slots);
   const std::size_t arena_at = parts.add<std::uint64_t>(n_slots);
-  const std::size_t groups = parts.add<BrickGroup>(kMaxLayers * args.max_groups);
+  const std::size_t group_ends = parts.add<std::uint32_t>((kMaxLayers - 1) * args.max_groups);
   const std::size_t slots = parts.add<std::uint8_t>(args.slot_bytes);
   const std::size_t arena = parts.add<std::uint8_t>(args.mask.capacity_bytes);
   std::uint8_t* const memory = work_.get<std::uint8_t>(call.pool, parts.size()).data();
@@ -208,7 +215,7 @@ void CudaSide<T>::addWorkspace(EncodeArgs& args, const cuda::Call& call) {
   args.kinds = memory + kinds;
   args.brick_bytes = reinterpret_cast<std::uint16_t*>(memory + brick_bytes);
   args.arena_at = reinterpret_cast<std::uint64_t*>(memory + arena_at);
-  args.groups = reinterpret_cast<BrickGroup*>(memory + groups);
+  args.group_ends = reinterpret_cast<std::uint32_t*>(memory + group_ends);
   args.slots = memory + slots;
   args.arena = memory + arena;
 }
@@ -230,6 +237,9 @@ EncodeArgs CudaSide<T>::encodeArgs(const cuda::Call& call) {
   args.max_bricks = shape.max_bricks;
   args.max_groups = shape.max_groups;
   args.slot_bytes = shape.slot_bytes;
+  const bool is_solid = extents_[1] > 1 && extents_[2] > 1;
+  args.may_have_planes = is_solid && extents_[0] != 1;
+  args.may_be_flat = !is_solid || extents_[0] <= 1;
   if (args.hold == Hold::kTiles) {
     args.max_hold_tiles = 1;
     for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -278,7 +288,6 @@ DecodeArgs CudaSide<T>::decodeArgs(const cuda::Call& call) {
   Parts parts;
   const std::size_t plan = parts.add<MaskPlan>(1);
   const std::size_t ranks = parts.add<std::uint64_t>(n_tiles);
-  const std::size_t groups = parts.add<BrickGroup>(kMaxLayers * groupsOf(grid));
   const std::size_t words = parts.add<std::uint64_t>(n_values / 64 + 2);
   std::uint8_t* const memory = work_.get<std::uint8_t>(call.pool, parts.size()).data();
   if (!hasWordRows(grid)) {
@@ -294,10 +303,7 @@ DecodeArgs CudaSide<T>::decodeArgs(const cuda::Call& call) {
           .n_values = n_values,
           .plan = reinterpret_cast<MaskPlan*>(memory + plan),
           .ranks = reinterpret_cast<std::uint64_t*>(memory + ranks),
-          .words = reinterpret_cast<std::uint64_t*>(memory + words),
-          .groups = reinterpret_cast<BrickGroup*>(memory + groups),
-          .n_bricks = grid.bricks(),
-          .n_groups = groupsOf(grid)};
+          .words = reinterpret_cast<std::uint64_t*>(memory + words)};
 }
 
 template <class T>
@@ -329,13 +335,15 @@ void CudaSide<T>::beginGroup(const cuda::Call& call, const GroupRun& group, Grou
   mask.record = call.record;
   if (stage_.isInverse()) {
     decode_ = decodeArgs(call);
-    launchRead<T>(decode_, mask.fills, call);
+    // Beside it the coder finds where its tiles stand.
+    launchRead<T>(decode_, mask.fills, beside_.fork(call));
     mask.plan = decode_.plan;
     mask.words = reinterpret_cast<std::uint32_t*>(decode_.words);
   } else {
     mask.is_looked_at = group.all_passes && group.pass != 0;
     if (!mask.is_looked_at) {
       encode_ = encodeArgs(call);
+      launchSample<T>(encode_, mask.fills, beside_.fork(call));
     }
     mask.found = encode_.found;
     mask.marker = encode_.marker;
@@ -346,11 +354,18 @@ void CudaSide<T>::beginGroup(const cuda::Call& call, const GroupRun& group, Grou
 }
 
 template <class T>
+void CudaSide<T>::readyGroup(const cuda::Call& /*call*/, const GroupRun& /*group*/) {
+  if (stage_.isInverse()) {
+    beside_.join();
+  }
+}
+
+template <class T>
 void CudaSide<T>::endGroup(const cuda::Call& call, const GroupRun& group) {
   if (stage_.isInverse()) {
     launchOthers<T>(decode_, fills(), call);
   } else if (!group.all_passes || group.pass == 0) {
-    launchBricks<T>(encode_, call);
+    beside_.join();
     launchWrite<T>(encode_, call);
     call.clearAtEnd(found_);
   }

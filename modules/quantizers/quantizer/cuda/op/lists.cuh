@@ -195,12 +195,14 @@ struct ListOp {
       T values[N];
       inner.template take<N>(map, staging, values);
       unsigned refused[N / kPart];
+      unsigned any = 0;
 #pragma unroll
       for (unsigned part = 0; part < N / kPart; ++part) {
         refused[part] = coder.encode(partOf(values, part), partOf(x, part));
+        any |= refused[part];
       }
 #pragma unroll 1
-      for (unsigned i = 0; i < N; ++i) {
+      for (unsigned i = 0; any != 0 && i < N; ++i) {
         unsigned own = refused[0];
 #pragma unroll
         for (unsigned part = 1; part < N / kPart; ++part) {

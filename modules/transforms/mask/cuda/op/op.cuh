@@ -29,7 +29,6 @@ struct MaskOp {
     using Value = T;
     static constexpr bool kHasRows = false;
     static constexpr bool kFillsRows = true;  ///< see group::kFillsRows
-    static constexpr bool kManyRegisters = true;
     using U = BitsOf<T>;
 
     const Args& args;
@@ -37,6 +36,7 @@ struct MaskOp {
     U pattern = 0;           ///< decoding: of all missing values
     bool has_words = false;  ///< decoding: there are some, of one pattern
     mutable U known = 0;     ///< encoding: a pattern that was noted, exclusive-or the marker
+    mutable T before_row{};  ///< encoding: what fills the row's places before its first valid one
     mutable std::uint32_t n_filled = 0;
 
     __device__ __forceinline__ Front(const Args& a, const Inner& front)
@@ -63,9 +63,11 @@ struct MaskOp {
     template <unsigned N, class Map>
     __device__ __forceinline__ void row(const Map& map, const uint4* staging, T (&v)[N]) const {
       this->inner.template row<N>(map, staging, v);
+      const bool is_whole = map.first + cuda::kWarp * N <= map.n_values;
       unsigned missing = 0;
-      const bool may = mayHaveMissing(v);
-      if (__any_sync(cuda::kAllLanes, may)) {
+      if (args.n_fills == 0 && is_whole) {
+        missing = fillHere<N>(map, staging, v);
+      } else if (const bool may = mayHaveMissing(v); __any_sync(cuda::kAllLanes, may)) {
         U all = ~U{0};
         U any = 0;
 #pragma unroll
@@ -83,9 +85,16 @@ struct MaskOp {
         storeWords<N>(map.first, map.n_values, missing);
       }
     }
+    /// Staging has the row as it came, or as settle() left it.
     template <unsigned N, class Map>
     __device__ __forceinline__ T oneOfRow(const Map& map, const uint4* staging, unsigned i) const {
-      return this->inner.template oneOfRow<N>(map, staging, i);
+      for (unsigned at = i + 1; at > 0; --at) {
+        const T value = this->inner.template oneOfRow<N>(map, staging, at - 1);
+        if (isFinite(value)) {
+          return value;
+        }
+      }
+      return before_row;
     }
     /// A single value once more, by any thread; others may not have stored its word yet.
     __device__ T one(std::uint64_t at) const {
@@ -124,19 +133,23 @@ struct MaskOp {
 
     /// One thread records what is wrong.
     __device__ __forceinline__ bool begin(std::uint64_t n) const {
-      const MaskPlan& plan = *args.plan;
-      const std::uint64_t n_missing = args.record->value[kMissingSlot];
-      const bool is_good = plan.is_good != 0 && plan.n_damaged == 0;
-      if (is_good && plan.n_ones != n_missing && blockIdx.x == 0 && threadIdx.x == 0) {
-        recordDamage(args.record, Reason::kCount, plan.n_ones);
+      const std::uint64_t* slots = args.record->value;
+      const std::uint64_t n_ones = slots[kOnesSlot];
+      const bool is_good = args.plan->is_good != 0 && slots[kDamagedSlot] == 0;
+      const bool is_right = is_good && n_ones == slots[kMissingSlot];
+      if (is_good && !is_right && blockIdx.x == 0 && threadIdx.x == 0) {
+        recordDamage(args.record, Reason::kCount, n_ones);
       }
-      return is_good && plan.n_ones == n_missing && this->inner.begin(n);
+      return is_right && this->inner.begin(n);
     }
     template <unsigned N, class Map>
     __device__ __forceinline__ void put(const Map& map, uint4* staging, T (&v)[N]) const {
       if (has_words) {
         const std::uint64_t at = map.first + cuda::laneId() * N;
-        restore(v, at < map.n_values ? bitsAt(at) : 0);
+        const unsigned missing = at < map.n_values ? bitsAt(at) : 0;
+        if (__any_sync(cuda::kAllLanes, missing != 0)) {
+          restore(v, missing);
+        }
       }
       this->inner.template put<N>(map, staging, v);
     }
@@ -156,7 +169,7 @@ struct MaskOp {
    private:
     /// The bits of the values from `at` on; a row does not reach into the next word.
     __device__ __forceinline__ unsigned bitsAt(std::uint64_t at) const {
-      return args.words[at / 32] >> (at % 32);
+      return __ldg(args.words + at / 32) >> (at % 32);
     }
     template <unsigned N>
     __device__ __forceinline__ void restore(T (&v)[N], unsigned missing) const {
@@ -200,6 +213,74 @@ struct MaskOp {
       } else {
         return static_cast<U>(__double_as_longlong(value));
       }
+    }
+    static __device__ __forceinline__ bool isFinite(T value) {
+      if constexpr (sizeof(T) == 4) {
+        return fabsf(value) < __uint_as_float(kExponentBits<T>);
+      } else {
+        return isFiniteBits<T>(bitsOf(value));
+      }
+    }
+    /// All lanes, where only values that are not finite are missing and all of the row exist: finds
+    /// and fills them in the lane's registers, whatever they are. Fields with coasts have some in
+    /// nearly every row of a warp. Returns those of the lane's row.
+    template <unsigned N, class Map>
+    __device__ __forceinline__ unsigned fillHere(const Map& map,
+                                                 const uint4* staging,
+                                                 T (&v)[N]) const {
+      constexpr unsigned kRow = N == 32 ? ~0u : (1u << N) - 1;
+      const U usual = known ^ static_cast<U>(args.marker);
+      unsigned missing = 0;
+      U unlike = 0;  // the usual pattern
+#pragma unroll
+      for (unsigned i = 0; i < N; ++i) {
+        if (!isFinite(v[i])) {
+          missing |= 1u << i;
+          unlike |= bitsOf(v[i]) ^ usual;
+        }
+      }
+      if (!__any_sync(cuda::kAllLanes, missing != 0)) {
+        return 0;
+      }
+      if (__any_sync(cuda::kAllLanes, unlike != 0)) {
+#pragma unroll 1
+        for (unsigned i = 0; i < N; ++i) {
+          const U bits = bitsOf(this->inner.template oneOfRow<N>(map, staging, i));
+          noteKeys((missing >> i & 1u) != 0, bits ^ static_cast<U>(args.marker));
+        }
+      }
+      before_row = valueBeforeRow<N>(map, staging, kRow & ~missing);
+      T held = before_row;
+#pragma unroll
+      for (unsigned i = 0; i < N; ++i) {
+        v[i] = (missing >> i & 1u) != 0 ? held : v[i];
+        held = v[i];
+      }
+      return missing;
+    }
+    /// All lanes: the valid value before the row in its unit; else the unit's first one, else 0.
+    template <unsigned N, class Map>
+    __device__ __forceinline__ T valueBeforeRow(const Map& map,
+                                                const uint4* staging,
+                                                unsigned valid) const {
+      const auto own = [&](unsigned i) {
+        return this->inner.template oneOfRow<N>(map, staging, i);
+      };
+      const T first = own(valid != 0 ? lowest(valid) : 0);
+      if (args.hold_values == N) {
+        return valid != 0 ? first : T{0};
+      }
+      const unsigned lane = cuda::laneId();
+      const T last = own(valid != 0 ? highest(valid) : 0);
+      const unsigned with_valid = __ballot_sync(cuda::kAllLanes, valid != 0);
+      const unsigned n_lanes = args.hold_values / N;
+      const unsigned unit = (n_lanes >= cuda::kWarp ? cuda::kAllLanes : (1u << n_lanes) - 1)
+                            << (lane & ~(n_lanes - 1));
+      const unsigned below = with_valid & unit & ((1u << lane) - 1);
+      const unsigned above = with_valid & unit & ~((1u << lane) - 1);  // the lane itself too
+      const T held = fromLane(last, below != 0 ? highest(below) : 0);
+      const T next = fromLane(first, above != 0 ? lowest(above) : 0);
+      return below != 0 ? held : above != 0 ? next : T{0};
     }
     /// Whether the row has missing values, or so many ones in its sum. A sum of products with 0 is
     /// NaN where one of them is not finite, and costs least.

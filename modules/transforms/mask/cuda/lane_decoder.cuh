@@ -1,7 +1,7 @@
 #pragma once
 
-// The range coder of codec.h for a thread that has a brick for itself: decisions of any outcome
-// take the same way, since the threads of a warp are at different ones. Device code only.
+// The decoder of codec.h for a thread that has a brick for itself: decisions of any outcome take
+// the same way, since the threads of a warp are at different ones. Device code only.
 
 #include <cstdint>
 
@@ -22,11 +22,24 @@ struct LaneTable {
 
   std::uint32_t of_one[kEntries];
 
-  /// All threads of the block.
-  __device__ __forceinline__ void fill(const Chances& chances) {
-    for (std::uint32_t i = threadIdx.x; i < kEntries; i += blockDim.x) {
-      of_one[i] = chances.of_one[contextOf(i)];
+  /// All threads of the block, with barriers inside; the layer brings the first n_own chances, from
+  /// `own` on.
+  __device__ __forceinline__ void fill(const std::uint8_t* own, std::uint32_t n_own) {
+    __shared__ std::uint8_t first[kContexts];
+    if (threadIdx.x == 0) {  // which stores what the compiler knows
+      Chances chances;
+      chances.reset();
+#pragma unroll
+      for (unsigned i = 0; i < kContexts; ++i) {
+        first[i] = chances.of_one[i];
+      }
     }
+    __syncthreads();
+    for (std::uint32_t i = threadIdx.x; i < kEntries; i += blockDim.x) {
+      const std::uint32_t context = contextOf(i);
+      of_one[i] = context < n_own ? own[context] : first[context];
+    }
+    __syncthreads();
   }
 
  private:
@@ -46,106 +59,38 @@ struct LaneTable {
   }
 };
 
-/// As BitDecoder; a unit is asked for before it is needed.
+/// As BitDecoder, from units in shared memory with kPadUnits zeros behind them. The next one is
+/// always at hand, so that a decision has no branch.
 class LaneDecoder {
  public:
-  static constexpr bool kIsEncoder = false;
+  static constexpr std::uint32_t kPadUnits = 3;
 
-  __device__ __forceinline__ LaneDecoder(const std::uint8_t* in, std::uint32_t n_bytes)
-      : in_(in), n_bytes_(n_bytes) {
-    value_ = fetch() << 16;
-    value_ |= fetch();
-    ahead_ = fetch();
-  }
-  __device__ __forceinline__ bool decide(std::uint32_t chance, bool /*known*/) {
+  __device__ __forceinline__ LaneDecoder(const std::uint16_t* units, std::uint32_t n_units)
+      : units_(units),
+        n_units_(n_units),
+        value_(static_cast<std::uint32_t>(units[0]) << 16 | units[1]),
+        ahead_(units[2]) {}
+  __device__ __forceinline__ bool decide(std::uint32_t chance) {
     const std::uint32_t cut = cutAt(range_, chance);
     const bool bit = value_ < cut;
     value_ -= bit ? 0 : cut;
     range_ = bit ? cut : range_ - cut;
-    if (range_ < kLeastRange) {
-      range_ <<= 16;
-      value_ = value_ << 16 | ahead_;
-      ahead_ = fetch();
-    }
+    const bool takes = range_ < kLeastRange;
+    value_ = takes ? value_ << 16 | ahead_ : value_;
+    range_ = takes ? range_ << 16 : range_;
+    at_ += takes && at_ <= n_units_ ? 1u : 0u;
+    ahead_ = units_[at_];
     return bit;
   }
-  /// Whether all bytes were looked at; one unit was fetched, but not used.
-  __device__ __forceinline__ bool isAtEnd() const { return n_fetched_ - kUnitBytes >= n_bytes_; }
+  /// Whether all units were looked at.
+  __device__ __forceinline__ bool isAtEnd() const { return at_ >= n_units_; }
 
  private:
-  __device__ __forceinline__ std::uint32_t fetch() {
-    const std::uint32_t at = n_fetched_;
-    n_fetched_ += kUnitBytes;
-    const std::uint32_t low = at < n_bytes_ ? in_[at] : 0;
-    const std::uint32_t high = at + 1 < n_bytes_ ? in_[at + 1] : 0;
-    return low | high << 8;
-  }
-
-  const std::uint8_t* in_;
-  std::uint32_t n_bytes_;
-  std::uint32_t n_fetched_ = 0;
+  const std::uint16_t* units_;
+  std::uint32_t n_units_;
+  std::uint32_t at_ = 2;  ///< of the next one; those that are zero stay so
   std::uint32_t value_;
   std::uint32_t ahead_;
-  std::uint32_t range_ = 0xffffffffu;
-};
-
-/// As BitEncoder, to memory that begins at a multiple of two bytes.
-class LaneEncoder {
- public:
-  static constexpr bool kIsEncoder = true;
-
-  __device__ __forceinline__ LaneEncoder(std::uint8_t* out, std::uint32_t capacity)
-      : out_(reinterpret_cast<std::uint16_t*>(out)), max_units_(capacity / kUnitBytes) {}
-  __device__ __forceinline__ bool decide(std::uint32_t chance, bool bit) {
-    const std::uint32_t cut = cutAt(range_, chance);
-    const std::uint32_t more = bit ? 0 : cut;
-    low_ += more;
-    has_carry_ = has_carry_ || low_ < more;
-    range_ = bit ? cut : range_ - cut;
-    if (range_ < kLeastRange) {
-      carry(has_carry_);
-      has_carry_ = false;
-      emit(low_ >> 16);
-      low_ <<= 16;
-      range_ <<= 16;
-    }
-    return bit;
-  }
-  __device__ std::uint32_t finish() {
-    for (std::uint32_t n = 0; n <= 2; ++n) {
-      const std::uint64_t rest = (std::uint64_t{1} << (32 - 16 * n)) - 1;
-      const std::uint64_t value = (low_ + rest) & ~rest;
-      if (value - low_ < range_) {
-        carry(has_carry_ || value >> 32 != 0);
-        for (std::uint32_t i = 0; i < n; ++i) {
-          emit(static_cast<std::uint32_t>(value >> (16 - 16 * i)) & 0xffffu);
-        }
-        break;
-      }
-    }
-    return n_units_ * kUnitBytes;
-  }
-
- private:
-  __device__ __forceinline__ void carry(bool has_carry) {
-    for (std::uint32_t at = n_units_; has_carry && at > 0 && at <= max_units_; --at) {
-      const auto unit = static_cast<std::uint16_t>(out_[at - 1] + 1);
-      out_[at - 1] = unit;
-      has_carry = unit == 0;
-    }
-  }
-  __device__ __forceinline__ void emit(std::uint32_t unit) {
-    if (n_units_ < max_units_) {
-      out_[n_units_] = static_cast<std::uint16_t>(unit);
-    }
-    ++n_units_;
-  }
-
-  std::uint16_t* out_;
-  std::uint32_t max_units_;
-  std::uint32_t n_units_ = 0;
-  std::uint32_t low_ = 0;
-  bool has_carry_ = false;  ///< of low
   std::uint32_t range_ = 0xffffffffu;
 };
 
@@ -156,7 +101,6 @@ __device__ __forceinline__ std::uint32_t trailingZeros(std::uint32_t word) {
 /// A row that is being coded.
 struct LaneRow {
   std::uint32_t n_bits;
-  std::uint32_t known;  ///< to an encoder
   std::uint32_t found;  ///< what is left is as west
   std::uint32_t any;    ///< where a neighbour is 1
   std::uint32_t none;   ///< where not all of them are
@@ -180,9 +124,10 @@ struct LaneRow {
     left = 0;
   }
   /// One decision. True: the row is done.
-  template <bool kHasBehind, class Coder>
-  __device__ __forceinline__ bool step(Coder& coder, const LaneTable& table) {
-    const std::uint32_t n_run = min(trailingZeros((west ? none : any) >> at), n_bits - at);
+  template <bool kHasBehind>
+  __device__ __forceinline__ bool step(LaneDecoder& coder, const LaneTable& table) {
+    // Behind the row's end both are ones.
+    const std::uint32_t n_run = trailingZeros(__funnelshift_r(west ? none : any, ~0u, at));
     const bool is_search = left > 1;
     const std::uint32_t n = is_search ? left / 2 : n_run;
     const bool is_run = n != 0;
@@ -194,12 +139,7 @@ struct LaneRow {
     }
     const std::uint32_t entry = is_run ? runs + w * kRowBits + n - 1 : bit_at;
     const std::uint32_t chance = is_search ? kEvenChance : table.of_one[entry];
-    bool to_code = false;
-    if constexpr (Coder::kIsEncoder) {
-      const std::uint32_t unlike = (west ? ~known : known) >> at;
-      to_code = is_run ? trailingZeros(unlike) >= n : (unlike & 1u) != w;
-    }
-    const bool bit = coder.decide(chance, to_code);
+    const bool bit = coder.decide(chance);
     at += is_run && bit ? n : 0;
     left = !is_run ? 0 : !bit ? n : is_search ? left - n : 0;
     if (!is_run || left == 1) {
@@ -214,13 +154,15 @@ struct LaneRow {
   }
 };
 
-/// As codeBrick(), decision after decision whatever the rows are.
-template <bool kHasBehind, class Coder>
-__device__ __forceinline__ void codeLaneBrick(Coder& coder,
-                                              const LaneTable& table,
-                                              const Grid& grid,
-                                              const Brick& brick,
-                                              std::uint32_t* rows) {
+/// As codeBrick(), decision after decision whatever the rows are: f(row, bits) for each.
+/// kHasBehind: `rows` is memory for those of the brick.
+template <bool kHasBehind, class F>
+__device__ __forceinline__ void decodeLaneBrick(LaneDecoder& coder,
+                                                const LaneTable& table,
+                                                const Grid& grid,
+                                                const Brick& brick,
+                                                std::uint32_t* rows,
+                                                F f) {
   const std::uint32_t n_rows = brick.rows();
   const std::uint32_t n_y = brick.n_y;
   const bool asks = kHasBehind && table.of_one[LaneTable::kLikeAt] != 0;
@@ -243,13 +185,13 @@ __device__ __forceinline__ void codeLaneBrick(Coder& coder,
     } else {
       state.start(north, (north & 1) != 0);
     }
-    state.known = Coder::kIsEncoder ? rows[row] : 0;
     const std::uint32_t north_west = north << 1 | (north & 1);
     const std::uint32_t north_east = north >> 1 | (north & 1u << (state.n_bits - 1));
     const std::uint32_t other = has_behind ? state.behind : north;
+    const std::uint32_t outside = ~lowRow(state.n_bits);
     const bool has_any = has_north || has_behind;
-    state.any = north | north_west | north_east | other;
-    state.none = has_any ? ~(north & north_west & north_east & other) : 0;
+    state.any = north | north_west | north_east | other | outside;
+    state.none = (has_any ? ~(north & north_west & north_east & other) : 0) | outside;
     state.runs = has_any ? LaneTable::kRunsAt : LaneTable::kLoneAt;
     state.has_two = has_north && has_behind;
     is_asked = asks && has_behind;
@@ -259,8 +201,7 @@ __device__ __forceinline__ void codeLaneBrick(Coder& coder,
   for (std::uint32_t row = 0; row < n_rows;) {
     bool is_done = false;
     if (kHasBehind && is_asked) {
-      was_like = coder.decide(table.of_one[LaneTable::kLikeAt + (was_like ? 1u : 0u)],
-                              state.known == state.behind);
+      was_like = coder.decide(table.of_one[LaneTable::kLikeAt + (was_like ? 1u : 0u)]);
       is_done = was_like;
       state.found = was_like ? state.behind : state.found;
       is_asked = false;
@@ -269,9 +210,10 @@ __device__ __forceinline__ void codeLaneBrick(Coder& coder,
     }
     if (is_done) {
       state.found &= lowRow(state.n_bits);
-      if constexpr (!Coder::kIsEncoder) {
+      if constexpr (kHasBehind) {
         rows[row] = state.found;
       }
+      f(row, state.found);
       ++row;
       y = y + 1 == n_y ? 0 : y + 1;
       if (row < n_rows) {
