@@ -119,6 +119,24 @@ std::vector<double> fillOf(const Settings& settings) {
               : std::bit_cast<double>(*settings.fill_bits)};
 }
 
+/// Whether hardly any value is valid, as the library has it for its own fallback. Most chunks are
+/// not, which their first values tell.
+template <class T>
+bool isSparse(ByteView bytes, const std::vector<double>& fill) {
+  constexpr std::size_t kSparseShare = 64;
+  std::size_t n_valid = 0;
+  for (std::size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
+    T value;
+    std::memcpy(&value, bytes.data() + at, sizeof(T));
+    const auto wide = static_cast<double>(value);
+    n_valid += std::isfinite(wide) && (fill.empty() || wide != fill.front()) ? 1u : 0u;
+    if (n_valid * kSparseShare > bytes.size() / sizeof(T)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Missing values, NaN, infinities and the fill value, come back bit for bit and are no part of a
 /// range.
 Frame encodeLossy(const Settings& settings, ByteView bytes) {
@@ -127,7 +145,10 @@ Frame encodeLossy(const Settings& settings, ByteView bytes) {
   options.mode = settings.mode;
   options.error_bound = settings.bound;
   options.fill = fillOf(settings);
-  options.lossless_fallback = false;  // encodeChunk() has a better one, which knows chunks
+  // encodeChunk() has a better one, which knows chunks, but no Mask.
+  options.lossless_fallback = settings.type == DataType::FLOAT32
+                                  ? isSparse<float>(bytes, options.fill)
+                                  : isSparse<double>(bytes, options.fill);
   return compress(settings.type, bytes, options);
 }
 

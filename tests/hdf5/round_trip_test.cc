@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "cd_values.h"
 #include "fz/backend.h"
@@ -337,6 +338,28 @@ TEST_F(Hdf5RoundTrip, ConstantChunksAreKeptBitForBitUnderARangeBound) {
     const std::vector<float> back = roundTrip(
         {.dims = {3000}, .chunk = {1000}, .values = valuesOf(preset, "range:1e-3")}, values);
     EXPECT_TRUE(std::equal(values.begin() + 1000, values.end(), back.begin() + 1000)) << preset;
+  }
+}
+
+TEST_F(Hdf5RoundTrip, ChunksOfHardlyAnyValidValueTakeLittle) {
+  const float fill = -9999.0f;
+  std::vector<float> values(1 << 16, fill);
+  values[50'000] = 271.25f;
+  for (unsigned number = 1; presetName(number) != nullptr; ++number) {
+    // Without a range to be relative to, chunks are kept by the filter's own lossless chain.
+    for (const auto& [bound, n_most] : {std::pair("abs:1e-2", 700u), {"range:1e-3", 2000u}}) {
+      SCOPED_TRACE(presetName(number));
+      const std::vector<float> back = roundTrip({.dims = {1 << 16},
+                                                 .chunk = {1 << 15},
+                                                 .values = valuesOf(presetName(number), bound),
+                                                 .fill = &fill},
+                                                values);
+      EXPECT_LE(stored_bytes_, 2 * n_most) << bound;
+      EXPECT_NEAR(back[50'000], 271.25f, 0.01f);
+      std::vector<float> others = back;
+      others[50'000] = values[50'000];
+      expectSameBits(values, others);
+    }
   }
 }
 

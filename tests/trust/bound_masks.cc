@@ -108,7 +108,7 @@ void checkFrame(const Field<T>& field,
   for (std::size_t i = 0; i < back.size(); ++i) {
     if (field.isMissing(field.values[i])) {
       ++n_missing;
-      n_changed += std::memcmp(&field.values[i], &back[i], sizeof(T)) != 0 ? 1u : 0u;
+      n_changed += fp::bits(field.values[i]) != fp::bits(back[i]) ? 1u : 0u;
     } else {
       valid.push_back(field.values[i]);
       valid_back.push_back(back[i]);

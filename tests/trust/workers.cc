@@ -17,7 +17,8 @@
 #include <unistd.h>
 #include <vector>
 
-// Only there under a leak checker.
+// Only there under a leak checker, which names it.
+// NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming)
 extern "C" __attribute__((weak)) int __lsan_do_recoverable_leak_check();
 
 namespace fz::trust {
