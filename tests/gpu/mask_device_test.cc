@@ -229,6 +229,50 @@ TEST_F(DeviceMaskGroups, HaveTheBytesOfTheCpu) {
   expectBytesOfTheCpu<double>();
 }
 
+TEST_F(DeviceMaskGroups, ReplaysOfAGraphHaveTheBytesOfTheCpu) {
+  constexpr std::size_t kMost = 70'000;
+  for (const char* const preset : {"cuszp", "cuszp2", "pfpl"}) {
+    SCOPED_TRACE(preset);
+    const auto build = [&](Pipeline& pipeline) {
+      ConfigOverrides overrides;
+      overrides.input_type = DataType::FLOAT32;
+      overrides.dims = {0, 1, 1};
+      overrides.params.emplace_back("error_bound", "0.01");
+      overrides.params.emplace_back("error_bound_mode", "ABS");
+      pipeline.loadConfigText(std::string(findPreset(preset)->toml), preset, overrides, false);
+      addMask(pipeline, DataType::FLOAT32, {},
+              maskSettingsFor(pipeline, DataType::FLOAT32, {}, {}));
+      pipeline.finalize();
+    };
+    const DeviceStream stream;
+    Pipeline on_device(kMost * sizeof(float), MemoryStrategy::PREALLOCATE);
+    on_device.setBackend(Backend::CUDA);
+    on_device.enableGraphMode(true);
+    build(on_device);
+    on_device.warmup(stream);
+    on_device.captureGraph(stream);
+    Pipeline on_cpu;
+    on_cpu.setBackend(Backend::CPU);
+    build(on_cpu);
+    const DeviceBytesBuffer input(kMost * sizeof(float));
+    for (const std::size_t n : {kMost, std::size_t{4097}, kMost}) {
+      for (const MaskShape& shape : kShapes) {
+        std::vector<float> values = fieldOf<float>(n, shape, false);
+        for (float& value : values) {
+          value = value == -9999.f ? std::numeric_limits<float>::infinity() : value;
+        }
+        const Bytes field = toBytes(values);
+        input.put(field);
+        const FrameBytes gpu = frameOnDevice(on_device, input, field.size(), stream);
+        const CompressedView cpu = on_cpu.compress(field.data(), field.size());
+        SCOPED_TRACE(std::string(shape.name) + ", " + std::to_string(n));
+        ASSERT_EQ(gpu.size(), cpu.n_bytes);
+        ASSERT_TRUE(std::memcmp(gpu.data(), cpu.data, gpu.size()) == 0);
+      }
+    }
+  }
+}
+
 TEST_F(DeviceMaskGroups, BeginWithTheMask) {
   for (const char* const preset : {"cuszp", "cuszp2", "pfpl"}) {
     Pipeline pipeline;

@@ -1,6 +1,5 @@
-#include "backends/cuda/side_stream.h"
-
 #include "backends/cuda/run_context.h"
+#include "backends/cuda/side_stream.h"
 #include "cuda_check.h"
 
 namespace fz::cuda {

@@ -34,6 +34,13 @@ __device__ __forceinline__ std::uint32_t loadRow(const std::uint32_t* words,
   return __funnelshift_r(low, high, shift) & lowRow(n_bits);
 }
 
+/// The place in a batch of bricks that a thread of a block of two warps takes. Most batches keep
+/// one warp busy, and warps with the same number would share half of the schedulers: it changes
+/// after as many blocks as give each multiprocessor about two.
+__device__ __forceinline__ unsigned threadOfBatch() {
+  return threadIdx.x ^ (blockIdx.x / 256 % 2 * cuda::kWarp);
+}
+
 /// Bits of the row of a brick that begins there.
 __device__ __forceinline__ std::uint32_t bitsOfRow(const Grid& grid,
                                                    const Brick& brick,

@@ -32,7 +32,7 @@ struct BlockShape {
   static constexpr unsigned kTogether = kWarp / kSpan;
   /// Bytes for the decisions of a batch. Most bricks have fewer than 100; those that find no room
   /// wait for the next batch, so there is some for any one.
-  static constexpr unsigned kPoolBytes = kPlanes ? 16384 : 4096;
+  static constexpr unsigned kPoolBytes = kPlanes ? 16384 : 3584;
   static_assert(kPoolBytes >= kRows * kMaxRowDecisions + 4);
   /// That fit a multiprocessor: another round of blocks would take as long again.
   static constexpr unsigned kBlocks = kPlanes ? 5 : 16;
@@ -74,11 +74,17 @@ __device__ __forceinline__ void forLoadedRows(const std::uint32_t* words,
     for (std::uint32_t begin = 0; begin < brick.n_y; begin += kAhead, start += kAhead * grid.nx) {
       const std::uint32_t n_here = min(brick.n_y - begin, kAhead);
       std::uint32_t rows[kAhead];
+      if (hasWordRows(grid)) {
+        const std::uint32_t* const from = words + start / kRowBits;
+        const std::uint64_t step = grid.nx / kRowBits;
 #pragma unroll
-      for (unsigned y = 0; y < kAhead; ++y) {
-        if (y < n_here) {
-          rows[y] =
-              loadRow(words, start + y * grid.nx, bitsOfRow(grid, brick, start + y * grid.nx));
+        for (unsigned y = 0; y < kAhead; ++y) {
+          rows[y] = y < n_here ? from[y * step] : 0;
+        }
+      } else {
+#pragma unroll
+        for (unsigned y = 0; y < kAhead; ++y) {
+          rows[y] = y < n_here ? loadRow(words, start + y * grid.nx, brick.n_x) : 0;
         }
       }
 #pragma unroll
@@ -92,10 +98,10 @@ __device__ __forceinline__ void forLoadedRows(const std::uint32_t* words,
 }
 
 /// One thread: rows back to back.
-__device__ void packLane(const Grid& grid,
-                         const Brick& brick,
-                         const std::uint32_t* rows,
-                         std::uint8_t* out) {
+__device__ __forceinline__ void packLane(const Grid& grid,
+                                         const Brick& brick,
+                                         const std::uint32_t* rows,
+                                         std::uint8_t* out) {
   std::uint64_t held = 0;
   std::uint32_t n_held = 0;
   for (std::uint32_t row = 0; row < brick.rows(); ++row) {
@@ -115,7 +121,7 @@ template <bool kPlanes>
 struct BlockCoder {
   using Shape = BlockShape<kPlanes>;
   const EncodeArgs& args;
-  const Grid& grid;
+  const Grid grid;  // by value, as everywhere here: what has an address stays in memory
   BlockState<kPlanes>& shared;
   std::uint64_t first;  ///< brick
   std::uint32_t n;      ///< bricks
@@ -169,19 +175,20 @@ struct BlockCoder {
   /// found no room and stand at the end of it now.
   __device__ __forceinline__ std::uint32_t codeBatch(std::uint32_t at,
                                                      std::uint32_t n_batch) const {
-    const bool is_mine = threadIdx.x < n_batch;
-    const std::uint32_t b = is_mine ? shared.to_code[at + threadIdx.x] : 0;
-    std::uint32_t* const rows = shared.rows + threadIdx.x * Shape::kStride;
+    const unsigned place = threadOfBatch();
+    const bool is_mine = place < n_batch;
+    const std::uint32_t b = is_mine ? shared.to_code[at + place] : 0;
+    std::uint32_t* const rows = shared.rows + place * Shape::kStride;
     Brick brick{};
     if (is_mine) {
       brick = brickAt(grid, first + b);
       forLoadedRows(
           args.words, grid, brick,
           [&](std::uint32_t row, std::uint32_t place, std::uint32_t) { rows[place] = row; });
-      shared.shapes[threadIdx.x] = {static_cast<std::uint8_t>(brick.n_x),
-                                    static_cast<std::uint8_t>(brick.n_y),
-                                    static_cast<std::uint8_t>(brick.rows()), grid.is_line,
-                                    static_cast<std::uint16_t>(brick.bits(grid))};
+      shared.shapes[place] = {static_cast<std::uint8_t>(brick.n_x),
+                              static_cast<std::uint8_t>(brick.n_y),
+                              static_cast<std::uint8_t>(brick.rows()), grid.is_line,
+                              static_cast<std::uint16_t>(brick.bits(grid))};
     }
     if (threadIdx.x == 0) {
       shared.taken = 0;
@@ -191,9 +198,9 @@ struct BlockCoder {
       listBricks(i, n_batch);
     }
     __syncthreads();
-    const bool waits = is_mine && shared.list_n[threadIdx.x] == kNoRoom;
+    const bool waits = is_mine && shared.list_n[place] == kNoRoom;
     if (is_mine && !waits) {
-      codeBrick(b, brick, rows);
+      codeBrick(place, b, brick, rows);
     }
     std::uint32_t n_waiting = 0;
     const std::uint32_t rank =
@@ -278,14 +285,15 @@ struct BlockCoder {
   }
 
   /// One thread: codes a brick to its slot.
-  __device__ __forceinline__ void codeBrick(std::uint32_t b,
+  __device__ __forceinline__ void codeBrick(unsigned place,
+                                            std::uint32_t b,
                                             const Brick& brick,
                                             const std::uint32_t* rows) const {
     std::uint8_t* const slot = args.slots + (first + b) * slotBytes(grid);
     const std::uint32_t raw_bytes = brick.rawBytes(grid);
     LaneEncoder encoder(slot, raw_bytes);
-    encoder.template codeList<kPlanes>(shared.chances, shared.pool + shared.list_at[threadIdx.x],
-                                       shared.list_n[threadIdx.x]);
+    encoder.template codeList<kPlanes>(shared.chances, shared.pool + shared.list_at[place],
+                                       shared.list_n[place]);
     const std::uint32_t n_bytes = encoder.finish();
     const bool is_coded = isWorthCoding(n_bytes, raw_bytes);
     if (!is_coded) {
@@ -379,7 +387,7 @@ __device__ void findPatterns(const EncodeArgs& args) {
 /// The last block, when all bricks are coded: the front of the mask, and its size where there is
 /// nothing behind the first layer.
 template <class T>
-__device__ void finishMask(const EncodeArgs& args, const Field& field, const Grid& grid) {
+__device__ __forceinline__ void finishMask(const EncodeArgs& args, Field field, Grid grid) {
   findPatterns(args);
   Findings& found = *args.found;
   const std::uint64_t n_ones = *static_cast<volatile std::uint64_t*>(&found.n_ones[0]);

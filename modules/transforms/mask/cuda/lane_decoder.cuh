@@ -154,15 +154,13 @@ struct LaneRow {
   }
 };
 
-/// As codeBrick(), decision after decision whatever the rows are: f(row, bits) for each.
-/// kHasBehind: `rows` is memory for those of the brick.
-template <bool kHasBehind, class F>
+/// As codeBrick(), decision after decision whatever the rows are.
+template <bool kHasBehind>
 __device__ __forceinline__ void decodeLaneBrick(LaneDecoder& coder,
                                                 const LaneTable& table,
                                                 const Grid& grid,
                                                 const Brick& brick,
-                                                std::uint32_t* rows,
-                                                F f) {
+                                                std::uint32_t* rows) {
   const std::uint32_t n_rows = brick.rows();
   const std::uint32_t n_y = brick.n_y;
   const bool asks = kHasBehind && table.of_one[LaneTable::kLikeAt] != 0;
@@ -210,10 +208,7 @@ __device__ __forceinline__ void decodeLaneBrick(LaneDecoder& coder,
     }
     if (is_done) {
       state.found &= lowRow(state.n_bits);
-      if constexpr (kHasBehind) {
-        rows[row] = state.found;
-      }
-      f(row, state.found);
+      rows[row] = state.found;
       ++row;
       y = y + 1 == n_y ? 0 : y + 1;
       if (row < n_rows) {

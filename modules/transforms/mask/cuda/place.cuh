@@ -52,10 +52,10 @@ __device__ void storeBytes(std::uint8_t* out, U value, std::uint32_t n_bytes) {
 
 /// All threads of a block: patterns, and the front of the first layer; the mask has room for them.
 template <class T>
-__device__ void writeHead(const EncodeArgs& args,
-                          const Field& field,
-                          const Grid& grid,
-                          std::uint64_t n_ones) {
+__device__ __forceinline__ void writeHead(const EncodeArgs& args,
+                                          const Field& field,
+                                          const Grid& grid,
+                                          std::uint64_t n_ones) {
   const Findings& found = *args.found;
   std::uint8_t* const out = args.mask.data;
   const LayerForm form = formOf(found, 0, n_ones, field.n_values);

@@ -17,8 +17,7 @@ using cuda::laneId;
 constexpr unsigned kWarps = kBrickThreads / kWarp;
 static_assert(kBrickThreads == kGroupBricks, "a thread for each brick of a group");
 
-/// What a block decodes. kPlanes: bricks of three dimensions, whose rows are kept for those that
-/// are behind them.
+/// What a block decodes. kPlanes: bricks of three dimensions.
 template <bool kPlanes>
 struct BlockShape {
   static constexpr unsigned kGroups = kPlanes ? 1 : 2;
@@ -26,7 +25,7 @@ struct BlockShape {
   static constexpr unsigned kBatch = kPlanes ? 32 : 64;  ///< bricks at a time
   /// Coded bricks are shorter than raw ones. An odd number of words: threads meet in no bank.
   static constexpr unsigned kUnits = (kPlanes ? kMaxRawBytes : kRowBits / 8 * 16) / kUnitBytes + 2;
-  static constexpr unsigned kStride = kPlanes ? kBrickRows + 1 : 1;
+  static constexpr unsigned kStride = (kPlanes ? kBrickRows : 16) + 1;
   /// That fit a multiprocessor: another round of blocks would take as long again.
   static constexpr unsigned kBlocks = kPlanes ? 6 : 16;
   static_assert(kUnits / 2 % 2 == 1 && kUnits % 2 == 0 && LaneDecoder::kPadUnits <= 3);
@@ -69,8 +68,8 @@ template <bool kPlanes>
 struct BlockReader {
   using Shape = BlockShape<kPlanes>;
   const DecodeArgs& args;
-  const Grid& grid;
-  const LayerPlan& layer;
+  const Grid grid;  // by value, as the layer: what has an address stays in memory
+  const LayerPlan layer;
   BlockState<kPlanes>& shared;
   std::uint64_t first;  ///< brick
   bool has_word_rows;
@@ -162,14 +161,13 @@ struct BlockReader {
     return n_listed;
   }
 
-  /// One thread: place `at` of the list, in memory of its own. Returns its ones.
-  __device__ __forceinline__ std::uint32_t read(unsigned at) const {
+  /// One thread: place `at` of the list, in the memory of a place in the batch. Returns its ones.
+  __device__ __forceinline__ std::uint32_t read(unsigned at, unsigned place) const {
     const std::uint64_t index = first + shared.listed[at];
     const Brick brick = brickAt(grid, index);
     const std::uint8_t* const bytes = args.mask + layer.groups_at + shared.bytes_at[at];
     const std::uint32_t n_bytes = shared.n_bytes[at];
-    auto* const units =
-        reinterpret_cast<std::uint16_t*>(shared.units) + threadIdx.x * Shape::kUnits;
+    auto* const units = reinterpret_cast<std::uint16_t*>(shared.units) + place * Shape::kUnits;
     const bool is_raw = shared.kinds[at] == kRaw;
     if (!is_raw && !isWorthCoding(n_bytes, brick.rawBytes(grid))) {
       recordBrick(index);
@@ -179,18 +177,10 @@ struct BlockReader {
     for (std::uint32_t i = 0; i < n_bytes; ++i) {
       reinterpret_cast<std::uint8_t*>(units)[i] = bytes[i];
     }
-    auto* const words = reinterpret_cast<std::uint32_t*>(args.words);
-    const std::uint64_t start = brick.rowStart(grid, 0);
-    std::uint32_t n_ones = 0;
-    const auto putOne = [&](std::uint32_t row, std::uint32_t bits) {
-      n_ones += static_cast<std::uint32_t>(__popc(bits));
-      const std::uint64_t to =
-          kPlanes ? brick.rowStart(grid, row) : start + std::uint64_t{row} * grid.nx;
-      putRow(words, to, bits, has_word_rows);
-    };
+    std::uint32_t* const rows = shared.rows + place * Shape::kStride;
     bool is_good = true;
     if (is_raw) {
-      putRaw(brick, reinterpret_cast<const std::uint8_t*>(units), putOne);
+      unpackRows(brick, reinterpret_cast<const std::uint8_t*>(units), rows);
     } else {
       const std::uint32_t n_units = n_bytes / kUnitBytes;
 #pragma unroll
@@ -198,18 +188,24 @@ struct BlockReader {
         units[n_units + i] = 0;
       }
       LaneDecoder decoder(units, n_units);
-      decodeLaneBrick<kPlanes>(decoder, shared.table, grid, brick,
-                               shared.rows + threadIdx.x * Shape::kStride, putOne);
+      decodeLaneBrick<kPlanes>(decoder, shared.table, grid, brick, rows);
       is_good = decoder.isAtEnd();
     }
+    auto* const words = reinterpret_cast<std::uint32_t*>(args.words);
+    std::uint32_t n_ones = 0;
+    forRows(grid, brick, [&](std::uint32_t row, std::uint64_t start, std::uint32_t /*n_bits*/) {
+      n_ones += static_cast<std::uint32_t>(__popc(rows[row]));
+      putRow(words, start, rows[row], has_word_rows);
+    });
     if (!is_good || n_ones == 0 || n_ones == brick.bits(grid)) {
       recordBrick(index);
     }
     return n_ones;
   }
   /// One thread: the rows of a raw brick.
-  template <class F>
-  __device__ __forceinline__ void putRaw(const Brick& brick, const std::uint8_t* in, F f) const {
+  __device__ __forceinline__ void unpackRows(const Brick& brick,
+                                             const std::uint8_t* in,
+                                             std::uint32_t* rows) const {
     std::uint64_t held = 0;
     std::uint32_t n_held = 0;
     for (std::uint32_t row = 0; row < brick.rows(); ++row) {
@@ -217,7 +213,7 @@ struct BlockReader {
       for (; n_held < n; n_held += 8) {
         held |= std::uint64_t{*in++} << n_held;
       }
-      f(row, static_cast<std::uint32_t>(held) & lowRow(n));
+      rows[row] = static_cast<std::uint32_t>(held) & lowRow(n);
       held >>= n;
       n_held -= n;
     }
@@ -243,7 +239,7 @@ __device__ bool arePatternsGood(const DecodeArgs& args,
 /// All threads of one block: everything in the mask but its bricks, and whether it goes with the
 /// size.
 template <class T>
-__device__ void makePlan(const DecodeArgs& args, const Fills<T>& fills, const Grid& grid) {
+__device__ void makePlan(const DecodeArgs& args, const Fills<T>& fills, Grid grid) {
   MaskPlan& plan = *args.plan;
   const std::uint64_t n_missing = args.record->value[kMissingSlot];
   const std::uint64_t n_filled = args.record->value[kFilledSlot];
@@ -338,9 +334,9 @@ __global__ void __launch_bounds__(kBrickThreads, BlockShape<kPlanes>::kBlocks)
   std::uint32_t n_ones = 0;
   const std::uint32_t n_listed = reader.list(n_ones);
   using Shape = BlockShape<kPlanes>;
-  for (std::uint32_t at = threadIdx.x; threadIdx.x < Shape::kBatch && at < n_listed;
-       at += Shape::kBatch) {
-    n_ones += reader.read(at);
+  const unsigned place = threadOfBatch();
+  for (std::uint32_t at = place; place < Shape::kBatch && at < n_listed; at += Shape::kBatch) {
+    n_ones += reader.read(at, place);
   }
   n_ones = cuda::warpSum(n_ones);
   if (laneId() == 0) {
