@@ -129,6 +129,8 @@ class Stage {
   virtual std::array<std::size_t, 3> localTile() const { return {0, 0, 0}; }
   /// What the last run or the config says of missing values, for stages that take them out.
   virtual std::optional<MissingInfo> missingInfo() const { return std::nullopt; }
+  /// How many there are, which allocates nothing.
+  virtual std::uint64_t missingCount() const { return 0; }
   /// What the last run decided by itself and why, in one line for people; empty: nothing.
   virtual std::string runNote() const { return {}; }
   virtual const ParamTable& paramTable() const;

@@ -64,8 +64,8 @@ Stage* addRze(Pipeline& pipeline, Stage* producer) {
 /// all bytes are alike, and their differences are zeros.
 void addRepeatCoder(Pipeline& pipeline, Stage* producer) {
   Stage* const shuffle = addShuffle(pipeline, 1, producer);
-  setParam(*shuffle, "block_size",
-           std::int64_t{1024});  // the least: what is behind it is not coded
+  constexpr std::int64_t kLeastBlock = 1024;  // what is behind the last one stays as it is
+  setParam(*shuffle, "block_size", kLeastBlock);
   Stage* const difference =
       pipeline.addStage(newStage(StageType::DIFFERENCE, {DataType::UINT8, DataType::UINT8}));
   pipeline.connect(difference, shuffle);
@@ -190,8 +190,7 @@ FrameDescription Pipeline::Impl::describeLast(cudaStream_t stream) const {
 /// The Mask that took missing values out of the last field, where that begins with it.
 const Stage* Pipeline::Impl::maskOfLast() const {
   const Stage* const first = engine->graph.order().front()->stage;
-  const std::optional<MissingInfo> missing = first->missingInfo();
-  return missing && missing->n_missing > 0 ? first : nullptr;
+  return first->missingCount() > 0 ? first : nullptr;
 }
 
 bool Pipeline::Impl::hasBound() const {
@@ -215,7 +214,7 @@ bool Pipeline::Impl::isSparse(std::size_t n_bytes) const {
   }
   const std::uint64_t n_values =
       n_bytes / getDataTypeSize(static_cast<DataType>(mask->getInputDataType(0)));
-  return (n_values - mask->missingInfo()->n_missing) * kSparseShare <= n_values;
+  return (n_values - mask->missingCount()) * kSparseShare <= n_values;
 }
 
 /// One that grew is always replaced.

@@ -64,6 +64,7 @@ class MaskBase : public SimpleStage {
   std::optional<MissingInfo> missingInfo() const override {
     return MissingInfo{n_missing_, n_filled_, fill_};
   }
+  std::uint64_t missingCount() const override { return n_missing_; }
   const StageDescriptor& descriptor() const override { return mask::descriptor(); }
   const ParamTable& paramTable() const override;
   std::vector<DataType> elementTypes() const override { return {type_}; }
