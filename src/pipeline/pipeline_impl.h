@@ -104,10 +104,7 @@ struct Pipeline::Impl : PipelineCore {
   void openFrame(ByteView& frame, cudaStream_t stream, const FrameHeader* known = nullptr);
   /// Decodes the opened frame; returns its original length.
   std::size_t runDecompress(ByteView frame, OutputProvider provide, cudaStream_t stream);
-  void decompressTo(ByteView bytes,
-                    void** d_out,
-                    std::size_t* out_bytes,
-                    cudaStream_t stream);
+  void decompressTo(ByteView bytes, void** d_out, std::size_t* out_bytes, cudaStream_t stream);
   ByteView frameOrLast(const void* data, std::size_t n_bytes) const;
   std::vector<Stage*> stagesInOrder() const;
 
