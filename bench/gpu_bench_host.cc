@@ -28,7 +28,8 @@ std::vector<float> makeHostField(std::size_t n_values) {
   for (std::size_t i = 0; i < n_values; ++i) {
     state = state * 1664525u + 1013904223u;
     const double x = static_cast<double>(i % kRow) * 0.004;
-    const double y = static_cast<double>(i / kRow) * 0.003;
+    const std::size_t row = i / kRow;
+    const double y = static_cast<double>(row) * 0.003;
     values[i] = static_cast<float>(280.0 + 20.0 * std::sin(x) * std::cos(y) +
                                    0.02 * static_cast<double>(state >> 16) / 65536.0);
   }

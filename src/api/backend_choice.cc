@@ -1,11 +1,13 @@
 #include "api/backend_choice.h"
 
+#include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <optional>
 
 #include "backends/cpu/parallel_for.h"
 #include "backends/cuda/device_guard.h"
-#include "backends/cuda/host_copy.h"
 
 namespace fz {
 
@@ -13,33 +15,38 @@ namespace {
 
 constexpr std::size_t kKib = std::size_t{1} << 10;
 constexpr std::size_t kMib = std::size_t{1} << 20;
+// Fewer copy more slowly than a device decodes.
+constexpr std::size_t kThreadsOfABus = 4;
 
 // Measured on one H200 (bus of 55 GB/s) with 1, 4 and 16 threads, 64 KiB to 512 MiB, presets
-// cuszp2, pfpl, balanced and best (fz_gpu_bench --host). A device needs 0.1 to 0.4 ms for any call,
-// and pageable memory comes to it at 9 GB/s for each thread: about what packing takes on the CPU.
-struct Limits {
-  std::size_t least_threads;     ///< fewer: the device from `small` on
-  std::size_t bytes_per_thread;  ///< up to so many for each thread the CPU is quicker
-  std::size_t small;             ///< up to so many on any machine
-};
+// cuszp2, pfpl, balanced and best (fz_gpu_bench --host); docs/gpu.md has the table.
 
-Limits limitsToCompress(ChainCost chain) {
-  switch (chain) {
+/// What a process waits for when it uses CUDA for the first time.
+constexpr double kBeginSeconds = 0.35;
+
+/// GB/s of one of several threads, to say when beginning is worth it.
+double rateOf(const HostCall& call, bool compresses) {
+  switch (call.chain) {
     case ChainCost::kPacking:
-      return {12, 3 * kMib, 512 * kKib};
+      return 2.0;
     case ChainCost::kShuffle:
-      return {12, 0, 512 * kKib};
+      return 1.5;
     case ChainCost::kEntropy:
       break;
   }
-  return {12, 0, 128 * kKib};
+  return compresses ? 0.25 : 0.9;
 }
 
-Limits limitsToDecompress(ChainCost chain) {
-  return {4, chain == ChainCost::kPacking ? 6 * kMib : kMib, 512 * kKib};
+/// What calls would have taken less of on a device, had the process begun to use it. When that is
+/// as much as beginning takes, it begins: so nobody ever waits for more than twice what he had to.
+bool isWorthBeginning(double seconds) {
+  static std::atomic<std::int64_t> n_spent_us{0};
+  const auto n_us = static_cast<std::int64_t>(seconds * 1e6);
+  return static_cast<double>(n_spent_us.fetch_add(n_us) + n_us) * 1e-6 >= kBeginSeconds;
 }
 
-BackendChoice choose(const HostCall& call, const Limits& limits) {
+/// Nothing where a device may be asked.
+std::optional<BackendChoice> chooseWithoutDevice(const HostCall& call, bool compresses) {
   const char* const wish = std::getenv("FZ_BACKEND");
   if (wish != nullptr && *wish != '\0') {
     const std::string_view text = wish;
@@ -47,31 +54,23 @@ BackendChoice choose(const HostCall& call, const Limits& limits) {
     const Backend backend = text == "cpu"    ? Backend::CPU
                             : text == "cuda" ? Backend::CUDA
                                              : Backend::Auto;
-    return {backend, fmt::format("FZ_BACKEND is {}", wish)};
+    return BackendChoice{backend, fmt::format("FZ_BACKEND is {}", wish)};
   }
   if (!cuda::isBuiltIn()) {
-    return {Backend::CPU, "this build has no CUDA"};
+    return BackendChoice{Backend::CPU, "this build has no CUDA"};
+  }
+  if (!cuda::isInUse()) {
+    const double rate = 1e9 * rateOf(call, compresses);
+    const auto n_threads = static_cast<double>(usableThreads(call.n_threads));
+    if (!isWorthBeginning(static_cast<double>(call.n_bytes) / (rate * n_threads))) {
+      return BackendChoice{Backend::CPU,
+                           "it takes less time than a process needs to begin with CUDA"};
+    }
   }
   if (cuda::deviceCount() == 0) {
-    return {Backend::CPU, "no CUDA device answers"};
+    return BackendChoice{Backend::CPU, "no CUDA device answers"};
   }
-  const std::size_t n_threads = usableThreads(call.n_threads);
-  const auto mib = static_cast<double>(call.n_bytes) / static_cast<double>(kMib);
-  if (call.n_bytes <= limits.small) {
-    return {Backend::CPU,
-            fmt::format("{:.2g} MiB take less time than a device takes to begin", mib)};
-  }
-  if (call.memory != nullptr && !cuda::isPageable(call.memory)) {
-    return {Backend::CUDA, "the array is in pinned memory"};
-  }
-  if (n_threads >= limits.least_threads && call.n_bytes <= n_threads * limits.bytes_per_thread) {
-    return {Backend::CPU,
-            fmt::format("{} threads are done with {:.3g} MiB before they have crossed "
-                        "the bus",
-                        n_threads, mib)};
-  }
-  return {Backend::CUDA, fmt::format("{:.4g} MiB cross the bus sooner than {} {} done with them",
-                                     mib, n_threads, n_threads == 1 ? "thread is" : "threads are")};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -85,11 +84,29 @@ ChainCost chainCostOf(std::string_view text) {
 }
 
 BackendChoice chooseToCompress(const HostCall& call) {
-  return choose(call, limitsToCompress(call.chain));
+  if (const auto choice = chooseWithoutDevice(call, true)) {
+    return *choice;
+  }
+  return {Backend::CUDA, "a device is as fast for any field or faster"};
 }
 
 BackendChoice chooseToDecompress(const HostCall& call) {
-  return choose(call, limitsToDecompress(call.chain));
+  if (const auto choice = chooseWithoutDevice(call, false)) {
+    return *choice;
+  }
+  // Packed values are written as fast as memory takes them, which is faster than through the bus.
+  const std::size_t n_threads = usableThreads(call.n_threads);
+  const std::size_t most = n_threads * (call.chain == ChainCost::kPacking ? 6 : 1) * kMib;
+  const std::size_t tiny = (call.chain == ChainCost::kEntropy ? 128 : 256) * kKib;
+  const auto mib = static_cast<double>(call.n_bytes) / static_cast<double>(kMib);
+  if (n_threads >= kThreadsOfABus && call.n_bytes > tiny && call.n_bytes <= most) {
+    return {Backend::CPU,
+            fmt::format("{} threads decode {:.3g} MiB before they have crossed the bus", n_threads,
+                        mib)};
+  }
+  return {Backend::CUDA,
+          fmt::format("{:.3g} MiB cross the bus sooner than {} {} them", mib, n_threads,
+                      n_threads == 1 ? "thread decodes" : "threads decode")};
 }
 
 }  // namespace fz

@@ -23,7 +23,6 @@ struct HostCall {
   std::size_t n_bytes;
   std::size_t n_threads;  ///< as asked for; 0: all
   ChainCost chain;
-  const void* memory = nullptr;  ///< of the array, where that is known
 };
 
 struct BackendChoice {
@@ -31,9 +30,10 @@ struct BackendChoice {
   std::string reason;
 };
 
-/// What Backend::Auto takes for arrays of the host. Either is right, with the same bytes; this is
+/// What Backend::Auto takes for an array of the host. Either is right, with the same bytes; this is
 /// the faster one, as measured (docs/gpu.md). The environment's wish goes first, and without a
-/// device there is no choice.
+/// device there is no choice. A process that has not used CUDA yet begins with it when its calls
+/// have taken as long as that takes.
 BackendChoice chooseToCompress(const HostCall& call);
 BackendChoice chooseToDecompress(const HostCall& call);
 

@@ -172,7 +172,7 @@ void HostCompression::chooseBackend() {
   const std::string_view text =
       preset != nullptr ? preset->toml : std::string_view(options_.config_toml);
   const BackendChoice choice =
-      chooseToCompress({values_.size(), options_.threads, chainCostOf(text), values_.data()});
+      chooseToCompress({values_.size(), options_.threads, chainCostOf(text)});
   options_.backend = choice.backend;
   why_there_ = choice.reason;
 }

@@ -222,7 +222,10 @@ class CompressTest(CliCase):
         message = self.fz("compress", "-fv", "-T", "1", "-p", "cusz", "-b", "range:1e-4", "a.f32").stderr.decode()
         self.assertIn("GB/s", message)
         self.assertIn("LorenzoQuant, Huffman", message)
+        self.assertRegex(message, r"\n  ran on (cpu|cuda): .+\n")
         self.assertEqual(self.get("a.f32.fzm"), first)
+        message = self.fz("decompress", "-fv", "a.f32.fzm").stderr.decode()
+        self.assertRegex(message, r"\n  ran on (cpu|cuda): .+\n")
         self.fails(USAGE, "compress", "-q", "-v", "a.f32", says="leave one out")
         for text in ("-1", "many", "100000"):
             self.fails(USAGE, "compress", f"--threads={text}", "a.f32", says="--threads")

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <dlfcn.h>
 
 #include <cuda_runtime_api.h>
 
@@ -35,6 +36,21 @@ DeviceGuard::~DeviceGuard() {
   if (previous_ >= 0) {
     FZ_CUDA_CHECK_WARN(cudaSetDevice(previous_));
   }
+}
+
+bool isInUse() noexcept {
+  static std::atomic<bool> was_in_use = false;
+  if (was_in_use.load(std::memory_order_relaxed)) {
+    return true;
+  }
+  // The runtime, ours or another, loads the driver's library when it is first called.
+  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (driver == nullptr) {
+    return false;
+  }
+  dlclose(driver);
+  was_in_use.store(true, std::memory_order_relaxed);
+  return true;
 }
 
 int deviceCount() noexcept {

@@ -25,6 +25,10 @@ class DeviceGuard {
   int previous_ = -1;  // -1: nothing to restore
 };
 
+/// Whether this process has begun to use CUDA. If not, it has no memory on a device either, and the
+/// first call would take a tenth of a second and more.
+bool isInUse() noexcept;
+
 /// Devices that answer; 0 without a driver. Asked once per process.
 int deviceCount() noexcept;
 int currentDevice();

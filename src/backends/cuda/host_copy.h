@@ -27,9 +27,6 @@ void copyFromHost(void* to_device, ByteView from, const HostCopy& how);
 /// Behind what the stream has; all bytes are there when it returns.
 void copyToHost(MutableByteView to, const void* from_device, const HostCopy& how);
 
-/// Whether memory of the host is of the ordinary kind, which a device cannot reach by itself.
-bool isPageable(const void* memory) noexcept;
-
 /// Gives back the pinned pieces that no copy uses at the moment.
 void releasePinnedPieces() noexcept;
 

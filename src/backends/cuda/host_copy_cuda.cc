@@ -174,6 +174,16 @@ class LaneScope {
   int n_exceptions_;
 };
 
+/// Ordinary memory, which a device cannot reach by itself.
+bool isPageable(const void* memory) noexcept {
+  cudaPointerAttributes attributes = {};
+  if (cudaPointerGetAttributes(&attributes, memory) != cudaSuccess) {
+    cudaGetLastError();
+    return true;
+  }
+  return attributes.type == cudaMemoryTypeUnregistered;
+}
+
 /// A copy in pieces, which threads take one after the other.
 class Pieces {
  public:
@@ -262,15 +272,6 @@ void fetchPieces(Pieces& pieces, std::uint8_t* to, const std::uint8_t* from, con
 }
 
 }  // namespace
-
-bool isPageable(const void* memory) noexcept {
-  cudaPointerAttributes attributes = {};
-  if (cudaPointerGetAttributes(&attributes, memory) != cudaSuccess) {
-    cudaGetLastError();
-    return true;
-  }
-  return attributes.type == cudaMemoryTypeUnregistered;
-}
 
 void copyFromHost(void* to_device, ByteView from, const HostCopy& how) {
   if (from.empty()) {

@@ -25,6 +25,9 @@ bool isBuiltIn() noexcept {
 DeviceGuard::DeviceGuard(int /*device*/) {
 }
 DeviceGuard::~DeviceGuard() = default;
+bool isInUse() noexcept {
+  return false;
+}
 int deviceCount() noexcept {
   return 0;
 }
@@ -33,9 +36,6 @@ int currentDevice() {
 }
 std::size_t totalMemory(int /*device*/) noexcept {
   return 0;
-}
-bool isPageable(const void* /*memory*/) noexcept {
-  return true;
 }
 void releasePinnedPieces() noexcept {
 }
