@@ -192,6 +192,7 @@ TEST_F(DeviceHostCalls, ThreadsAtOnceGetTheirOwnResults) {
   const FrameBytes of_second = bytesOf(compress(second, withBound("cuszp2", Backend::CPU)));
   std::vector<std::thread> threads;
   std::atomic<int> n_wrong{0};
+  threads.reserve(6);
   for (int t = 0; t < 6; ++t) {
     threads.emplace_back([&, t] {
       const bool is_first = t % 2 == 0;

@@ -151,7 +151,8 @@ TEST(Frame, OutlivesThePipelineThatMadeItAndItsCopies) {
     copy = frame;
   }
   const Array array = decompress(copy);
-  const Array same = array;
+  Array same;
+  same = array;
   EXPECT_EQ(same.as<float>().size(), values.size());
   EXPECT_EQ(same.bytes().data(), array.bytes().data());
 }
