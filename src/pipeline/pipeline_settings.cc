@@ -110,7 +110,8 @@ void Pipeline::Impl::resolveBackend(const char* call) {
 
 void Pipeline::Impl::requireHostPointer(const void* data, const char* what) const {
   FZ_REQUIRE(
-      !cuda::isInUse() || cuda::deviceCount() == 0 || !cuda::isDeviceOnly(data), ErrorCode::kInvalidArgument,
+      !cuda::isInUse() || cuda::deviceCount() == 0 || !cuda::isDeviceOnly(data),
+      ErrorCode::kInvalidArgument,
       "Pipeline: the {} at {} is device memory, but this pipeline runs on the CPU; pass host "
       "memory, or use setBackend(Backend::CUDA)",
       what, data);
