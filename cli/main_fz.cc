@@ -183,7 +183,7 @@ ExitCode runCommand(const std::vector<Command>& commands) {
 
 ExitCode run(const std::vector<std::string>& words) {
   CLI::App app{"Error-bounded compression of scientific arrays.", "fz"};
-  app.set_version_flag("-V,--version", versionText());
+  app.set_version_flag("-V,--version", versionText);
   app.require_subcommand(1);
   app.footer(kToolFooter);
   app.get_formatter()->column_width(32);

@@ -17,6 +17,7 @@ constexpr std::size_t kKib = std::size_t{1} << 10;
 constexpr std::size_t kMib = std::size_t{1} << 20;
 // Fewer copy more slowly than a device decodes.
 constexpr std::size_t kThreadsOfABus = 4;
+constexpr std::size_t kThreadsThatPack = 12;
 
 // Measured on one H200 (bus of 55 GB/s) with 1, 4 and 16 threads, 64 KiB to 512 MiB, presets
 // cuszp2, pfpl, balanced and best (fz_gpu_bench --host); docs/gpu.md has the table.
@@ -87,7 +88,14 @@ BackendChoice chooseToCompress(const HostCall& call) {
   if (const auto choice = chooseWithoutDevice(call, true)) {
     return *choice;
   }
-  return {Backend::CUDA, "a device is as fast for any field or faster"};
+  // Packing takes many threads no longer than copying to the bus does, where both are under way.
+  const std::size_t n_threads = usableThreads(call.n_threads);
+  if (call.chain == ChainCost::kPacking && n_threads >= kThreadsThatPack &&
+      call.n_bytes >= 8 * kMib && call.n_bytes <= 3 * kMib * n_threads) {
+    return {Backend::CPU,
+            fmt::format("{} threads pack it before it has crossed the bus", n_threads)};
+  }
+  return {Backend::CUDA, "it crosses the bus sooner than threads are done with it"};
 }
 
 BackendChoice chooseToDecompress(const HostCall& call) {

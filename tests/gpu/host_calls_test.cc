@@ -161,7 +161,7 @@ TEST_F(DeviceHostCalls, AutoTakesWhatWasMeasuredToBeFaster) {
   ASSERT_GT(cuda::deviceCount(), 0);  // from here on the process uses CUDA
   for (const ChainCost chain : {ChainCost::kPacking, ChainCost::kShuffle, ChainCost::kEntropy}) {
     for (const std::size_t n_threads : {1u, 4u, 16u}) {
-      for (const std::size_t n_bytes : {kMib / 16, 16 * kMib, 512 * kMib}) {
+      for (const std::size_t n_bytes : {kMib / 16, 4 * kMib, 512 * kMib}) {
         EXPECT_EQ(chooseToCompress({n_bytes, n_threads, chain}).backend, Backend::CUDA);
       }
       EXPECT_EQ(chooseToDecompress({kMib / 16, n_threads, chain}).backend, Backend::CUDA);
@@ -170,6 +170,9 @@ TEST_F(DeviceHostCalls, AutoTakesWhatWasMeasuredToBeFaster) {
                 n_threads == 1 ? Backend::CUDA : Backend::CPU);
     }
   }
+  EXPECT_EQ(chooseToCompress({16 * kMib, 16, ChainCost::kPacking}).backend, Backend::CPU);
+  EXPECT_EQ(chooseToCompress({16 * kMib, 16, ChainCost::kEntropy}).backend, Backend::CUDA);
+  EXPECT_EQ(chooseToCompress({16 * kMib, 4, ChainCost::kPacking}).backend, Backend::CUDA);
   EXPECT_EQ(chooseToDecompress({64 * kMib, 16, ChainCost::kPacking}).backend, Backend::CPU);
   EXPECT_EQ(chooseToDecompress({64 * kMib, 16, ChainCost::kEntropy}).backend, Backend::CUDA);
 }
