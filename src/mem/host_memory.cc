@@ -18,12 +18,15 @@ constexpr std::size_t kLongBytes = 2 * kLargePageBytes;
 }  // namespace
 
 void* allocateOnHost(std::size_t n_bytes, std::size_t alignment) noexcept {
-  if (n_bytes < kLongBytes) {
-    return std::aligned_alloc(alignment, std::max<std::size_t>(1, n_bytes));
+  const bool is_long = n_bytes >= kLongBytes;
+  void* memory = nullptr;
+  // Not aligned_alloc(), which wants whole multiples of the alignment.
+  if (posix_memalign(&memory, is_long ? std::max(alignment, kLargePageBytes) : alignment,
+                     std::max<std::size_t>(1, n_bytes)) != 0) {
+    return nullptr;
   }
-  void* const memory = std::aligned_alloc(std::max(alignment, kLargePageBytes), n_bytes);
 #if defined(MADV_HUGEPAGE)
-  if (memory != nullptr) {
+  if (is_long) {
     madvise(memory, n_bytes, MADV_HUGEPAGE);  // a wish: without it all is slower, not wrong
   }
 #endif
