@@ -63,13 +63,6 @@ class Stream {
   int fd_;
 };
 
-bool isStream(const std::string& path) {
-  std::error_code ignored;
-  const fs::file_status status = fs::status(path, ignored);
-  return path == kStandardStream ||
-         (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status));
-}
-
 ChunkedInput openFile(const std::string& path, const FieldRequest& request) {
   ChunkedInput input;
   input.field = readField(path, request);  // maps it, and reads its header
@@ -156,6 +149,13 @@ std::optional<ChunkedInput> openStream(const std::string& path,
 }
 
 }  // namespace
+
+bool isStream(const std::string& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  return path == kStandardStream ||
+         (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status));
+}
 
 ChunkedInput openByParts(const std::string& path, const FieldRequest& request) {
   if (const std::optional<Hdf5Name> name = hdf5Name(path)) {

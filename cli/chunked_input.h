@@ -30,6 +30,9 @@ struct ChunkedInput {
   }
 };
 
+/// A pipe or a device, which can be read only once.
+bool isStream(const std::string& path);
+
 /// Opens a file, an HDF5 dataset or a pipe that has more than `whole_bytes`. Nothing for others; of
 /// a pipe that has ended before `rest` has all bytes then. Throws Failure, Error(kIo).
 std::optional<ChunkedInput> openChunked(const std::string& path,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <memory>
 
+#include "archive_output.h"
 #include "chunked_input.h"
 #include "commands.h"
 #include "compress_chunks.h"
@@ -22,9 +23,11 @@
 #include "pipeline_options.h"
 #include "progress.h"
 #include "report/hook.h"
+#include "report_chunks.h"
 #include "stage_spec.h"
 #include "standard_streams.h"
 #include "target.h"
+#include "verify_chunks.h"
 #include "warnings.h"
 
 namespace fz::cli {
@@ -140,6 +143,27 @@ Outputs outputsFor(const CompressJob& job, const std::string& input) {
   return {archive, reportPath(job.report, job.common, input)};
 }
 
+void reportChunked(const CompressJob& job,
+                   const std::string& input,
+                   const Outputs& outputs,
+                   const Field& field,
+                   Progress& progress) {
+  std::optional<ChunkedPage> page;
+  writeReportBeside(
+      outputs.page, existingWith(job.common.force), job.report, outputs.archive, true, [&] {
+        const ArchiveReader reader = openArchive(outputs.archive, job.common.limits, &progress);
+        const CheckReport check = checkChunks(reader, {input, {}, job.fill}, job.common, progress);
+        page.emplace(reader, outputs.archive, input, outputs.page, job.common, progress);
+        progress.end();
+        report::Input about = page->input(check);
+        about.options = optionsFor(job, field);
+        return about;
+      });
+  if (!job.common.quiet) {
+    say("  report: {}\n", outputs.page);
+  }
+}
+
 void compressChunked(const CompressJob& job,
                      const std::string& input,
                      const Outputs& outputs,
@@ -148,7 +172,14 @@ void compressChunked(const CompressJob& job,
                      JsonRows& rows) {
   progress.pause();
   sayField(job, chunked.field, describeChunked(chunked));
-  const double seconds = compressInChunks(job, input, outputs.archive, chunked, progress);
+  // A page is made of an archive that keeps its bound, so every chunk is checked before it is
+  // written.
+  CompressJob checked = job;
+  checked.verify = job.verify || !outputs.page.empty();
+  const double seconds = compressInChunks(checked, input, outputs.archive, chunked, progress);
+  if (!outputs.page.empty()) {
+    reportChunked(job, input, outputs, chunked.field, progress);
+  }
   if (rows.isOn()) {
     rows.add(input, compressToJson(inspectAny(outputs.archive),
                                    {outputs.archive, job.pipeline.name, seconds}));
@@ -243,11 +274,13 @@ void compressWhole(const CompressJob& job,
   }
   progress.end();
   if (!outputs.page.empty()) {
-    report::Input about = reportInput(field, made.frame, *made.decoded, options);
-    about.archive_name = outputs.archive;
-    about.options->progress = nullptr;
-    writeReportBeside(outputs.page, existingWith(job.common.force), job.report, std::move(about),
-                      has_passed);
+    writeReportBeside(
+        outputs.page, existingWith(job.common.force), job.report, outputs.archive, has_passed, [&] {
+          report::Input about = reportInput(field, made.frame, *made.decoded, options);
+          about.archive_name = outputs.archive;
+          about.options->progress = nullptr;
+          return about;
+        });
   }
   if (made.decoded) {
     requirePassed(made.decoded->check);
@@ -262,8 +295,11 @@ void compressWhole(const CompressJob& job,
 void compressFile(const CompressJob& job, const std::string& input, JsonRows& rows) {
   const Outputs outputs = outputsFor(job, input);
   Progress progress(progressMode(job.common), inputName(input));
-  // Bounds by result and reports look at the whole array several times.
-  const bool needs_whole = job.pipeline.target.has_value() || !outputs.page.empty();
+  // Bounds by result look at the whole array several times, and so do reports, which read it and
+  // the archive again where both are files.
+  const bool needs_whole =
+      job.pipeline.target.has_value() ||
+      (!outputs.page.empty() && (isStream(input) || !isReplaceable(outputs.archive)));
   const std::uint64_t limit = job.common.limits.max_memory_bytes;
   std::optional<InputBytes> piped;
   if (auto chunked = openChunked(
@@ -271,8 +307,10 @@ void compressFile(const CompressJob& job, const std::string& input, JsonRows& ro
           needs_whole && !job.chunk.is_given ? ~std::uint64_t{0} : job.chunk.wholeBytes(limit),
           &progress, piped)) {
     if (needs_whole) {
-      throw Failure(ExitCode::kUsage,
-                    "a report, psnr: and ratio: need the whole array in memory; add --chunk none");
+      throw Failure(
+          ExitCode::kUsage,
+          "psnr:, ratio: and a report from or to a pipe need the whole array in memory; add "
+          "--chunk none");
     }
     compressChunked(job, input, outputs, *chunked, progress, rows);
     return;

@@ -20,6 +20,7 @@
 #include "pipeline/bound_check.h"
 #include "progress.h"
 #include "report/hook.h"
+#include "report_chunks.h"
 #include "verify_chunks.h"
 
 namespace fz::cli {
@@ -146,17 +147,26 @@ void show(const VerifyArguments& arguments, const CheckReport& report) {
 
 ExitCode verifyByChunks(const VerifyArguments& arguments,
                         const ChunkCheck& check,
-                        bool has_page,
+                        const std::string& page,
                         Progress& progress) {
-  if (has_page || arguments.original == kStandardStream) {
+  if (arguments.original == kStandardStream) {
     throw Failure(ExitCode::kUsage,
-                  "an archive of chunks is verified part by part, which neither a report nor a "
-                  "pipe allows; 'fz decompress --box' takes a part for a report");
+                  "an archive of chunks is verified part by part, which a pipe does not allow; "
+                  "give the original as a file");
   }
   const ArchiveReader reader = openArchive(arguments.archive, arguments.common.limits, &progress);
   const CheckReport report = checkChunks(reader, check, arguments.common, progress);
+  std::optional<ChunkedPage> pictures;
+  if (!page.empty()) {
+    pictures.emplace(reader, arguments.archive, arguments.original, page, arguments.common,
+                     progress);
+  }
   progress.end();
   show(arguments, report);
+  if (pictures) {
+    writeReport(page, existingWith(arguments.common.force), arguments.report,
+                pictures->input(report));
+  }
   if (!report.passed()) {
     throw Failure(ExitCode::kBound,
                   fmt::format("{}: {}; compress again with --verify, and report it if this is the "
@@ -184,7 +194,7 @@ ExitCode runVerify(const VerifyArguments& arguments) {
   }
   const std::string page = reportPath(arguments.report, arguments.common, arguments.original);
   if (isChunkedFile(arguments.archive)) {
-    return verifyByChunks(arguments, {arguments.original, request, fill}, !page.empty(), progress);
+    return verifyByChunks(arguments, {arguments.original, request, fill}, page, progress);
   }
   Array decoded;
   FrameInfo info;

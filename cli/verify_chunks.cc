@@ -74,6 +74,8 @@ void finishStatistics(CheckReport& all, const std::optional<ValueRange>& range) 
   }
 }
 
+}  // namespace
+
 ChunkedInput openOriginal(const std::string& path, const ArchiveInfo& info) {
   FieldRequest request;
   if (!isNpyName(path) && !hdf5Name(path)) {
@@ -89,8 +91,6 @@ ChunkedInput openOriginal(const std::string& path, const ArchiveInfo& info) {
   }
   return input;
 }
-
-}  // namespace
 
 CheckReport checkChunks(const ArchiveReader& reader,
                         const ChunkCheck& check,

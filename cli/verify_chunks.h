@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "chunked_input.h"
 #include "compress_job.h"
 #include "fz/archive.h"
 #include "options.h"
@@ -19,6 +20,10 @@ struct ChunkCheck {
   std::optional<BoundRequest> request;  ///< instead of the archive's own bound
   FillChoice fill;
 };
+
+/// The original of an archive, to be read by parts. Throws Failure where it has another type or
+/// shape.
+ChunkedInput openOriginal(const std::string& path, const ArchiveInfo& info);
 
 /// Compares an archive with its original, chunk by chunk. Throws Failure, Error.
 CheckReport checkChunks(const ArchiveReader& reader,

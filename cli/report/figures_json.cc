@@ -121,6 +121,7 @@ std::string figuresJson(const Input& input, const Figures& figures) {
                      {"archive",
                       {{"name", input.archive_name},
                        {"bytes", input.frame.size()},
+                       {"chunks", input.chunk ? input.chunk->n_chunks : 1},
                        {"sha256", figures.archive_sha256},
                        {"ratio", input.info.ratio()}}},
                      {"judgements", judgementsJson(judge(input, figures))},

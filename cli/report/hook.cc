@@ -113,11 +113,11 @@ void writeReport(const std::string& path,
 void writeReportBeside(const std::string& path,
                        Existing existing,
                        const ReportOptions& options,
-                       report::Input input,
-                       bool is_written) {
-  const std::string archive = input.archive_name;
+                       const std::string& archive,
+                       bool is_written,
+                       const std::function<report::Input()>& describe) {
   try {
-    writeReport(path, existing, options, std::move(input));
+    writeReport(path, existing, options, describe());
   } catch (...) {
     const Failure failure = currentFailure(Task::kEncode);
     throw Failure(failure.code(),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "field_io.h"
@@ -40,12 +41,14 @@ void writeReport(const std::string& path,
                  const ReportOptions& options,
                  report::Input input);
 
-/// The same after an archive was made; a failure says what became of the archive.
+/// The same after an archive was made, with what `describe` gives; a failure, there or later, says
+/// what became of the archive.
 void writeReportBeside(const std::string& path,
                        Existing existing,
                        const ReportOptions& options,
-                       report::Input input,
-                       bool is_written);
+                       const std::string& archive,
+                       bool is_written,
+                       const std::function<report::Input()>& describe);
 
 /// The words that the process was started with, for the page. Set once, by main.
 void setCommandLine(const std::vector<std::string>& words);

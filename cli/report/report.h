@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +27,15 @@ struct PresetResult {
   double decompress_gbs = 0.0;
 };
 
+/// Of an archive of chunks one of them, on which stages are measured.
+struct ChunkSample {
+  std::uint64_t n_chunks = 0;
+  std::vector<std::uint8_t> values;
+  FieldView original;  ///< of these values
+  Frame frame;
+  FrameInfo info;
+};
+
 /// All that a page is made of. Views must outlive the call.
 struct Input {
   std::string command;        ///< as it was typed
@@ -32,8 +43,9 @@ struct Input {
   std::string archive_name;
   FieldView original;
   ByteView decoded;  ///< as long as the original
-  ByteView frame;
+  ByteView frame;    ///< or the archive, where it has several
   FrameInfo info;
+  std::shared_ptr<const ChunkSample> chunk;  ///< for an archive of chunks
   CheckReport check;
   /// How the archive was made; without it there are no times of compression and no sweep.
   std::optional<CompressOptions> options;

@@ -201,13 +201,22 @@ CallFigures callOf(const PipelinePerfResult& perf) {
   return {static_cast<double>(perf.host_elapsed_ms), perf.stages};
 }
 
-}  // namespace
-
-StageFigures measureStages(const Input& whole) {
+/// What stages are measured on: the field, or a part where stage by stage everything between stages
+/// would take more memory than a large field may leave. Only whoever made the archive can make one
+/// of a part; `part_frame` gets it. An archive of chunks has one already.
+Input inputToMeasure(const Input& whole, Frame& part_frame) {
   Input input = whole;
-  Frame part_frame;
-  // Stage by stage everything between stages is in memory, which a large field may not leave room
-  // for. Only whoever made the archive can make one of a part.
+  if (whole.chunk) {
+    input.original = whole.chunk->original;
+    input.frame = whole.chunk->frame.bytes();
+    input.info = whole.chunk->info;
+    if (whole.options && whole.info.bound) {
+      input.options = optionsForPart(whole, input.original, whole.info.bound->requested);
+    } else {
+      input.options.reset();
+    }
+    return input;
+  }
   if (whole.options && whole.info.bound) {
     input.original = middlePart(whole.original);
   }
@@ -217,6 +226,14 @@ StageFigures measureStages(const Input& whole) {
     input.frame = part_frame.bytes();
     input.info = inspect(part_frame);
   }
+  return input;
+}
+
+}  // namespace
+
+StageFigures measureStages(const Input& whole) {
+  Frame part_frame;
+  Input input = inputToMeasure(whole, part_frame);
   if (input.info.isFallback()) {
     // Its stages are not those of the options, whose frame was dropped.
     input.options.reset();

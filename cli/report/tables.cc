@@ -32,7 +32,11 @@ std::string archiveFacts(const Input& input, const Figures& figures) {
   const FrameInfo& info = input.info;
   facts.add("name", nameHtml(input.archive_name));
   facts.addCount("bytes", input.frame.size());
-  facts.addCount("of these header", info.header_bytes);
+  if (input.chunk) {
+    facts.addCount("chunks", input.chunk->n_chunks);
+  } else {
+    facts.addCount("of these header", info.header_bytes);
+  }
   facts.add("SHA-256", "<code>" + figures.archive_sha256 + "</code>");
   facts.add("format", fmt::format("FZM {}.{}", info.version_major, info.version_minor));
   if (info.has_checksums) {
