@@ -82,8 +82,9 @@ bool hasHdf5Signature(ByteView bytes) {
 
 [[noreturn]] void failNotBuilt(const Hdf5Name& name) {
   throw Failure(ExitCode::kUsage,
-                fmt::format("'{}:{}' is an HDF5 dataset, and this fz was built without HDF5; "
-                            "build it with libhdf5-dev installed, or export the dataset to .npy",
+                fmt::format("'{}:{}' is an HDF5 dataset, and this fz was built without HDF5, as that of the "
+                            "Python wheel is; export the dataset to .npy (h5py and numpy.save do), "
+                            "or take an fz that was built where HDF5 is installed",
                             name.file, name.dataset));
 }
 

@@ -14,4 +14,6 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 # The C++ library is static and leaves these to whoever links it; the tools need none of them.
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libfmt-dev, libtbb-dev, libhwy-dev, libdeflate-dev, pkg-config")
+set(CPACK_FZ_MULTIARCH "${CMAKE_LIBRARY_ARCHITECTURE}")
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/FzDebianPlugins.cmake)
 include(CPack)
