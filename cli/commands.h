@@ -38,6 +38,7 @@ Command addPresets(CLI::App& root);
 Command addRecover(CLI::App& root);
 Command addGenerate(CLI::App& root);
 Command addSuggest(CLI::App& root);
+Command addTune(CLI::App& root);
 Command addHdf5(CLI::App& root);
 
 /// Runs `work` on every file; a failure is printed and the others go on. Gives the code of the

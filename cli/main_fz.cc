@@ -191,8 +191,8 @@ ExitCode run(const std::vector<std::string>& words) {
       fz::cli::addCompress(app), fz::cli::addDecompress(app), fz::cli::addTest(app),
       fz::cli::addInfo(app),     fz::cli::addVerify(app),     fz::cli::addBench(app),
       fz::cli::addConvert(app),  fz::cli::addStages(app),     fz::cli::addPresets(app),
-      fz::cli::addRecover(app),  fz::cli::addSuggest(app),    fz::cli::addHdf5(app),
-      fz::cli::addGenerate(app),
+      fz::cli::addRecover(app),  fz::cli::addSuggest(app),    fz::cli::addTune(app),
+      fz::cli::addHdf5(app),     fz::cli::addGenerate(app),
   };
   if (words.empty()) {
     fz::cli::sayText(app.help());

@@ -234,6 +234,15 @@ module fz
       real(c_double), intent(out) :: bound, reached
       integer(c_int32_t) :: status
     end function
+    function fz_find_settings(pipeline, values, n_bytes, text, capacity, text_bytes) &
+        bind(C) result(status)
+      import :: c_char, c_int32_t, c_size_t, c_ptr
+      type(c_ptr), value :: pipeline, values
+      integer(c_size_t), value :: n_bytes, capacity
+      character(kind=c_char), intent(out) :: text(*)
+      integer(c_size_t), intent(out) :: text_bytes
+      integer(c_int32_t) :: status
+    end function
     subroutine fz_archive_destroy(inspection) bind(C)
       import :: c_ptr
       type(c_ptr), value :: inspection

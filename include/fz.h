@@ -268,6 +268,17 @@ FZ_API fz_status fz_find_bound(const fz_pipeline* pipeline,
                                double* bound,
                                double* reached);
 
+/* Settings that stages choose by looking at these values (host memory), for the next field of the
+ * kind: a line "stage.key=value" for each, whose two parts an fz_param takes, and a zero byte at the
+ * end; "" where no stage looks for any. The presets "best", "auto" and "balanced" look for a plan.
+ * Costs a compression. A capacity of 0 asks for *text_bytes alone, as for fz_pipeline_toml. */
+FZ_API fz_status fz_find_settings(const fz_pipeline* pipeline,
+                                  const void* values,
+                                  size_t n_bytes,
+                                  char* text,
+                                  size_t capacity,
+                                  size_t* text_bytes);
+
 /* Bytes that no input of n_bytes can exceed when compressed: at most n_bytes + 592, unless the
  * options say FZ_FALLBACK_NONE. */
 FZ_API fz_status fz_compress_bound(const fz_pipeline* pipeline,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "fz/bound.h"
@@ -133,6 +134,8 @@ class Stage {
   virtual std::uint64_t missingCount() const { return 0; }
   /// What the last run decided by itself and why, in one line for people; empty: nothing.
   virtual std::string runNote() const { return {}; }
+  /// Settings, as keys and texts, that the last run chose by looking at the values.
+  virtual std::vector<std::pair<std::string, std::string>> foundSettings() const { return {}; }
   virtual const ParamTable& paramTable() const;
   /// Element types that select the instantiation, in the order of the descriptor's type keys.
   virtual std::vector<DataType> elementTypes() const { return {}; }

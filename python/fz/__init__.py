@@ -13,6 +13,7 @@ from ._api import (
     compress,
     decompress,
     find_bound,
+    find_settings,
     free_device_memory,
     has_backend,
     presets,
@@ -57,7 +58,7 @@ __all__ = [
     "GraphError", "InternalError", "InvalidArgumentError", "InvalidStateError", "IoError",
     "LimitError", "Missing", "NoDeviceError", "NotFoundError", "OutOfMemoryError", "Pipeline",
     "Recovery", "Stage", "TargetError", "TypeMismatchError", "UnsupportedError", "VerifyReport",
-    "__version__", "compress", "create", "decompress", "find_bound", "free_device_memory",
-    "has_backend", "inspect", "load", "open", "presets", "recover", "save", "stages", "value_range",
-    "verify",
+    "__version__", "compress", "create", "decompress", "find_bound", "find_settings",
+    "free_device_memory", "has_backend", "inspect", "load", "open", "presets", "recover", "save",
+    "stages", "value_range", "verify",
 ]  # fmt: skip

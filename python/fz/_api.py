@@ -1,4 +1,4 @@
-"""compress, decompress, find_bound, stages, presets."""
+"""compress, decompress, find_bound, find_settings, stages, presets."""
 
 from __future__ import annotations
 
@@ -217,6 +217,50 @@ def find_bound(
         fill=fill,
     )
     return Bound("abs", made._find_bound(array, *wanted)[0])
+
+
+def find_settings(
+    array: Any,
+    bound: str | Bound,
+    preset: str | None = None,
+    *,
+    toml: str | None = None,
+    params: Mapping[str, bool | int | float | str] | None = None,
+    backend: str = "auto",
+    threads: int = 0,
+    fill: float | Sequence[float] | str | None = None,
+) -> dict[str, str]:
+    """What `compress` finds out about this array, as `params` for the next one of its kind.
+
+    The presets ``best``, ``auto`` and ``balanced`` look for a plan of prediction, which takes a
+    large part of their time; the time steps of a run do well with that of the first. Costs a
+    compression. Other presets look for nothing: the result is empty.
+
+    >>> import numpy as np, fz
+    >>> field = np.sin(np.arange(40000, dtype="f4") / 50).reshape(200, 200)
+    >>> found = fz.find_settings(field, "abs:1e-3", "best")
+    >>> list(found)
+    ['predict.plan']
+    >>> fz.compress(field, "abs:1e-3", "best", params=found) == fz.compress(field, "abs:1e-3", "best")
+    True
+
+    Parameters
+    ----------
+    array
+        In host memory.
+    bound, preset, toml, params, backend, threads, fill
+        As in `compress`.
+    """
+    made = Pipeline(
+        preset=preset if toml is not None else preset or default_preset(bound),
+        toml=toml,
+        bound=bound,
+        params=params,
+        backend=backend,
+        threads=threads,
+        fill=fill,
+    )
+    return made._find_settings(array)
 
 
 @overload

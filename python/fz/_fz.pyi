@@ -109,6 +109,9 @@ def find_bound(
     toml: str, source_name: str, settings: PipelineSettings, kind: str, value: float,
     values: Bytes, /
 ) -> tuple[float, float]: ...  # fmt: skip
+def find_settings(
+    toml: str, source_name: str, settings: PipelineSettings, values: Bytes, /
+) -> dict[str, str]: ...
 def decompress(frame: Bytes, settings: DecodeSettings, /) -> np.ndarray: ...
 def decompress_into(frame: Bytes, out: Bytes, settings: DecodeSettings, /) -> int: ...
 

@@ -207,6 +207,16 @@ class Pipeline:
             values,
         )  # fmt: skip
 
+    def _find_settings(self, array: Any) -> dict[str, str]:
+        if is_device_array(array):
+            raise UnsupportedError("find_settings: arrays on a GPU are not looked at; copy it")
+        values = host_array(array)
+        name, shape = check_type(values.dtype), check_shape(values.shape)
+        backend = "cpu" if self.backend == "auto" else self.backend
+        return _fz.find_settings(
+            self._toml_for(name), self._source, self._settings(name, shape, backend), values
+        )
+
     def decompress(self, frame: Any, **options: Any) -> Any:
         """`fz.decompress` with this pipeline's backend and threads."""
         from ._api import decompress

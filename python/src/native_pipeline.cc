@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
+#include <map>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -16,6 +18,7 @@
 #include "fz/host_api.h"
 #include "fz/stage_descriptor.h"
 #include "fz/target.h"
+#include "fz/tune.h"
 #include "host_buffer.h"
 #include "interruptible.h"
 #include "stage_chain.h"
@@ -181,6 +184,21 @@ std::pair<double, double> findBoundFor(const std::string& toml,
                       options);
   });
   return {found.absolute, found.reached};
+}
+
+/// What fz.find_settings() gives.
+std::map<std::string, std::string> findSettingsFor(const std::string& toml,
+                                                   const std::string& source_name,
+                                                   const PipelineSettings& settings,
+                                                   nb::handle values) {
+  const HostBuffer input(values, HostBuffer::Access::kRead);
+  FoundSettings found;
+  runInterruptibly(input.size(), [&](RunProgress& progress) {
+    CompressOptions options = optionsOf(toml, source_name, settings);
+    options.progress = &progress;
+    found = findSettings(settings.input_type, input.bytes(), options);
+  });
+  return {found.params.begin(), found.params.end()};
 }
 
 /// A guess at how much there is to decode, before the header is read.
@@ -361,6 +379,7 @@ void bindPipeline(nb::module_& module) {
   module.def("compress_host", &compressHost);
   module.def("with_shape", &reshaped);
   module.def("find_bound", &findBoundFor);
+  module.def("find_settings", &findSettingsFor);
   module.def("decompress", &decompress);
   module.def("decompress_into", &decompressInto);
   module.def("stages_to_toml", [](const nb::list& rows, const std::string& input_type) {

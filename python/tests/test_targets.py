@@ -33,6 +33,19 @@ def test_the_bound_can_be_kept_for_the_next_field(field):
     assert fz.compress(field, bound) == fz.compress(field, "ratio:6")
 
 
+@pytest.mark.parametrize("preset", ["best", "auto", "balanced"])
+def test_settings_can_be_kept_for_the_next_field(field, preset):
+    found = fz.find_settings(field, "range:1e-3", preset)
+    assert list(found) == ["predict.plan"]
+    frame = fz.compress(field, "range:1e-3", preset)
+    assert fz.compress(field, "range:1e-3", preset, params=found) == frame
+    later = field + np.float32(0.5)
+    assert fz.verify(fz.compress(later, "range:1e-3", preset, params=found), later)
+    field[:20, :30] = np.nan
+    assert list(fz.find_settings(field, "range:1e-3", preset)) == ["predict.plan"]
+    assert fz.find_settings(field, "range:1e-3", "pfpl") == {}
+
+
 def test_out_of_reach_is_an_error_with_the_best(field):
     with pytest.raises(fz.TargetError, match=r"no bound reaches ratio:1000000000; the best was ratio:"):
         fz.compress(field, "ratio:1e9")

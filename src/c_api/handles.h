@@ -68,10 +68,20 @@ void requireEncoder(const fz_pipeline& handle, const char* who);
 void* allocateResult(const fz_pipeline& handle, std::size_t n_bytes);
 void releaseResult(const fz_pipeline& handle, void* memory, std::size_t n_bytes) noexcept;
 
+/// Text that ends with a zero byte, into the caller's buffer. Throws Error(kBufferTooSmall) with
+/// the size that would do in *text_bytes.
+void giveText(const std::string& made,
+              char* text,
+              std::size_t capacity,
+              std::size_t* text_bytes,
+              const char* who);
+
 /// Everything that the handle's options say of a pipeline besides its stages.
 void applyOptions(fz_pipeline& handle, Pipeline& pipeline);
 /// What the handle's recipe means to compress(), without its bound.
 CompressOptions compressOptionsOf(const fz_pipeline& handle);
+/// The bound of the handle's recipe, which its settings have as text. The last one counts.
+void setBound(const fz_pipeline& handle, CompressOptions& options);
 /// The stages of the handle's recipe into its plain pipeline. Throws as loadConfigText() does.
 void loadStages(fz_pipeline& handle);
 /// The handle's pipeline for this field, which has missing values. Throws as loading does.

@@ -1,4 +1,8 @@
 // The pipelines of a handle: the plain one, and the one with a Mask.
+#include <charconv>
+#include <cstring>
+
+#include "c_api/guard.h"
 #include "c_api/handles.h"
 #include "core/require.h"
 #include "fz/presets.h"
@@ -55,6 +59,18 @@ void applyOptions(fz_pipeline& handle, Pipeline& pipeline) {
   }
 }
 
+void giveText(const std::string& made,
+              char* text,
+              std::size_t capacity,
+              std::size_t* text_bytes,
+              const char* who) {
+  *text_bytes = made.size() + 1;
+  FZ_REQUIRE(*text_bytes <= capacity, ErrorCode::kBufferTooSmall,
+             "{}: the text has {} bytes, the caller's buffer {}", who, *text_bytes, capacity);
+  FZ_REQUIRE_POINTER(text);
+  std::memcpy(text, made.c_str(), *text_bytes);
+}
+
 CompressOptions compressOptionsOf(const fz_pipeline& handle) {
   const Recipe& recipe = handle.recipe;
   CompressOptions options;
@@ -75,6 +91,22 @@ CompressOptions compressOptionsOf(const fz_pipeline& handle) {
   options.fill = handle.fill;
   options.suspect_fill = recipe.options.fill_check == FZ_FILL_CHECK;
   return options;
+}
+
+void setBound(const fz_pipeline& handle, CompressOptions& options) {
+  for (const auto& [key, value] : handle.recipe.overrides.params) {
+    if (key == "error_bound") {
+      double bound = 0.0;
+      const char* const end = value.data() + value.size();
+      const auto [stop, failure] = std::from_chars(value.data(), end, bound);
+      FZ_REQUIRE(failure == std::errc() && stop == end, ErrorCode::kConfig,
+                 "error_bound is '{}', not a number", value);
+      options.error_bound = bound;
+    } else if (key == "error_bound_mode") {
+      options.mode = errorBoundModeFromName(value);
+      FZ_REQUIRE(options.mode.has_value(), ErrorCode::kConfig, "error_bound_mode is '{}'", value);
+    }
+  }
 }
 
 void loadStages(fz_pipeline& handle) {

@@ -12,6 +12,7 @@
 #include "stage/stage.h"
 
 using fz::ErrorCode;
+using fz::c_api::giveText;
 using fz::c_api::guarded;
 
 namespace {
@@ -122,18 +123,6 @@ fz_pipeline* withFillChecked(std::unique_ptr<fz_pipeline> handle) {
     fz::c_api::maskedBound(*handle, 0);  // refuses more of them than an archive can name
   }
   return handle.release();
-}
-
-void giveText(const std::string& made,
-              char* text,
-              std::size_t capacity,
-              std::size_t* text_bytes,
-              const char* who) {
-  *text_bytes = made.size() + 1;
-  FZ_REQUIRE(*text_bytes <= capacity, ErrorCode::kBufferTooSmall,
-             "{}: the text has {} bytes, the caller's buffer {}", who, *text_bytes, capacity);
-  FZ_REQUIRE_POINTER(text);
-  std::memcpy(text, made.c_str(), *text_bytes);
 }
 
 std::unique_ptr<fz_pipeline> loadArchive(fz::ByteView frame, fz_options options) {

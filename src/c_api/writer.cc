@@ -1,6 +1,5 @@
 // Archives of chunks: writing.
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <string_view>
 
@@ -38,23 +37,6 @@ struct fz_writer {
 
 namespace {
 
-/// The bound of the handle's recipe, which its settings have as text. The last one counts.
-void setBound(const fz_pipeline& handle, fz::CompressOptions& options) {
-  for (const auto& [key, value] : handle.recipe.overrides.params) {
-    if (key == "error_bound") {
-      double bound = 0.0;
-      const char* const end = value.data() + value.size();
-      const auto [stop, failure] = std::from_chars(value.data(), end, bound);
-      FZ_REQUIRE(failure == std::errc() && stop == end, ErrorCode::kConfig,
-                 "error_bound is '{}', not a number", value);
-      options.error_bound = bound;
-    } else if (key == "error_bound_mode") {
-      options.mode = fz::errorBoundModeFromName(value);
-      FZ_REQUIRE(options.mode.has_value(), ErrorCode::kConfig, "error_bound_mode is '{}'", value);
-    }
-  }
-}
-
 fz::DataType typeOf(const fz_pipeline& handle, const char* who) {
   const fz::DataType asked = handle.recipe.overrides.input_type;
   const fz::DataType type = fz::isKnown(asked) ? asked : handle.masked_type;
@@ -73,7 +55,7 @@ fz::ArchiveOptions archiveOptions(const fz_pipeline& handle,
              "fz_writer_options: n_axes is {}, allowed are 0 to {}", given.n_axes, FZ_MAX_AXES);
   fz::ArchiveOptions options;
   options.compress = fz::c_api::compressOptionsOf(handle);
-  setBound(handle, options.compress);
+  fz::c_api::setBound(handle, options.compress);
   options.extents.assign(given.extents, given.extents + given.n_axes);
   if (std::any_of(given.chunk, given.chunk + given.n_axes, [](uint64_t n) { return n != 0; })) {
     options.chunk.assign(given.chunk, given.chunk + given.n_axes);

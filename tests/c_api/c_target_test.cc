@@ -50,6 +50,49 @@ TEST(CTarget, TheBoundOfThePipelineHasNoPartInIt) {
   EXPECT_EQ(bound[0], bound[1]);
 }
 
+TEST(CTarget, SettingsThatWereFoundGiveTheBytesOfTheSearch) {
+  const Field& field = roughField();
+  fz_options options = optionsOf(field);
+  options.bound_mode = FZ_BOUND_NOA;
+  options.error_bound = 1e-3;
+  const PipelineHandle best = fromPreset("best", options);
+  std::size_t n_text = 0;
+  EXPECT_EQ(
+      fz_find_settings(best.get(), field.bytes.data(), field.bytes.size(), nullptr, 0, &n_text),
+      FZ_ERROR_BUFFER_TOO_SMALL);
+  std::string text(n_text, '?');
+  ASSERT_EQ(fz_find_settings(best.get(), field.bytes.data(), field.bytes.size(), text.data(),
+                             n_text, &n_text),
+            FZ_OK)
+      << fz_last_error();
+  ASSERT_EQ(text.find('\0'), n_text - 1);
+  const std::size_t equals = text.find('=');
+  const std::string key = text.substr(0, equals);
+  const std::string value = text.substr(equals + 1, text.find('\n') - equals - 1);
+  EXPECT_EQ(key, "predict.plan");
+  const fz_param param = {key.c_str(), value.c_str()};
+  options.params = &param;
+  options.n_params = 1;
+  EXPECT_EQ(compressed(fromPreset("best", options).get(), field.bytes),
+            compressed(best.get(), field.bytes));
+}
+
+TEST(CTarget, PresetsThatSearchForNothingFindNothing) {
+  const Field& field = roughField();
+  fz_options options = optionsOf(field);
+  options.bound_mode = FZ_BOUND_ABS;
+  options.error_bound = 0.1;
+  const PipelineHandle pipeline = fromPreset("pfpl", options);
+  char text = '?';
+  std::size_t n_text = 0;
+  EXPECT_EQ(
+      fz_find_settings(pipeline.get(), field.bytes.data(), field.bytes.size(), &text, 1, &n_text),
+      FZ_OK);
+  EXPECT_EQ(text, '\0');
+  EXPECT_EQ(n_text, 1u);
+  EXPECT_EQ(fz_find_settings(nullptr, nullptr, 0, &text, 1, &n_text), FZ_ERROR_INVALID_ARGUMENT);
+}
+
 TEST(CTarget, WhatIsWrongIsSaid) {
   const Field& field = roughField();
   const PipelineHandle pipeline = fromPreset("pfpl", optionsOf(field));

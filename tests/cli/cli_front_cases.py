@@ -5,6 +5,7 @@ import json
 import math
 import os
 import random
+import re
 import resource
 import shutil
 import struct
@@ -114,6 +115,24 @@ class PurposeTest(CliCase):
         self.assertNotIn("cusz", text)
         self.fails(USAGE, "suggest", "a.f32", says="--bound is required")
         self.fails(IO, "suggest", "-b", "abs:1", "absent.f32", says="absent.f32")
+
+    def test_tune_finds_the_plan_that_compress_finds(self):
+        self.put("a.f32", array.array("f", (math.sin(x / 9) * math.cos(y / 7) for y in range(200) for x in range(300))))
+        words = ("-b", "range:1e-3", "-d", "300x200", "a.f32")
+        for preset in ("best", "auto", "balanced"):
+            said = self.fz("tune", "-q", "-p", preset, *words).stdout.decode()
+            key, plan = re.fullmatch(r"--set ([\w.]+)='(.*)'\n", said).groups()
+            self.fz("compress", "-q", "-f", "-p", preset, *words)
+            expected = self.get("a.f32.fzm")
+            self.fz("compress", "-q", "-f", "-p", preset, "--set", f"{key}={plan}", *words)
+            self.assertEqual(self.get("a.f32.fzm"), expected)
+            row = json.loads(self.fz("tune", "-q", "--json", "-p", preset, *words).stdout)[0]
+            self.assertEqual(row["settings"], {key: plan})
+        self.assertIn("bits", self.fz("tune", "-v", "-p", "best", *words).stderr.decode())
+        quick = self.fz("tune", "-p", "pfpl", *words)
+        self.assertEqual(quick.stdout, b"")
+        self.assertIn("looks for no settings", quick.stderr.decode())
+        self.fails(USAGE, "tune", "-b", "psnr:60", "-d", "300x200", "a.f32", says="psnr:")
 
 
 class HabitTest(CliCase):

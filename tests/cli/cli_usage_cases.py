@@ -24,6 +24,7 @@ COMMANDS = (
     "presets",
     "recover",
     "suggest",
+    "tune",
     "hdf5",
     "generate",
 )

@@ -58,6 +58,7 @@ class InterpBase : public SimpleStage {
   std::string usedPlan() const;
   /// Of an encode that searched for its plan: the plan, and what it and others would cost.
   std::string runNote() const override;
+  std::vector<std::pair<std::string, std::string>> foundSettings() const override;
 
   std::optional<BoundInfo> boundInfo() const override;
   /// False where the plan is searched for.

@@ -58,6 +58,13 @@ std::string InterpBase::runNote() const {
                                 : fmt::format("plan {}; {}", usedPlan(), state_->reason);
 }
 
+std::vector<std::pair<std::string, std::string>> InterpBase::foundSettings() const {
+  if (!tuneFamily(plan_) || !state_->has_run) {
+    return {};
+  }
+  return {{"plan", usedPlan()}};
+}
+
 std::optional<BoundInfo> InterpBase::boundInfo() const {
   if (state_->has_run) {
     return BoundInfo{state_->config.mode, state_->config.error_bound,
