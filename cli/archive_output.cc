@@ -164,7 +164,8 @@ std::uint64_t writeBox(const ArchiveReader& reader,
       output == kStandardStream ? &std::fflush : &std::fclose);
   const auto write = [&](ByteView bytes) {
     if (stream == nullptr ||
-        std::fwrite(bytes.data(), 1, bytes.size(), stream.get()) != bytes.size() ||
+        (!bytes.empty() &&
+         std::fwrite(bytes.data(), 1, bytes.size(), stream.get()) != bytes.size()) ||
         std::fflush(stream.get()) != 0) {
       throw Failure(ExitCode::kIo,
                     fmt::format("cannot write {}: {}; check the free space",

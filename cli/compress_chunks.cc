@@ -39,7 +39,8 @@ class StreamSink : public ByteSink {
   }
 
   void write(ByteView bytes) override {
-    if (std::fwrite(bytes.data(), 1, bytes.size(), stream_.get()) != bytes.size()) {
+    if (!bytes.empty() &&
+        std::fwrite(bytes.data(), 1, bytes.size(), stream_.get()) != bytes.size()) {
       fail();
     }
   }

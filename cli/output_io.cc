@@ -45,7 +45,9 @@ void writeAll(std::FILE* stream,
               ByteView bytes,
               Progress* progress) {
   const auto put = [&](const void* data, std::size_t n_bytes) {
-    if (std::fwrite(data, 1, n_bytes, stream) != n_bytes || std::fflush(stream) != 0) {
+    // Nothing to write may be a null pointer, which fwrite() must not get.
+    const std::size_t n_written = n_bytes == 0 ? 0 : std::fwrite(data, 1, n_bytes, stream);
+    if (n_written != n_bytes || std::fflush(stream) != 0) {
       throw Failure(ExitCode::kIo, fmt::format("cannot write {}: {}; check the free space", name,
                                                std::strerror(errno)));
     }
