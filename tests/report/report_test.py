@@ -189,6 +189,19 @@ class NumbersTest(ReportCase):
             self.assertGreaterEqual(stage["decompress_ms"], 0)
         self.assertEqual([s["name"] for s in stages], ["Quantizer", "Difference", "Bitshuffle", "RZE"])
 
+    def test_a_frame_that_another_pipeline_made_has_its_own_stages(self):
+        # Noise that no stage makes smaller is stored as it is.
+        noise = random.Random(3)
+        support.write_field(self.folder, "noise.f32", [noise.random() for _ in range(3000)])
+        for bound in ((), ("-b", "abs:1e-12")):
+            self.fz("compress", "-q", "-f", *bound, "--report", "page.html", "noise.f32")
+            page = support.Page(self.folder / "page.html")
+            info = json.loads(support.run(BINARY, self.folder, "info", "--json", "noise.f32.fzm").stdout)[0]
+            stages = page.figures["stages"]
+            self.assertEqual([s["name"] for s in stages], [s["name"] for s in info["stages"]])
+            self.assertEqual([s["compress_ms"] for s in stages], [None] * len(stages))
+            self.assertIn("decompress", page.text)
+
     def test_large_fields_are_counted_whole_and_measured_in_part(self):
         # Zeros, so that the file takes no room on the disk.
         with open(self.folder / "zeros.f32", "wb") as file:
