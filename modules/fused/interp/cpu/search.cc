@@ -23,9 +23,8 @@ constexpr std::size_t kNestedValues = std::size_t{1} << 13;
 constexpr Cost kSpread = 32;
 constexpr Cost kNearly = 16;
 
-// A plan is nearly the best where it costs more by such a share of it and of a bit per value.
-constexpr Cost kBestShare = 64;
-constexpr Cost kBitShare = 32;
+// A plan is nearly the best where it costs more by up to such a share of a bit per value.
+constexpr Cost kBitShare = 24;
 
 /// How often an axis may be halved.
 std::uint32_t mostHalvings(std::uint32_t n_axes) {
@@ -176,8 +175,8 @@ std::optional<FoundPlan> Programme::almost() const {
 }
 
 OpenWays Programme::nearlyBest() const {
-  const Cost best = nodes_.front().best.cost;
-  const Cost most = best + best / kBestShare + countOf(nodes_.front().n) * kCostOfBit / kBitShare;
+  const Node& first = nodes_.front();
+  const Cost most = first.best.cost + countOf(first.n) * kCostOfBit / kBitShare;
   std::vector<Cost> above(nodes_.size(), Way::kNone);  // the least that levels above a lattice cost
   above.front() = 0;
   OpenWays open;
