@@ -225,8 +225,7 @@ void Programme::solveWave(std::size_t first, std::size_t end) {
     decideFirst();
     return;
   }
-  team_.forEach(end - first,
-                [&](std::size_t i, Worker& worker) { decide(nodes_[first + i], worker); });
+  decide(std::span(nodes_).subspan(first, end - first));
 }
 
 Cost Programme::slackOf(Cost cost, Cost share) const {
@@ -330,26 +329,43 @@ void Programme::estimateNested(Node& node, const LevelStep& step, Way& way, Work
   way.slack = cost / kNearly;
 }
 
-void Programme::decide(Node& node, Worker& worker) const {
-  const std::size_t mark = worker.stack.top();
-  const Cost limit = leastMost(node);
-  std::int32_t* r = nullptr;
-  for (Way* const way : inOrder(node)) {
-    // What comes next may cost less; what is known is the best so far.
-    if (way->least() > limit || way->least() >= node.best.cost) {
-      continue;
-    }
-    r = r == nullptr ? node.r : worker.stack.values(nullptr, countOf(node.n));
-    way->cost = code(node, *way, r, worker);
-    way->slack = 0;
-    if (way->cost < node.best.cost) {
-      node.best = *way;
-      if (r != node.r) {
-        std::copy_n(r, countOf(node.n), node.r);
+void Programme::decide(std::span<Node> wave) {
+  std::vector<std::vector<Way*>> ways(wave.size());
+  team_.forEach(wave.size(), [&](std::size_t i, Worker& worker) {
+    Node& node = wave[i];
+    node.limit = leastMost(node);
+    ways[i] = inOrder(node);
+    Way& way = *ways[i].front();
+    way.cost = code(node, way, node.r, worker);
+    way.slack = 0;
+    node.best = way;
+  });
+  struct Other {
+    Node& node;
+    Way& way;
+    std::int32_t* r;
+  };
+  ScratchStack& stack = team_.first().stack;
+  const std::size_t mark = stack.top();
+  std::vector<Other> others;
+  for (std::size_t i = 0; i < wave.size(); ++i) {
+    for (Way* const way : std::span(ways[i]).subspan(1)) {
+      if (way->least() <= wave[i].limit && way->least() < wave[i].best.cost) {
+        others.push_back({wave[i], *way, stack.values(nullptr, countOf(wave[i].n))});
       }
     }
   }
-  worker.stack.popTo(mark);
+  team_.forEach(others.size(), [&](std::size_t i, Worker& worker) {
+    others[i].way.cost = code(others[i].node, others[i].way, others[i].r, worker);
+    others[i].way.slack = 0;
+  });
+  for (const Other& other : others) {
+    if (other.way.cost < other.node.best.cost) {
+      other.node.best = other.way;
+      std::copy_n(other.r, countOf(other.node.n), other.node.r);
+    }
+  }
+  stack.popTo(mark);
 }
 
 void Programme::decideFirst() {

@@ -124,8 +124,9 @@ class Programme {
   void estimateLorenzo(Node& node, Worker& worker) const;
   void estimateLevel(Node& node, std::size_t place, Worker& worker) const;
   void estimateNested(Node& node, const LevelStep& step, Way& way, Worker& worker) const;
-  /// The best of the ways that may be, each coded.
-  void decide(Node& node, Worker& worker) const;
+  /// For each lattice the best of the ways that may be, coded: the one that looks best, then others
+  /// that may be better.
+  void decide(std::span<Node> wave);
   /// The same for the first lattice, of which no reconstruction is needed.
   void decideFirst();
   /// Those that were estimated, the cheapest first.
