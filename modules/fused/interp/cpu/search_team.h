@@ -80,6 +80,10 @@ class SearchTeam {
   /// f(item, worker) for all items, in any order, possibly at the same time.
   template <class F>
   void forEach(std::size_t n_items, F f) const {
+    if (workers_.size() == 1) {  // item by item, so that a call can be asked to stop
+      parallelFor(executor_, n_items, [&](std::size_t item) { f(item, workers_.front()); });
+      return;
+    }
     std::atomic<std::size_t> next = 0;
     parallelFor(executor_, std::min(workers_.size(), n_items), [&](std::size_t worker) {
       for (std::size_t item = next.fetch_add(1, std::memory_order_relaxed); item < n_items;
@@ -104,6 +108,7 @@ class SearchMemory {
     }
     for (Worker& worker : workers_) {
       worker.setType(code_type);
+      worker.stack.popTo(0);  // of a search that ended early
     }
     return {executor, workers_};
   }
