@@ -98,6 +98,8 @@ void differLine(const NestedArgs& args, const LinePart& part, std::int32_t* memo
 void mergeLine(const NestedArgs& args, const LinePart& part, std::int32_t* memory);
 /// Stores even points; the part is counted on the base lattice. Along x: one point only.
 void copyLine(const NestedArgs& args, const LinePart& part);
+/// All of a fine lattice of n points from base and reconstructed differences.
+void mergeNested(const Core& core, const NestedArgs& args, const Extents& n);
 
 /// A Lorenzo end. In the order of LevelArgs.
 struct LorenzoArgs {

@@ -27,53 +27,16 @@ std::uint32_t zigzag(std::int32_t v) {
   return (static_cast<std::uint32_t>(v) << 1) ^ static_cast<std::uint32_t>(v >> 31);
 }
 
-template <class C>
-std::uint64_t sumOf(const C* block) {
-  if constexpr (sizeof(C) == 2) {
-    std::uint32_t sum = 0;
-    for (std::size_t i = 0; i < kBlockCodes; ++i) {
-      sum += zigzag(block[i]);
-    }
-    return sum;
-  } else {
-    std::uint64_t sum = 0;
-    for (std::size_t i = 0; i < kBlockCodes; ++i) {
-      sum += zigzag(block[i]);
-    }
-    return sum;
-  }
-}
-
 std::uint64_t costOfSized(std::uint64_t sized) {
   return costOfSum(sized, [](std::uint32_t v) {
     return v < kSmall ? std::uint64_t{kProducts[v]} : vLogV(kLogs.data(), v);
   });
 }
 
-template <class C>
-std::uint64_t costOfBlocks(std::span<const C> codes) {
-  std::uint64_t cost = 0;
-  for (std::size_t at = 0; at + kBlockCodes <= codes.size(); at += kBlockCodes) {
-    std::uint32_t sized = 0;
-    for (std::size_t i = 0; i < kBlockCodes; ++i) {
-      sized += sizeOf(zigzag(codes[at + i]));
-    }
-    cost += costOfSized(sized);
-  }
-  return cost;
-}
-
 }  // namespace
 
 std::uint32_t log2Of(std::uint32_t v) {
   return log2By(kLogs.data(), v);
-}
-
-std::uint64_t blockCost(std::span<const std::int16_t> codes) {
-  return costOfBlocks(codes);
-}
-std::uint64_t blockCost(std::span<const std::int32_t> codes) {
-  return costOfBlocks(codes);
 }
 
 std::uint64_t costOfSums(std::span<const std::uint32_t> columns, std::size_t n_columns) {
@@ -88,29 +51,47 @@ std::uint64_t costOfSums(std::span<const std::uint32_t> columns, std::size_t n_c
   return cost;
 }
 
+std::uint64_t costOfSizes(std::span<const std::uint32_t> sizes) {
+  std::uint64_t cost = 0;
+  for (const std::uint32_t sized : sizes) {
+    cost += costOfSized(sized);
+  }
+  return cost;
+}
+
 ClassCost::ClassCost() : symbols_(kClasses * kSymbols) {
 }
 
 template <class C>
 void ClassCost::addBlocks(std::span<const C> codes) {
+  // Neighbours are often alike, and an increment waits for the one before it of the same counter.
+  constexpr std::size_t kTables = 4;
+  std::vector<std::array<std::uint32_t, kTables>> counted(kClasses * kSymbols);
   for (std::size_t at = 0; at + kBlockCodes <= codes.size(); at += kBlockCodes) {
-    const std::uint64_t sum = sumOf(codes.data() + at);
+    const C* const block = codes.data() + at;
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < kBlockCodes; ++i) {
+      sum += zigzag(block[i]);
+    }
     const std::size_t block_class =
         sum == 0 ? 0 : std::min<std::size_t>(bits::bitWidth(sum), kClasses - 1);
     ++blocks_[block_class];
     if (block_class == 0) {
       continue;
     }
-    std::uint32_t* const counts = symbols_.data() + block_class * kSymbols;
+    auto* const counts = counted.data() + block_class * kSymbols;
     for (std::size_t i = 0; i < kBlockCodes; ++i) {
-      const std::uint32_t u = zigzag(codes[at + i]);
-      if (u < kDirect) {
-        ++counts[u];
-      } else {
-        const std::uint32_t exponent = bits::bitWidth(u) - 1;
-        ++counts[kDirect + 4 * (exponent - 4) + (u >> (exponent - 2) & 3)];
-        raw_bits_ += exponent - 2;
-      }
+      const std::uint32_t u = zigzag(block[i]);
+      const std::uint32_t exponent = bits::bitWidth(u | kDirect) - 1;
+      const bool is_direct = u < kDirect;
+      const std::uint32_t symbol = kDirect + 4 * (exponent - 4) + (u >> (exponent - 2) & 3);
+      ++counts[is_direct ? u : symbol][i % kTables];
+      raw_bits_ += is_direct ? 0 : exponent - 2;
+    }
+  }
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    for (const std::uint32_t count : counted[i]) {
+      symbols_[i] += count;
     }
   }
 }

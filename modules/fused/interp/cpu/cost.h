@@ -20,6 +20,8 @@ std::uint32_t log2Of(std::uint32_t v);
 /// of the difference between both models of costOfSum().
 std::uint64_t blockCost(std::span<const std::int16_t> codes);
 std::uint64_t blockCost(std::span<const std::int32_t> codes);
+/// The same by the sum of sizeOf() of each block.
+std::uint64_t costOfSizes(std::span<const std::uint32_t> sizes);
 /// The same for a row of blocks whose sizeOf() was added up in columns, n_columns to a block.
 std::uint64_t costOfSums(std::span<const std::uint32_t> columns, std::size_t n_columns);
 

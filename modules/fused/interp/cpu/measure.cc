@@ -23,31 +23,91 @@ using Tag = hn::ScalableTag<std::int32_t>;
 using Vec = hn::Vec<Tag>;
 using SumTag = hn::RebindToUnsigned<Tag>;
 
-/// Adds sizeOf() of codes to a vector of sums.
-HWY_INLINE void addMagnitudes(Vec codes, std::uint32_t* sums) {
+/// sizeOf() of codes.
+HWY_INLINE hn::Vec<SumTag> sizesOf(Vec codes) {
   const SumTag du;
   const Vec zigzag = hn::Xor(hn::Add(codes, codes), hn::BroadcastSignBit(codes));
   const auto least = hn::Min(hn::BitCast(du, zigzag), hn::Set(du, kMostSized));
-  const auto sized = hn::Add(least, hn::ShiftLeft<kCountShift>(hn::Min(least, hn::Set(du, 1u))));
-  hn::StoreU(hn::Add(hn::LoadU(du, sums), sized), du, sums);
+  return hn::Add(least, hn::ShiftLeft<kCountShift>(hn::Min(least, hn::Set(du, 1u))));
 }
 
-/// Adds up magnitudes in columns of blocks, for several ways to code an array at once. `add` gets
-/// a row's y and z, and sums that are `width` apart from way to way, a whole number of vectors.
-template <std::size_t kWays, class Add>
-std::array<std::uint64_t, kWays> sumBlocks(const CodeArray& array,
-                                           std::vector<std::uint32_t>& sums,
-                                           Add add) {
+/// Adds them to a vector of sums.
+HWY_INLINE void addMagnitudes(Vec codes, std::uint32_t* sums) {
+  const SumTag du;
+  hn::StoreU(hn::Add(hn::LoadU(du, sums), sizesOf(codes)), du, sums);
+}
+
+// ---- codes
+
+template <class C>
+HWY_INLINE Vec loadCodes(const C* codes) {
+  const Tag d;
+  if constexpr (sizeof(C) == 2) {
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<std::int16_t, Tag>(), codes));
+  } else {
+    return hn::LoadU(d, codes);
+  }
+}
+
+template <class C>
+std::uint64_t costOfCodes(std::span<const C> codes) {
+  constexpr std::size_t kPiece = 256;
+  const SumTag du;
+  std::uint64_t cost = 0;
+  std::uint32_t sizes[kPiece];
+  const std::size_t n_blocks = codes.size() / kBlockCodes;
+  for (std::size_t first = 0; first < n_blocks; first += kPiece) {
+    const std::size_t n = std::min(kPiece, n_blocks - first);
+    for (std::size_t block = 0; block < n; ++block) {
+      const C* const at = codes.data() + (first + block) * kBlockCodes;
+      auto sum = hn::Zero(du);
+      for (std::size_t i = 0; i < kBlockCodes; i += hn::Lanes(du)) {
+        sum = hn::Add(sum, sizesOf(loadCodes(at + i)));
+      }
+      sizes[block] = static_cast<std::uint32_t>(hn::GetLane(hn::SumOfLanes(du, sum)));
+    }
+    cost += costOfSizes({sizes, n});
+  }
+  return cost;
+}
+
+std::uint64_t costOfShortCodes(std::span<const std::int16_t> codes) {
+  return costOfCodes(codes);
+}
+std::uint64_t costOfWideCodes(std::span<const std::int32_t> codes) {
+  return costOfCodes(codes);
+}
+
+// ---- rows of blocks
+
+/// The rows of blocks to look at: evenly along y and z, and not the same ones from plane to plane.
+HWY_INLINE bool isLookedAt(std::uint32_t y, std::uint32_t z, OneIn one_in) {
+  return (y + 3 * z) % one_in == one_in / 2;
+}
+
+/// Adds up magnitudes in columns of blocks, for several ways to code an array at once. `begin` gets
+/// the first y and z of a row of blocks; `add` a row's y and z, and sums that are `width` apart
+/// from way to way, a whole number of vectors.
+template <std::size_t kWays, class Begin, class Add>
+std::array<std::uint64_t, kWays> sumBlocks(
+    const CodeArray& array, OneIn one_in, std::vector<std::uint32_t>& sums, Begin begin, Add add) {
   const std::size_t n_columns = std::size_t{array.n_blocks[0]} << array.log2[0];
   const std::size_t width = bits::roundUp<std::size_t>(n_columns, hn::Lanes(Tag()));
+  const std::uint32_t most_y = 1u << array.log2[1];
+  const std::uint32_t most_z = 1u << array.log2[2];
   std::array<std::uint64_t, kWays> costs = {};
+  std::uint64_t n_rows = 0;
   sums.resize(std::max(sums.size(), kWays * width));
   std::uint32_t* const all = sums.data();
-  for (std::uint32_t bz = 0; bz < array.n[2]; bz += 1u << array.log2[2]) {
-    for (std::uint32_t by = 0; by < array.n[1]; by += 1u << array.log2[1]) {
+  for (std::uint32_t bz = 0; bz < array.n[2]; bz += most_z) {
+    for (std::uint32_t by = 0; by < array.n[1]; by += most_y) {
+      if (!isLookedAt(by >> array.log2[1], bz >> array.log2[2], one_in)) {
+        continue;
+      }
       std::fill_n(all, kWays * width, 0u);
-      for (std::uint32_t z = bz; z < std::min(bz + (1u << array.log2[2]), array.n[2]); ++z) {
-        for (std::uint32_t y = by; y < std::min(by + (1u << array.log2[1]), array.n[1]); ++y) {
+      begin(by, bz);
+      for (std::uint32_t z = bz; z < std::min(bz + most_z, array.n[2]); ++z) {
+        for (std::uint32_t y = by; y < std::min(by + most_y, array.n[1]); ++y, ++n_rows) {
           add(y, z, all, width);
         }
       }
@@ -56,21 +116,49 @@ std::array<std::uint64_t, kWays> sumBlocks(const CodeArray& array,
       }
     }
   }
+  const std::uint64_t all_rows = std::uint64_t{array.n[1]} * array.n[2];
+  if (n_rows == 0) {
+    return one_in == 1 ? costs : sumBlocks<kWays>(array, 1, sums, begin, add);
+  }
+  for (std::uint64_t& cost : costs) {
+    cost = n_rows == all_rows ? cost : cost * all_rows / n_rows;
+  }
   return costs;
 }
 
 // ---- Lorenzo ends
 
-/// Bins of a row, with a 0 before them.
-template <bool kIsPowerOfTwo>
+/// Bins of a row, and some numbers behind them.
 HWY_INLINE void binRow(const std::int32_t* HWY_RESTRICT x,
                        std::size_t n,
-                       const Bin& bin_in,
+                       const Bin& bin,
                        std::int32_t* HWY_RESTRICT bins) {
-  const Bin bin = bin_in;
-  bins[-1] = 0;
+  if (bin.factor != 0) {
+    for (std::size_t i = 0; i < n; ++i) {
+      bins[i] = x[i] == kNoValue ? 0 : codeOf<false>(x[i], bin);
+    }
+    return;
+  }
+  const Tag d;
+  const Vec half = hn::Set(d, bin.units >> 1);
+  const auto shift = static_cast<int>(bin.shift);
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    const Vec value = hn::MaskedLoad(hn::FirstN(d, n - i), d, x + i);
+    const Vec code = hn::ShiftRightSame(hn::Add(value, half), shift);
+    hn::StoreU(hn::IfThenElseZero(hn::Ne(value, hn::Set(d, kNoValue)), code), d, bins + i);
+  }
+}
+
+/// Bins of a row of fixed point; gaps have the bin before them, or after them where there is none.
+inline void fillGaps(const std::int32_t* x, std::size_t n, std::int32_t* bins) {
+  std::size_t valid = 0;
+  while (valid < n && x[valid] == kNoValue) {
+    ++valid;
+  }
+  std::int32_t last = valid < n ? bins[valid] : 0;
   for (std::size_t i = 0; i < n; ++i) {
-    bins[i] = x[i] == kNoValue ? 0 : codeOf<kIsPowerOfTwo>(x[i], bin);
+    last = x[i] == kNoValue ? last : bins[i];
+    bins[i] = last;
   }
 }
 
@@ -82,7 +170,10 @@ struct RowsBefore {
   const std::int32_t* yz;
 };
 
+/// With gaps, those of x have no codes.
+template <bool kHasGaps>
 HWY_INLINE void addDifferences(const RowsBefore& rows,
+                               const std::int32_t* x,
                                std::size_t n,
                                std::size_t width,
                                std::uint32_t* sums) {
@@ -104,41 +195,82 @@ HWY_INLINE void addDifferences(const RowsBefore& rows,
     Vec before[4];
     differences(0, here);
     differences(1, before);
+    const auto counts = hn::Ne(hn::MaskedLoad(mask, d, x + i), hn::Set(d, kNoValue));
     for (std::size_t set = 0; set < 4; ++set) {
-      addMagnitudes(here[set], sums + 2 * set * width + i);
-      addMagnitudes(hn::Sub(here[set], before[set]), sums + (2 * set + 1) * width + i);
+      const Vec both = hn::Sub(here[set], before[set]);
+      addMagnitudes(kHasGaps ? hn::IfThenElseZero(counts, here[set]) : here[set],
+                    sums + 2 * set * width + i);
+      addMagnitudes(kHasGaps ? hn::IfThenElseZero(counts, both) : both,
+                    sums + (2 * set + 1) * width + i);
     }
   }
 }
 
-std::array<std::uint64_t, 8> probeEndsHere(const EndProbe& probe,
-                                           std::span<std::int32_t> r,
-                                           ProbeMemory& memory) {
-  const std::size_t n = probe.n[0];
-  const std::size_t n_rows = std::size_t{probe.n[1]} * probe.n[2];
-  const std::size_t stride = n + 1;
-  memory.values.resize(std::max(memory.values.size(), (n_rows + 1) * stride));
-  std::int32_t* const none = memory.values.data() + 1;  // a row of zeros
-  std::fill_n(none - 1, stride, 0);
-  std::int32_t* const bins = none + stride;
-  for (std::size_t row = 0; row < n_rows; ++row) {
-    if (probe.bin.factor == 0) {
-      binRow<true>(probe.x.data() + row * n, n, probe.bin, bins + row * stride);
-    } else {
-      binRow<false>(probe.x.data() + row * n, n, probe.bin, bins + row * stride);
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      r[row * n + i] = wrapMul(bins[row * stride + i], probe.bin.units);
+/// Bins of the rows of a row of blocks and of those before them; zeros where there are none.
+class BinnedRows {
+ public:
+  BinnedRows(const EndProbe& probe, const CodeArray& array, ProbeMemory& memory)
+      : probe_(probe),
+        n_y_((std::size_t{1} << array.log2[1]) + 1),
+        n_z_((std::size_t{1} << array.log2[2]) + 1),
+        stride_(bits::roundUp<std::size_t>(probe.n[0] + 1, hn::Lanes(Tag())) + hn::Lanes(Tag())) {
+    const std::size_t n_values = n_y_ * n_z_ * stride_;
+    memory.values.resize(std::max(memory.values.size(), n_values));
+    rows_ = memory.values.data();
+    std::fill_n(rows_, n_values, 0);
+  }
+
+  void begin(std::uint32_t by, std::uint32_t bz) {
+    first_y_ = by;
+    first_z_ = bz;
+    for (std::size_t z = 0; z < n_z_ && bz + z <= probe_.n[2]; ++z) {
+      for (std::size_t y = 0; y < n_y_ && by + y <= probe_.n[1]; ++y) {
+        std::int32_t* const row = rows_ + (z * n_y_ + y) * stride_ + 1;
+        if (by + y > 0 && bz + z > 0) {
+          const std::size_t at = (bz + z - 1) * std::size_t{probe_.n[1]} + by + y - 1;
+          const std::int32_t* const x = probe_.x.data() + at * probe_.n[0];
+          binRow(x, probe_.n[0], probe_.bin, row);
+          if (probe_.fills_gaps) {
+            fillGaps(x, probe_.n[0], row);
+          }
+        } else {
+          std::fill_n(row, probe_.n[0], 0);
+        }
+      }
     }
   }
+
+  RowsBefore at(std::uint32_t y, std::uint32_t z) const {
+    const std::int32_t* const row =
+        rows_ + ((z - first_z_ + 1) * n_y_ + (y - first_y_ + 1)) * stride_ + 1;
+    const std::size_t plane = n_y_ * stride_;
+    return {row, row - stride_, row - plane, row - plane - stride_};
+  }
+
+ private:
+  const EndProbe& probe_;
+  std::size_t n_y_;
+  std::size_t n_z_;
+  std::size_t stride_;  // with a 0 before each row
+  std::int32_t* rows_ = nullptr;
+  std::uint32_t first_y_ = 0;
+  std::uint32_t first_z_ = 0;
+};
+
+std::array<std::uint64_t, 8> probeEndsHere(const EndProbe& probe,
+                                           OneIn one_in,
+                                           ProbeMemory& memory) {
+  const CodeArray array = makeCodeArray(probe.n);
+  BinnedRows rows(probe, array, memory);
   return sumBlocks<8>(
-      makeCodeArray(probe.n), memory.sums,
+      array, one_in, memory.sums, [&](std::uint32_t by, std::uint32_t bz) { rows.begin(by, bz); },
       [&](std::uint32_t y, std::uint32_t z, std::uint32_t* sums, std::size_t width) {
-        const std::size_t plane = stride * probe.n[1];
-        const std::int32_t* const row = bins + z * plane + y * stride;
-        addDifferences({row, y > 0 ? row - stride : none, z > 0 ? row - plane : none,
-                        y > 0 && z > 0 ? row - plane - stride : none},
-                       n, width, sums);
+        const std::size_t at = (std::size_t{z} * probe.n[1] + y) * probe.n[0];
+        if (probe.fills_gaps) {
+          addDifferences<true>(rows.at(y, z), probe.x.data() + at, probe.n[0], width, sums);
+        } else {
+          addDifferences<false>(rows.at(y, z), probe.x.data() + at, probe.n[0], width, sums);
+        }
       });
 }
 
@@ -209,6 +341,7 @@ HWY_INLINE void addKernelsSlowly(const std::int32_t* b,
 std::array<std::uint64_t, kKernels> probeKernelsHere(const LevelStep& step,
                                                      const Source& source,
                                                      std::size_t axis,
+                                                     OneIn one_in,
                                                      ProbeMemory& memory) {
   const Axes axes = step.level.axes;
   const CodeArray array = makeCodeArray(pointsOf(step.n, axes, static_cast<Axes>(1u << axis)));
@@ -221,7 +354,7 @@ std::array<std::uint64_t, kKernels> probeKernelsHere(const LevelStep& step,
   const std::size_t n = array.n[0];
   memory.values.resize(std::max(memory.values.size(), n));
   return sumBlocks<kKernels>(
-      array, memory.sums,
+      array, one_in, memory.sums, [](std::uint32_t /*by*/, std::uint32_t /*bz*/) {},
       [&](std::uint32_t y, std::uint32_t z, std::uint32_t* sums, std::size_t width) {
         const std::int32_t* x = static_cast<const std::int32_t*>(source.data) +
                                 fine(z, 2) * source.plane + fine(y, 1) * source.row + fine(0, 0);
@@ -246,19 +379,27 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fz::interp {
 
+HWY_EXPORT(costOfShortCodes);
+HWY_EXPORT(costOfWideCodes);
 HWY_EXPORT(probeEndsHere);
 HWY_EXPORT(probeKernelsHere);
 
-std::array<std::uint64_t, 8> probeEnds(const EndProbe& probe,
-                                       std::span<std::int32_t> r,
-                                       ProbeMemory& memory) {
-  return HWY_DYNAMIC_DISPATCH(probeEndsHere)(probe, r, memory);
+std::uint64_t blockCost(std::span<const std::int16_t> codes) {
+  return HWY_DYNAMIC_DISPATCH(costOfShortCodes)(codes);
+}
+std::uint64_t blockCost(std::span<const std::int32_t> codes) {
+  return HWY_DYNAMIC_DISPATCH(costOfWideCodes)(codes);
+}
+
+std::array<std::uint64_t, 8> probeEnds(const EndProbe& probe, OneIn one_in, ProbeMemory& memory) {
+  return HWY_DYNAMIC_DISPATCH(probeEndsHere)(probe, one_in, memory);
 }
 std::array<std::uint64_t, kKernels> probeKernels(const LevelStep& step,
                                                  const Source& source,
                                                  std::size_t axis,
+                                                 OneIn one_in,
                                                  ProbeMemory& memory) {
-  return HWY_DYNAMIC_DISPATCH(probeKernelsHere)(step, source, axis, memory);
+  return HWY_DYNAMIC_DISPATCH(probeKernelsHere)(step, source, axis, one_in, memory);
 }
 
 }  // namespace fz::interp

@@ -18,21 +18,26 @@ struct ProbeMemory {
   std::vector<std::int32_t> values;
 };
 
+/// How much of a lattice is looked at: one in so many rows of blocks, spread evenly. Costs are
+/// those of the whole, as far as they tell.
+using OneIn = std::uint32_t;
+
 /// A Lorenzo end of a lattice of fixed point, x fastest and without room between rows.
 struct EndProbe {
-  std::span<const std::int32_t> x;  ///< kNoValue counts as 0, as it does inside nested levels
+  std::span<const std::int32_t> x;
   Extents n = {};
   Bin bin;
+  /// What kNoValue counts as: 0, as it does inside nested levels, or about what is before it.
+  bool fills_gaps = false;
 };
-/// By set of axes. `r` gets what all of them reconstruct.
-std::array<std::uint64_t, 8> probeEnds(const EndProbe& probe,
-                                       std::span<std::int32_t> r,
-                                       ProbeMemory& memory);
+/// By set of axes.
+std::array<std::uint64_t, 8> probeEnds(const EndProbe& probe, OneIn one_in, ProbeMemory& memory);
 
 /// By kernel: the points of a level that are odd along one axis only. `source` holds fixed point.
 std::array<std::uint64_t, kKernels> probeKernels(const LevelStep& step,
                                                  const Source& source,
                                                  std::size_t axis,
+                                                 OneIn one_in,
                                                  ProbeMemory& memory);
 
 }  // namespace fz::interp

@@ -24,25 +24,6 @@ NestedArgs nestedArgs(const Core& core, const PlanStep& plan, const Lattice& bas
   return args;
 }
 
-/// The fine lattice of a nested level from base and differences.
-void merge(const Core& core, const NestedArgs& args, const PlanStep& plan) {
-  const Extents odd = inner(plan).n;
-  forEachPart(core, odd, 2,
-              [&](const LinePart& part, std::int32_t* memory) { mergeLine(args, part, memory); });
-  if (args.result.data == nullptr) {
-    return;
-  }
-  const Extents even = halved(plan.n, finest(plan.steps.levels).front().axes);
-  if (args.axis != 0) {
-    forEachPart(core, even, 0,
-                [&](const LinePart& part, std::int32_t* /*memory*/) { copyLine(args, part); });
-  } else if (even[0] > odd[0]) {
-    for (std::uint32_t row = 0; row < even[1] * even[2]; ++row) {
-      copyLine(args, {odd[0], row % even[1], row / even[1], 1});
-    }
-  }
-}
-
 void encodeNested(const Core& core,
                   const PlanStep& plan,
                   const Source& source,
@@ -63,7 +44,7 @@ void encodeNested(const Core& core,
   encodePlan(inside_core, inside, sourceOf(args.difference, source.has_gaps), codes, found);
   if (is_wanted) {
     args.difference = found;
-    merge(core, args, plan);
+    mergeNested(core, args, plan.n);
   }
 }
 
@@ -74,6 +55,25 @@ std::uint8_t* codesAfter(const Core& core, const PlanStep& below, const void* co
 }
 
 }  // namespace
+
+void mergeNested(const Core& core, const NestedArgs& args, const Extents& n) {
+  const Axes axes = static_cast<Axes>(1u << args.axis);
+  const Extents odd = pointsOf(n, axes, axes);
+  forEachPart(core, odd, 2,
+              [&](const LinePart& part, std::int32_t* memory) { mergeLine(args, part, memory); });
+  if (args.result.data == nullptr) {
+    return;
+  }
+  const Extents even = halved(n, axes);
+  if (args.axis != 0) {
+    forEachPart(core, even, 0,
+                [&](const LinePart& part, std::int32_t* /*memory*/) { copyLine(args, part); });
+  } else if (even[0] > odd[0]) {
+    for (std::uint32_t row = 0; row < even[1] * even[2]; ++row) {
+      copyLine(args, {odd[0], row % even[1], row / even[1], 1});
+    }
+  }
+}
 
 void encodePlan(
     const Core& core, const PlanStep& plan, const Source& source, void* codes, const Lattice& out) {
@@ -119,7 +119,7 @@ void decodePlan(const Core& core, const PlanStep& plan, const void* codes, const
     args.result = out;
     args.difference = core.stack.lattice(core.pool, inside.n, 0);
     decodePlan(core, inside, own, resultOf(args.difference));
-    merge(core, args, plan);
+    mergeNested(core, args, plan.n);
   } else {
     decodeLevel(core, levelStep(plan, base), own, out);
   }

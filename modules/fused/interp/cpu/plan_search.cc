@@ -3,13 +3,17 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "fused/interp/config.h"
+#include "fused/interp/cost.h"
 #include "fused/interp/cpu/lorenzo_search.h"
+#include "fused/interp/cpu/refine.h"
 #include "fused/interp/cpu/search.h"
 
 namespace fz::interp {
@@ -18,27 +22,19 @@ namespace {
 
 constexpr std::size_t kSearchValues = std::size_t{1} << 17;
 constexpr std::size_t kJudgeValues = std::size_t{1} << 18;
+// Ways that no nearly best plan takes in a part of so many values are left out, where that is a
+// small part.
+constexpr std::size_t kFirstValues = std::size_t{1} << 15;
+constexpr std::size_t kFirstShare = 8;
 // Fields up to this size are searched and judged whole. Much of their codes may be what fills
 // blocks up, which parts of other extents would not tell.
 constexpr std::size_t kWholeValues = std::size_t{1} << 20;
 // With gaps, what is best in the parts is compared on the whole of a small field.
 constexpr std::size_t kLorenzoFinalists = 3;
-
-/// A part of a field as fixed point.
-struct Crop {
-  Extents n = {};
-  Values x;
-};
-
-Crop cropOf(const CropSource& source,
-            const Extents& n_part,
-            const std::array<std::size_t, 3>& first) {
-  Crop crop;
-  crop.n = n_part;
-  crop.x.resize(countOf(crop.n));
-  source.read(first, crop.n, crop.x.data());
-  return crop;
-}
+// Alpha is tried where it may pay. It gains up to a quarter where a value takes less than two bits,
+// and nothing above.
+constexpr Cost kAlphaShare = 4;
+constexpr Cost kAlphaBits = 3;
 
 /// As a plan that a config can hold.
 std::optional<Plan> toPlan(const FoundPlan& found, std::size_t max_bytes) {
@@ -63,38 +59,39 @@ bool isAlike(const Plan& a, const Plan& b) {
 
 class Tuner {
  public:
-  Tuner(const Core& core,
+  Tuner(const Search& search,
         const CropSource& source,
         const Extents& n,
         std::uint32_t sub_bits,
-        TuneFamily family,
         std::size_t max_plan_bytes)
-      : core_(core),
-        codes_(core.code_type),
+      : team_(search.memory.team(search.executor, search.code_type)),
+        crops_(search.memory.crops()),
         source_(source),
         n_(n),
-        family_(family),
         max_plan_bytes_(max_plan_bytes) {
-    context_.sub_bits = sub_bits;
-    context_.n_axes = std::max(1u, countAxes(activeAxes(n)));
-    context_.has_gaps = source.has_gaps;
-    if (family == TuneFamily::kLorenzo) {
-      judgeByParts(lorenzoParts(n));
-    } else if (countOf(n) <= kWholeValues) {
-      judgeByAll();
-    } else {
-      const FieldParts middle = partsOf(n, kSearchValues);
-      crop_ = cropOf(source, middle.n, middle.first.front());
-      judgeByParts(partsOf(n, kJudgeValues));
-    }
+    settings_.sub_bits = sub_bits;
+    settings_.n_axes = std::max(1u, countAxes(activeAxes(n)));
+    settings_.has_gaps = source.has_gaps;
+    crops_.popTo(0);
   }
 
-  Tuned run() {
-    Tuned simple = lorenzo();
-    if (family_ == TuneFamily::kLorenzo) {
-      return simple;
+  /// The best of plain Lorenzo.
+  Tuned lorenzo() {
+    judgeByParts(lorenzoParts(n_));
+    return bestLorenzo();
+  }
+
+  /// The best of all plans.
+  Tuned all() {
+    if (countOf(n_) <= kWholeValues) {
+      judgeByAll();
+      searched_ = judged_.front();
+    } else {
+      const FieldParts middle = partsOf(n_, kSearchValues);
+      searched_ = cropOf(middle.n, middle.first.front());
+      judgeByParts(partsOf(n_, kJudgeValues));
     }
-    std::vector<Named> plans = {{simple.plan, planText(simple.plan)}};
+    const Plan simple = bestLorenzo().plan;
     const Plan iso = isoPlan(n_);
     std::vector<Named> open;
     if (const std::optional<Plan> found = search()) {
@@ -103,14 +100,12 @@ class Tuner {
     if (open.empty() || !isAlike(open.front().plan, iso)) {
       open.push_back({iso, "iso"});
     }
-    for (const Named& named : open) {
-      Plan plan = refined(named.plan);
-      plans.push_back({plan, named.name});
-      plan.has_alpha = context_.has_alpha = true;
-      plans.push_back({refined(plan), "alpha " + named.name});
-      context_.has_alpha = false;
-    }
-    const Plan plan = cheapest(plans).plan;
+    std::vector<Candidate> candidates = refined(open);
+    candidates.insert(candidates.begin(), {simple, planText(simple)});
+    judge(candidates, 0);
+    std::vector<Candidate> finer = refined(withAlpha(candidates));
+    std::move(finer.begin(), finer.end(), std::back_inserter(candidates));
+    const Plan plan = ranked(std::move(candidates)).front().plan;
     return {plan, reason_};
   }
 
@@ -120,185 +115,193 @@ class Tuner {
     Plan plan;
     std::string name;
   };
+  /// The same, and what its codes on the first parts look like.
+  struct Candidate {
+    Plan plan;
+    std::string name;
+    ClassCost codes = {};
+    std::size_t n_parts = 0;
+    Cost cost = 0;
+  };
+
+  Crop cropOf(const Extents& n, const std::array<std::size_t, 3>& first) {
+    const Crop crop = {n, crops_.values(nullptr, countOf(n))};
+    source_.read(first, n, crop.x);
+    return crop;
+  }
+
+  /// A part of a crop.
+  Crop partOf(const Crop& crop, const Extents& n, const std::array<std::size_t, 3>& first) {
+    const Crop part = {n, crops_.values(nullptr, countOf(n))};
+    const Lattice from = latticeOf(crop.x, crop.n);
+    const Lattice to = latticeOf(part.x, n);
+    for (std::uint32_t z = 0; z < n[2]; ++z) {
+      for (std::uint32_t y = 0; y < n[1]; ++y) {
+        std::copy_n(from.at(first[1] + y, first[2] + z) + first[0], n[0], to.at(y, z));
+      }
+    }
+    return part;
+  }
 
   void judgeByAll() {
-    judged_.clear();
-    judged_.push_back(cropOf(source_, n_, {}));
+    crops_.popTo(0);
+    judged_ = {cropOf(n_, {})};
   }
 
   /// The middle one first: a plan that is bad there is not looked at again.
   void judgeByParts(const FieldParts& parts) {
     for (const std::array<std::size_t, 3>& first : parts.first) {
-      judged_.push_back(cropOf(source_, parts.n, first));
+      judged_.push_back(cropOf(parts.n, first));
     }
   }
 
-  Crop& searched() { return crop_.x.empty() ? judged_.front() : crop_; }
-
   std::optional<Plan> search() {
-    Programme programme(context_, codes_, activeAxes(n_), 0, false);
-    const Crop& crop = searched();
-    programme.solve(crop.x, crop.n, std::numeric_limits<Cost>::max());
+    Programme programme(team_, settings_, activeAxes(n_), 0, false);
+    const FieldParts few = partsOf(searched_.n, kFirstValues);
+    if (countOf(few.n) * kFirstShare <= countOf(searched_.n)) {
+      Crop crop = partOf(searched_, few.n, few.first.front());
+      programme.solve(crop.x, crop.n);
+      programme.setOpen(programme.nearlyBest());
+    }
+    const FoundPlan found = programme.solve(searched_.x, searched_.n);
     // Lorenzo alone is a candidate anyway.
-    return toPlan(programme.almost().value_or(programme.found()), max_plan_bytes_);
+    return toPlan(programme.almost().value_or(found), max_plan_bytes_);
   }
 
-  /// The best of plain Lorenzo: without gaps as far as can be said without codes.
-  Tuned lorenzo() {
-    std::vector<Named> plans;
+  /// Plans of Lorenzo alone: without gaps as far as can be said without codes.
+  Tuned bestLorenzo() {
+    if (settings_.has_gaps) {  // what stands in them depends on the axes
+      const Plan plan = lorenzoWithGaps().plan;
+      return {plan, reason_};
+    }
+    std::vector<EndCosts> costs(judged_.size());
+    team_.forEach(judged_.size(), [&](std::size_t part, Worker& worker) {
+      const Crop& crop = judged_[part];
+      costs[part] =
+          probeEnds({{crop.x, countOf(crop.n)}, crop.n, settings_.bin(0)}, 1, worker.probe_memory);
+    });
+    FieldParts parts = {judged_.front().n, {}};
+    parts.first.resize(judged_.size());
+    EndCosts all = {};
+    for (const EndCosts& more : costs) {
+      std::transform(all.begin(), all.end(), more.begin(), all.begin(), std::plus<>());
+    }
+    return cheapestLorenzo(n_, parts, all);
+  }
+
+  /// Judged by the whole field where it is small.
+  Candidate lorenzoWithGaps() {
+    std::vector<Candidate> plans;
     for (std::uint32_t set = 8; set-- > 0;) {
-      if (context_.has_gaps && (set & ~activeAxes(n_)) == 0) {
+      if ((set & ~activeAxes(n_)) == 0) {
         Plan plan;
         plan.lorenzo = static_cast<Axes>(set);
         plans.push_back({plan, planText(plan)});
       }
     }
-    if (context_.has_gaps) {  // what stands in them depends on the axes
-      const Plan plan = lorenzoWithGaps(std::move(plans)).plan;
-      return {plan, reason_};
-    }
-    EndCosts costs = {};
-    Values r;
-    FieldParts parts = {judged_.front().n, {}};
-    parts.first.resize(judged_.size());
-    for (const Crop& crop : judged_) {
-      r.resize(crop.x.size());
-      const EndCosts more = probeEnds({crop.x, crop.n, context_.bin(0)}, r, codes_.probeMemory());
-      for (std::size_t set = 0; set < costs.size(); ++set) {
-        costs[set] += more[set];
-      }
-    }
-    return cheapestLorenzo(n_, parts, costs);
-  }
-
-  /// The best of these, judged by the whole field where it is small.
-  Named lorenzoWithGaps(std::vector<Named> plans) {
     if (judged_.size() > 1 && countOf(n_) <= kWholeValues) {
       if (hasValuesToJudgeBy()) {
-        plans = ranked(plans);
+        plans = ranked(std::move(plans));
         plans.resize(std::min(plans.size(), kLorenzoFinalists));
+        for (Candidate& plan : plans) {
+          plan = {plan.plan, plan.name};
+        }
       }
       judgeByAll();
     }
-    return cheapest(plans);
+    return ranked(std::move(plans)).front();
   }
 
   /// Whether a quarter of each part or more is values, not gaps.
   bool hasValuesToJudgeBy() const {
     return std::all_of(judged_.begin(), judged_.end(), [](const Crop& crop) {
-      const auto n_gaps = std::count(crop.x.begin(), crop.x.end(), kNoValue);
-      return static_cast<std::size_t>(n_gaps) * 4 <= crop.x.size() * 3;
+      const auto n_gaps = std::count(crop.x, crop.x + countOf(crop.n), kNoValue);
+      return static_cast<std::size_t>(n_gaps) * 4 <= countOf(crop.n) * 3;
     });
   }
 
-  /// The same levels, with the best of all weights. Inner levels of nested ones stay as they are.
-  Plan refined(const Plan& plan) {
-    Crop& crop = searched();
-    Plan made = fittedPlan(plan, crop.n);
-    if (made.n_levels != plan.n_levels) {
-      return plan;  // the crop is too small for all of them
-    }
-    Values r;
-    refineFrom(made, made.n_levels, crop.x, crop.n, 0, r);
-    made.lorenzo = plan.lorenzo;
-    return made;
-  }
-
-  /// Refines the first n_levels of a plan on their lattice; r: what they reconstruct.
-  void refineFrom(
-      Plan& plan, std::size_t n_levels, Values& x, const Extents& n, std::uint32_t h, Values& r) {
-    r.resize(x.size());
-    const Source source = sourceOf(latticeOf(x, n), context_.has_gaps);
-    PlanStep step = wholePlan(plan, n, context_.sub_bits);
-    step.steps.levels = step.steps.levels.first(n_levels);
-    step.n_axes = context_.n_axes;
-    step.halvings = h;
-    if (n_levels == 0) {
-      encodePlan(core_, step, source, codes_.reserve(stepsCodes(step.steps, n)), latticeOf(r, n));
-      return;
-    }
-    const std::size_t n_group = finest(step.steps.levels).size();
-    const std::size_t at = n_levels - n_group;
-    Level& level = plan.levels[at];
-    const Axes axes = level.axes;
-    const Extents n_below = halved(n, axes);
-    Values x_below(countOf(n_below));
-    pickEven(core_, source, n, axes, latticeOf(x_below, n_below));
-    Values r_below;
-    refineFrom(plan, at, x_below, n_below, h + countAxes(axes), r_below);
-    if (level.is_nested) {
-      encodePlan(core_, step, source, codes_.reserve(stepsCodes(step.steps, n)), latticeOf(r, n));
-      return;
-    }
-    const std::size_t mark = core_.stack.top();
-    LevelStep one;
-    one.level = level;
-    one.bin = context_.bin(h);
-    one.n = n;
-    one.base = withGhosts(core_, r_below, n_below, axes, n);
-    LevelTuner tuner(context_, codes_);
-    if (h == 0 && context_.has_alpha) {
-      tuner.chooseKernels(one, source);  // bins are as without alpha here, and so are weights
-    } else {
-      tuner.refine(one, source);
-    }
-    tuner.run(one, source, latticeOf(r, n));
-    core_.stack.popTo(mark);
-    level = one.level;
-  }
-
-  /// A plan, and what its codes on some of the parts look like.
-  struct Candidate {
-    Plan plan;
-    std::string name;
-    ClassCost codes;
-    std::size_t n_values = 0;
-    Cost cost = 0;
-  };
-
-  void addPart(Candidate& candidate, Crop& crop) {
-    const Plan fitted = fittedPlan(candidate.plan, crop.n);
-    PlanStep step = wholePlan(fitted, crop.n, context_.sub_bits);
-    step.n_axes = context_.n_axes;
-    const std::uint64_t n_codes = stepsCodes(step.steps, crop.n);
-    encodePlan(core_, step, sourceOf(latticeOf(crop.x, crop.n), context_.has_gaps),
-               codes_.reserve(n_codes), {});
-    codes_.addTo(candidate.codes, n_codes);
-    candidate.n_values += countOf(crop.n);
-    // The plan is stored once, so a part of the field bears a part of it.
-    candidate.cost = candidate.codes.total() +
-                     8 * 1024 * planBytes(candidate.plan) * candidate.n_values / countOf(n_);
-  }
-
-  /// Those that can be stored, once each.
-  std::vector<Candidate> candidatesOf(const std::vector<Named>& plans) const {
-    std::vector<Candidate> candidates;
-    for (const Named& named : plans) {
-      const Plan fitted = fittedPlan(named.plan, n_);
-      const bool is_known = std::any_of(candidates.begin(), candidates.end(),
-                                        [&](const Candidate& c) { return c.plan == fitted; });
-      if (!is_known && planBytes(fitted) <= max_plan_bytes_ &&
-          stepsCodes(fitted.steps(), n_) <= tunedCodes(n_)) {
-        candidates.push_back({fitted, named.name, {}, 0, 0});
+  /// The same levels, with the best of all weights, and judged as far as that comes with it.
+  std::vector<Candidate> refined(const std::vector<Named>& plans) {
+    std::vector<Candidate> candidates(plans.size());
+    const bool is_judged = searched_.x == judged_.front().x;
+    team_.forEach(plans.size(), [&](std::size_t i, Worker& worker) {
+      Candidate& made = candidates[i];
+      made = {plans[i].plan, plans[i].name};
+      if (Refiner(settings_, worker)
+              .refine(made.plan, searched_, is_judged ? &made.codes : nullptr)) {
+        made.n_parts = is_judged ? 1 : 0;
       }
-    }
+      setCost(made);
+    });
     return candidates;
   }
 
-  Named cheapest(const std::vector<Named>& plans) { return ranked(plans).front(); }
+  /// Those that smaller bins on coarse lattices may make the best of all.
+  std::vector<Named> withAlpha(const std::vector<Candidate>& candidates) const {
+    Cost least = std::numeric_limits<Cost>::max();
+    for (const Candidate& candidate : candidates) {
+      least = std::min(least, candidate.cost);
+    }
+    std::vector<Named> plans;
+    if (least > kAlphaBits * kCostOfBit * countOf(judged_.front().n)) {
+      return plans;
+    }
+    for (const Candidate& candidate : candidates) {
+      if (candidate.plan.n_levels > 0 && candidate.cost < least + least / kAlphaShare) {
+        plans.push_back({candidate.plan, "alpha " + candidate.name});
+        plans.back().plan.has_alpha = true;
+      }
+    }
+    return plans;
+  }
+
+  void addPart(Candidate& candidate, const Crop& crop, Worker& worker) const {
+    const Plan fitted = fittedPlan(candidate.plan, crop.n);
+    PlanStep step = wholePlan(fitted, crop.n, settings_.sub_bits);
+    step.n_axes = settings_.n_axes;
+    const std::uint64_t n_codes = stepsCodes(step.steps, crop.n);
+    encodePlan(worker.core(), step, sourceOf(latticeOf(crop.x, crop.n), settings_.has_gaps),
+               worker.codes.reserve(n_codes), {});
+    worker.codes.addTo(candidate.codes, n_codes);
+    ++candidate.n_parts;
+    setCost(candidate);
+  }
+
+  /// The plan is stored once, so a part of the field bears a part of it.
+  void setCost(Candidate& candidate) const {
+    const std::size_t n_values = candidate.n_parts * countOf(judged_.front().n);
+    candidate.cost = candidate.codes.total() + std::uint64_t{8} * kCostOfBit *
+                                                   planBytes(candidate.plan) * n_values /
+                                                   countOf(n_);
+  }
+
+  /// By all parts up to this one.
+  void judge(std::vector<Candidate>& candidates, std::size_t part) {
+    team_.forEach(candidates.size(), [&](std::size_t i, Worker& worker) {
+      if (candidates[i].n_parts <= part) {
+        addPart(candidates[i], judged_[part], worker);
+      }
+    });
+  }
+
+  bool canBeStored(const Plan& plan) const {
+    return planBytes(plan) <= max_plan_bytes_ && stepsCodes(plan.steps(), n_) <= tunedCodes(n_);
+  }
 
   /// Those that can be stored, the cheapest first; at least one.
-  std::vector<Named> ranked(const std::vector<Named>& plans) {
-    std::vector<Candidate> left = candidatesOf(plans);
+  std::vector<Candidate> ranked(std::vector<Candidate> left) {
+    for (Candidate& candidate : left) {
+      candidate.plan = fittedPlan(candidate.plan, n_);
+    }
+    const Candidate first = left.front();
+    std::erase_if(left, [&](const Candidate& c) { return !canBeStored(c.plan); });
     if (left.empty()) {
-      return {{fittedPlan(plans.front().plan, n_), plans.front().name}};
+      return {first};
     }
     const auto isCheaper = [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; };
     std::vector<Candidate> dropped;
-    for (Crop& crop : judged_) {
-      for (Candidate& candidate : left) {
-        addPart(candidate, crop);
-      }
+    for (std::size_t part = 0; part < judged_.size(); ++part) {
+      judge(left, part);
       std::stable_sort(left.begin(), left.end(), isCheaper);
       // One part is enough to drop what is far behind.
       const Cost most = left.front().cost + left.front().cost / 32;
@@ -309,34 +312,29 @@ class Tuner {
     }
     left.insert(left.end(), dropped.begin(), dropped.end());
     setReason(left);
-    std::vector<Named> result;
-    result.reserve(left.size());
-    for (Candidate& candidate : left) {
-      result.push_back({candidate.plan, std::move(candidate.name)});
-    }
-    return result;
+    return left;
   }
 
   void setReason(std::span<const Candidate> candidates) {
-    const std::string where =
-        judged_.size() == 1
-            ? std::string("the whole field")
-            : fmt::format("{} parts of {} values", judged_.size(), countOf(judged_.front().n));
+    const std::size_t n_part = countOf(judged_.front().n);
+    const std::string where = judged_.size() == 1
+                                  ? std::string("the whole field")
+                                  : fmt::format("{} parts of {} values", judged_.size(), n_part);
     reason_ = fmt::format("bits per value, estimated on {}:", where);
     for (const Candidate& c : candidates) {
-      const double bits = static_cast<double>(c.cost) / (1024.0 * static_cast<double>(c.n_values));
+      const auto n_values = static_cast<double>(c.n_parts * n_part);
+      const double bits = static_cast<double>(c.cost) / (kCostOfBit * n_values);
       reason_ += fmt::format(" {} {:.3f}{}", c.name, bits, &c == &candidates.back() ? "" : ",");
     }
   }
 
-  const Core& core_;
-  SearchContext context_ = {core_};
-  CodeBuffer codes_;
+  SearchTeam team_;
+  ScratchStack& crops_;
+  SearchSettings settings_;
   const CropSource& source_;
   Extents n_;
-  TuneFamily family_;
   std::size_t max_plan_bytes_;
-  Crop crop_;                 // to search; empty: what is judged
+  Crop searched_;
   std::vector<Crop> judged_;  // to choose among what was found
   std::string reason_;
 };
@@ -349,7 +347,7 @@ std::uint64_t tunedCodes(const Extents& n) {
   return most + most / 4 + 4096;
 }
 
-Tuned tunePlan(const Core& core,
+Tuned tunePlan(const Search& search,
                const CropSource& source,
                const Extents& n,
                std::uint32_t sub_bits,
@@ -358,24 +356,28 @@ Tuned tunePlan(const Core& core,
   if (countOf(n) == 0) {
     return {lorenzoPlan(n), {}};
   }
-  return Tuner(core, source, n, sub_bits, family, max_plan_bytes).run();
+  Tuner tuner(search, source, n, sub_bits, max_plan_bytes);
+  return family == TuneFamily::kLorenzo ? tuner.lorenzo() : tuner.all();
 }
 
-Tuned tunePlan(const Core& core,
+Tuned tunePlan(const Search& search,
                const Source& source,
                const Extents& n,
                std::uint32_t sub_bits,
                TuneFamily family,
                std::size_t max_plan_bytes) {
+  ScratchStack none;
+  Scratch nothing;
+  const Core core = {search.executor, nullptr, none, nothing, search.code_type, {}, nullptr};
   const auto read = [&](const std::array<std::size_t, 3>& first, const Extents& n_crop,
                         std::int32_t* out) {
     Source part = source;
     part.data =
         static_cast<const std::uint8_t*>(source.data) +
         (first[0] + first[1] * source.row + first[2] * source.plane) * getDataTypeSize(source.type);
-    pickEven(core, part, n_crop, 0, {out, n_crop, n_crop[0], std::size_t{n_crop[0]} * n_crop[1]});
+    pickEven(core, part, n_crop, 0, latticeOf(out, n_crop));
   };
-  return tunePlan(core, CropSource{source.has_gaps, read}, n, sub_bits, family, max_plan_bytes);
+  return tunePlan(search, CropSource{source.has_gaps, read}, n, sub_bits, family, max_plan_bytes);
 }
 
 }  // namespace fz::interp

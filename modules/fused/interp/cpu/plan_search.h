@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "fused/interp/cpu/grid.h"
+#include "fused/interp/cpu/search_team.h"
 
 /// Choosing a plan from crops of a field. All decisions are made by integers, in a fixed order, so
 /// the plan depends on the values alone.
@@ -37,15 +38,21 @@ struct CropSource {
   std::function<void(const std::array<std::size_t, 3>& first, const Extents& n, std::int32_t* out)>
       read;
 };
+/// What a search works with.
+struct Search {
+  const CpuExecutor& executor;
+  SearchMemory& memory;
+  DataType code_type = DataType::INT16;
+};
 /// The plan with which a field of n points (squeezed) costs least, as far as crops of it tell.
-Tuned tunePlan(const Core& core,
+Tuned tunePlan(const Search& search,
                const CropSource& source,
                const Extents& n,
                std::uint32_t sub_bits,
                TuneFamily family,
                std::size_t max_plan_bytes);
 /// The same for a whole field in memory.
-Tuned tunePlan(const Core& core,
+Tuned tunePlan(const Search& search,
                const Source& source,
                const Extents& n,
                std::uint32_t sub_bits,

@@ -1,281 +1,453 @@
 #include "fused/interp/cpu/search.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
+
+#include "fused/interp/cost.h"
+#include "fused/interp/cpu/search_nested.h"
 
 namespace fz::interp {
 
 namespace {
 
 constexpr std::uint32_t kLeastPoints = 3;  // of an axis that is halved
+constexpr std::uint32_t kMostHalvings = 8;
 // Coarser lattices than this are too small for a choice of axes to matter.
 constexpr std::size_t kLeastValues = 256;
-// The axes of a Lorenzo end are chosen on a part of at least this many points.
-constexpr std::size_t kLorenzoValues = std::size_t{1} << 15;
+// Inner plans of nested levels are found on such a part.
+constexpr std::size_t kNestedShare = 2;
+constexpr std::size_t kNestedValues = std::size_t{1} << 13;
 
-// Estimates and costs are as good as others up to this part of them.
+// Estimates are as good as others up to this part of them: from rows of blocks all over a lattice,
+// and from a part of it.
+constexpr Cost kSpread = 32;
 constexpr Cost kNearly = 16;
+
+// A plan is nearly the best where it costs more by up to such a share of a bit per value.
+constexpr Cost kBitShare = 24;
 
 /// How often an axis may be halved.
 std::uint32_t mostHalvings(std::uint32_t n_axes) {
-  return n_axes >= 3 ? 4 : n_axes == 2 ? 5 : 8;
-}
-
-/// Calls f(fine index, odd index, prediction) for the odd points along one axis.
-template <class F>
-void forOddPoints(const Lattice& base, std::size_t axis, Kernel kernel, const Extents& n, F f) {
-  const Extents odd = pointsOf(n, static_cast<Axes>(1u << axis), static_cast<Axes>(1u << axis));
-  const std::ptrdiff_t step = axis == 0   ? 1
-                              : axis == 1 ? static_cast<std::ptrdiff_t>(base.row)
-                                          : static_cast<std::ptrdiff_t>(base.plane);
-  std::size_t i = 0;
-  for (std::uint32_t z = 0; z < odd[2]; ++z) {
-    for (std::uint32_t y = 0; y < odd[1]; ++y) {
-      const std::int32_t* const row = base.at(y, z);
-      for (std::uint32_t x = 0; x < odd[0]; ++x, ++i) {
-        const std::int32_t* const at = row + x;
-        const std::size_t fine_x = axis == 0 ? 2 * x + 1 : x;
-        const std::size_t fine_y = axis == 1 ? 2 * y + 1 : y;
-        const std::size_t fine_z = axis == 2 ? 2 * z + 1 : z;
-        f((fine_z * n[1] + fine_y) * n[0] + fine_x, i,
-          between(kernel, at[-step], at[0], at[step], at[2 * step]));
-      }
-    }
-  }
-}
-
-/// The fine lattice of a nested level.
-void putTogether(Solved& node,
-                 const Solved& base,
-                 const Lattice& ghosts,
-                 std::size_t axis,
-                 Kernel kernel,
-                 const Values& difference) {
-  const Extents& n = node.n;
-  std::size_t i = 0;
-  for (std::uint32_t z = 0; z < base.n[2]; ++z) {
-    for (std::uint32_t y = 0; y < base.n[1]; ++y) {
-      for (std::uint32_t x = 0; x < base.n[0]; ++x, ++i) {
-        const std::size_t fine_x = axis == 0 ? 2 * x : x;
-        const std::size_t fine_y = axis == 1 ? 2 * y : y;
-        const std::size_t fine_z = axis == 2 ? 2 * z : z;
-        node.r[(fine_z * n[1] + fine_y) * n[0] + fine_x] = base.r[i];
-      }
-    }
-  }
-  forOddPoints(ghosts, axis, kernel, n,
-               [&](std::size_t fine, std::size_t odd, std::int32_t predicted) {
-                 node.r[fine] = bits::wrapAdd(predicted, difference[odd]);
-               });
+  return n_axes >= 3 ? 4 : n_axes == 2 ? 5 : kMostHalvings;
 }
 
 }  // namespace
 
-const Solved& Programme::solve(Values x, const Extents& n, Cost limit) {
-  solved_.clear();
-  almost_ = {};
-  limit_ = limit;
-  Solved& root = solved_[0];
-  root.x = std::move(x);
-  root.n = n;
-  solveAt({0, 0, 0});
-  return root;
-}
+// ---- lattices
 
-FoundPlan Programme::planOf(const Way& way) const {
-  if (!way.level) {
-    return {};
+FoundPlan Programme::solve(std::int32_t* x, const Extents& n) {
+  const std::size_t mark = team_.first().stack.top();
+  listNodes(n);
+  takeMemory(x);
+  for (std::size_t end = nodes_.size(); end > 0;) {
+    std::size_t first = end - 1;
+    while (first > 0 && halvingsOf(nodes_[first - 1]) == halvingsOf(nodes_[end - 1])) {
+      --first;
+    }
+    solveWave(first, end);
+    end = first;
   }
-  const Solved& base = solved_.at(way.below);
-  FoundPlan plan = planOf(base);
-  plan.lorenzo = base.level ? plan.lorenzo : base.lorenzo;
-  plan.levels.push_back(*way.level);
-  plan.levels.insert(plan.levels.end(), way.inner.begin(), way.inner.end());
-  return plan;
+  team_.first().stack.popTo(mark);
+  return planOf(nodes_.front().best);
 }
 
-FoundPlan Programme::found() const {
-  const Solved& root = solved_.at(0);
-  FoundPlan plan = planOf(root);
-  plan.lorenzo = root.level ? plan.lorenzo : root.lorenzo;
-  return plan;
-}
-
-std::optional<FoundPlan> Programme::almost() const {
-  const Solved& root = solved_.at(0);
-  const bool is_near = almost_.level && almost_.cost < root.cost + root.cost / kNearly;
-  return is_near && !root.level ? std::optional(planOf(almost_)) : std::nullopt;
-}
-
-bool Programme::keep(Solved& node, Way way) {
-  if (way.cost < node.cost) {
-    static_cast<Way&>(node) = std::move(way);
-    return true;
+void Programme::listNodes(const Extents& n) {
+  nodes_.clear();
+  places_.assign(idOf({kMostHalvings, kMostHalvings, kMostHalvings}) + 1, 0);
+  nodes_.emplace_back().n = n;
+  for (std::size_t at = 0; at < nodes_.size(); ++at) {
+    for (std::size_t way = kAll; way < kWays; ++way) {
+      const Axes axes = axesOf(way);
+      if (!isOpen(nodes_[at], way)) {
+        continue;
+      }
+      Node made;
+      made.s = nodes_[at].s;
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        made.s[axis] += has(axes, axis) ? 1 : 0;
+      }
+      made.n = halved(nodes_[at].n, axes);
+      if (places_[idOf(made.s)] == 0) {
+        places_[idOf(made.s)] = 1;
+        nodes_.push_back(std::move(made));
+      }
+    }
   }
-  if (&node == &solved_.at(0) && (!almost_.level || way.cost < almost_.cost)) {
-    almost_ = std::move(way);
+  std::stable_sort(nodes_.begin(), nodes_.end(),
+                   [&](const Node& a, const Node& b) { return halvingsOf(a) < halvingsOf(b); });
+  for (std::size_t at = 0; at < nodes_.size(); ++at) {
+    places_[idOf(nodes_[at].s)] = at;
   }
-  return false;
 }
 
-bool Programme::canHalve(const Strides& s, const Extents& n, Axes axes) const {
+void Programme::takeMemory(std::int32_t* x) {
+  // Fixed point is needed in its wave alone.
+  std::size_t n_all = 0;
+  std::size_t n_most = 0;
+  std::size_t n_wave = 0;
+  for (std::size_t at = 1; at < nodes_.size(); ++at) {
+    const std::size_t n_node = bits::roundUp<std::size_t>(countOf(nodes_[at].n), 16);
+    const bool is_new = halvingsOf(nodes_[at]) != halvingsOf(nodes_[at - 1]);
+    n_wave = (is_new ? 0 : n_wave) + n_node;
+    n_most = std::max(n_most, n_wave);
+    n_all += n_node;
+  }
+  std::int32_t* const memory = team_.first().stack.values(nullptr, n_most + n_all);
+  std::int32_t* r = memory + n_most;
+  std::int32_t* wave = memory;
+  nodes_.front().x = x;
+  for (std::size_t at = 1; at < nodes_.size(); ++at) {
+    const bool is_new = halvingsOf(nodes_[at]) != halvingsOf(nodes_[at - 1]);
+    wave = is_new ? memory : wave;
+    nodes_[at].x =
+        std::exchange(wave, wave + bits::roundUp<std::size_t>(countOf(nodes_[at].n), 16));
+    nodes_[at].r = std::exchange(r, r + bits::roundUp<std::size_t>(countOf(nodes_[at].n), 16));
+  }
+}
+
+std::uint32_t Programme::halvingsOf(const Node& node) const {
+  return halvings_ + node.s[0] + node.s[1] + node.s[2];
+}
+
+Axes Programme::axesOf(std::size_t way) const {
+  return way == kAll ? axes_
+                     : static_cast<Axes>(1u << (way < kNested ? way - kOne : way - kNested));
+}
+
+bool Programme::canHalve(const Node& node, Axes axes) const {
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (has(axes, axis) && (n[axis] < kLeastPoints || s[axis] >= mostHalvings(context_.n_axes))) {
+    if (has(axes, axis) &&
+        (node.n[axis] < kLeastPoints || node.s[axis] >= mostHalvings(settings_.n_axes))) {
       return false;
     }
   }
   return true;
 }
 
-Source Programme::sourceOfNode(Solved& node) const {
-  return sourceOf(latticeOf(node.x, node.n), context_.has_gaps);
+bool Programme::isOpen(const Node& node, std::size_t way) const {
+  if (way == kLorenzo) {
+    return true;
+  }
+  const Axes axes = axesOf(way);
+  if (axes == 0 || (axes & ~axes_) != 0 || !canHalve(node, axes) || !open_.has(node.s, way)) {
+    return false;
+  }
+  if (way == kAll) {
+    return true;
+  }
+  const bool has_choice = countAxes(axes_) > 1 && countOf(node.n) >= kLeastValues;
+  const std::uint32_t along = node.s[way < kNested ? 0 : way - kNested];
+  return has_choice &&
+         (way < kNested || (!is_nested_ && node.s[0] + node.s[1] + node.s[2] == along));
 }
 
-std::uint32_t Programme::below(const Strides& s, Axes axes, Solved& node) {
-  Strides next = s;
+std::size_t Programme::belowOf(const Node& node, Axes axes) const {
+  Strides s = node.s;
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    next[axis] += has(axes, axis) ? 1 : 0;
+    s[axis] += has(axes, axis) ? 1 : 0;
   }
-  const std::uint32_t id = idOf(next);
-  if (solved_.find(id) == solved_.end()) {
-    Solved& made = solved_[id];
-    made.n = halved(node.n, axes);
-    made.x.resize(countOf(made.n));
-    pickEven(context_.core, sourceOfNode(node), node.n, axes, latticeOf(made.x, made.n));
-    solveAt(next);
-  }
-  return id;
+  return places_[idOf(s)];
 }
 
-void Programme::solveAt(const Strides& s) {
-  Solved& node = solved_.at(idOf(s));
-  const std::uint32_t h = halvings_ + s[0] + s[1] + s[2];
-  tryLorenzo(node, h);
-  tryLevel(s, node, axes_, h);
-  if (countAxes(axes_) > 1 && countOf(node.n) >= kLeastValues) {
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      if (has(axes_, axis)) {
-        tryLevel(s, node, static_cast<Axes>(1u << axis), h);
+Source Programme::sourceOfNode(const Node& node) const {
+  return sourceOf(latticeOf(node.x, node.n), settings_.has_gaps);
+}
+
+FoundPlan Programme::planOf(const Way& way) const {
+  FoundPlan plan = {{}, way.lorenzo, way.cost};
+  if (way.level) {
+    plan = planOf(nodes_[way.below].best);
+    plan.cost = way.cost;
+    plan.levels.push_back(*way.level);
+    plan.levels.insert(plan.levels.end(), way.inner.begin(), way.inner.end());
+  }
+  return plan;
+}
+
+std::optional<FoundPlan> Programme::almost() const {
+  const Node& first = nodes_.front();
+  const Way* best = nullptr;
+  for (const Way& way : first.ways) {
+    best = way.level && (best == nullptr || way.cost < best->cost) ? &way : best;
+  }
+  const bool is_near = best != nullptr && best->cost < first.best.cost + first.best.cost / kNearly;
+  return is_near && !first.best.level ? std::optional(planOf(*best)) : std::nullopt;
+}
+
+OpenWays Programme::nearlyBest() const {
+  const Node& first = nodes_.front();
+  const Cost most = first.best.cost + countOf(first.n) * kCostOfBit / kBitShare;
+  std::vector<Cost> above(nodes_.size(), Way::kNone);  // the least that levels above a lattice cost
+  above.front() = 0;
+  OpenWays open;
+  for (std::size_t at = 0; at < nodes_.size(); ++at) {
+    std::uint8_t ways = 0;
+    for (std::size_t place = 0; place < kWays; ++place) {
+      const Way& way = nodes_[at].ways[place];
+      if (!way.level || above[at] + way.cost > most) {
+        continue;
+      }
+      ways = static_cast<std::uint8_t>(ways | 1u << place);
+      // Of a nested level the lattice below is reached as by the plain one.
+      const Cost level = way.cost - nodes_[way.below].best.cost;
+      above[way.below] = std::min(above[way.below], above[at] + level);
+    }
+    open.set(nodes_[at].s, ways);
+  }
+  return open;
+}
+
+// ---- a wave
+
+void Programme::solveWave(std::size_t first, std::size_t end) {
+  if (first > 0) {
+    team_.forEach(end - first, [&](std::size_t i, Worker& /*worker*/) { pick(nodes_[first + i]); });
+  }
+  // What takes longest comes last: it need not be tried where it cannot win.
+  for (const bool is_late : {false, true}) {
+    std::vector<Item> items;
+    for (std::size_t way = kWays; way-- > 0;) {
+      const bool is_way_late = way >= kNested || (way == kAll && countAxes(axes_) > 1);
+      for (std::size_t at = first; at < end && is_way_late == is_late; ++at) {
+        if (isOpen(nodes_[at], way)) {
+          items.push_back({at, way});
+        }
+      }
+    }
+    for (std::size_t at = first; at < end; ++at) {
+      nodes_[at].limit = leastMost(nodes_[at]);
+    }
+    team_.forEach(items.size(), [&](std::size_t i, Worker& worker) {
+      estimate(nodes_[items[i].node], items[i].way, worker);
+    });
+  }
+  if (first == 0) {
+    decideFirst();
+    return;
+  }
+  decide(std::span(nodes_).subspan(first, end - first));
+}
+
+Cost Programme::slackOf(Cost cost, Cost share) const {
+  return share == 0 || is_nested_ ? 0 : cost / share;
+}
+
+Cost Programme::leastMost(const Node& node) {
+  Cost least = Way::kNone;
+  for (const Way& way : node.ways) {
+    least = std::min(least, way.most());
+  }
+  return least;
+}
+
+void Programme::pick(Node& node) const {
+  const Node& first = nodes_.front();
+  const std::size_t row = first.n[0];
+  const std::size_t plane = row * first.n[1];
+  std::int32_t* out = node.x;
+  for (std::size_t z = 0; z < node.n[2]; ++z) {
+    for (std::size_t y = 0; y < node.n[1]; ++y, out += node.n[0]) {
+      const std::int32_t* const in = first.x + (z << node.s[2]) * plane + (y << node.s[1]) * row;
+      if (node.s[0] == 0) {
+        std::copy_n(in, node.n[0], out);
+      } else {
+        for (std::size_t x = 0; x < node.n[0]; ++x) {
+          out[x] = in[x << node.s[0]];
+        }
       }
     }
   }
-  if (!is_nested_ && countAxes(axes_) > 1 && countOf(node.n) >= kLeastValues) {
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      const bool is_whole = s[0] + s[1] + s[2] == s[axis];
-      if (has(axes_, axis) && is_whole) {
-        tryNested(s, node, axis, h);
+}
+
+void Programme::estimate(Node& node, std::size_t way, Worker& worker) const {
+  const std::size_t mark = worker.stack.top();
+  if (way == kLorenzo) {
+    estimateLorenzo(node, worker);
+  } else if (nodes_[belowOf(node, axesOf(way))].best.cost < node.limit) {
+    estimateLevel(node, way, worker);
+  }
+  worker.stack.popTo(mark);
+}
+
+void Programme::estimateLorenzo(Node& node, Worker& worker) const {
+  Way& way = node.ways[kLorenzo];
+  const OneIn one_in = firstLook(node.n);
+  const bool fills_gaps = settings_.has_gaps && !is_nested_;
+  const auto costs = probeEnds({{node.x, countOf(node.n)}, node.n, binOf(node), fills_gaps}, one_in,
+                               worker.probe_memory);
+  for (std::uint32_t set = 8; set-- > 0;) {
+    if ((set & ~activeAxes(node.n)) == 0 && costs[set] < way.cost) {
+      way.cost = costs[set];
+      way.lorenzo = static_cast<Axes>(set);
+    }
+  }
+  way.slack = slackOf(way.cost, fills_gaps ? kNearly : one_in == 1 ? 0 : kSpread);
+}
+
+LevelStep Programme::stepOf(const Node& node, const Node& below, Axes axes, Worker& worker) const {
+  LevelStep step;
+  step.level.axes = axes;
+  step.bin = binOf(node);
+  step.n = node.n;
+  step.base = withGhosts(worker, below.r, below.n, axes, node.n);
+  return step;
+}
+
+void Programme::estimateLevel(Node& node, std::size_t place, Worker& worker) const {
+  Way& way = node.ways[place];
+  const Axes axes = axesOf(place);
+  way.below = belowOf(node, axes);
+  const Node& below = nodes_[way.below];
+  const Cost limit = node.limit - below.best.cost;
+  LevelStep step = stepOf(node, below, axes, worker);
+  LevelTuner tuner(worker);
+  const Cost cost = tuner.choose(step, sourceOfNode(node), limit);
+  way.level = step.level;
+  if (place >= kNested) {
+    estimateNested(node, step, way, worker);
+    return;
+  }
+  const bool is_part = countAxes(axes) > 1;
+  way.cost = below.best.cost + cost;
+  way.slack = slackOf(cost, is_part ? kNearly : firstLook(node.n) == 1 ? 0 : kSpread);
+}
+
+void Programme::estimateNested(Node& node, const LevelStep& step, Way& way, Worker& worker) const {
+  const Axes axes = step.level.axes;
+  const std::size_t n_all = countOf(pointsOf(node.n, axes, axes));
+  const OddPart part = oddPart(node.n, axes, std::max(kNestedValues, n_all / kNestedShare));
+  std::int32_t* const difference = differencesOf(step, sourceOfNode(node), part, worker);
+  const SearchTeam alone(CpuExecutor::serial(), {&worker, 1});
+  Programme inside(alone, settings_, static_cast<Axes>(axes_ & ~axes), halvingsOf(node), true);
+  FoundPlan plan = inside.solve(difference, part.n);
+  const Cost cost = plan.cost * n_all / countOf(part.n);
+  way.level->is_nested = true;
+  way.level->n_inner = static_cast<std::uint8_t>(plan.levels.size());
+  way.level->inner_lorenzo = plan.lorenzo;
+  way.inner = std::move(plan.levels);
+  way.cost = nodes_[way.below].best.cost + cost;
+  way.slack = cost / kNearly;
+}
+
+void Programme::decide(std::span<Node> wave) {
+  std::vector<std::vector<Way*>> ways(wave.size());
+  team_.forEach(wave.size(), [&](std::size_t i, Worker& worker) {
+    Node& node = wave[i];
+    node.limit = leastMost(node);
+    ways[i] = inOrder(node);
+    Way& way = *ways[i].front();
+    way.cost = code(node, way, node.r, worker);
+    way.slack = 0;
+    node.best = way;
+  });
+  struct Other {
+    Node& node;
+    Way& way;
+    std::int32_t* r;
+  };
+  ScratchStack& stack = team_.first().stack;
+  const std::size_t mark = stack.top();
+  std::vector<Other> others;
+  for (std::size_t i = 0; i < wave.size(); ++i) {
+    for (Way* const way : std::span(ways[i]).subspan(1)) {
+      if (way->least() <= wave[i].limit && way->least() < wave[i].best.cost) {
+        others.push_back({wave[i], *way, stack.values(nullptr, countOf(wave[i].n))});
       }
     }
   }
-}
-
-void Programme::tryLorenzo(Solved& node, std::uint32_t h) {
-  node.r.resize(node.x.size());
-  if (context_.has_gaps && !is_nested_) {
-    tryLorenzoWithGaps(node, h);
-    return;
-  }
-  const auto costs = probeEnds({node.x, node.n, context_.bin(h)}, node.r, codes_.probeMemory());
-  node.cost = std::numeric_limits<Cost>::max();
-  for (std::uint32_t set = 8; set-- > 0;) {
-    if ((set & ~activeAxes(node.n)) == 0 && costs[set] < node.cost) {
-      node.cost = costs[set];
-      node.lorenzo = static_cast<Axes>(set);
+  team_.forEach(others.size(), [&](std::size_t i, Worker& worker) {
+    others[i].way.cost = code(others[i].node, others[i].way, others[i].r, worker);
+    others[i].way.slack = 0;
+  });
+  for (const Other& other : others) {
+    if (other.way.cost < other.node.best.cost) {
+      other.node.best = other.way;
+      std::copy_n(other.r, countOf(other.node.n), other.node.r);
     }
   }
+  stack.popTo(mark);
 }
 
-void Programme::tryLorenzoWithGaps(Solved& node, std::uint32_t h) {
-  const Slab slab = slabOf(node.n, std::max(kLorenzoValues, countOf(node.n) / 4));
-  const Source part = partOf(sourceOfNode(node), slab);
-  const std::uint64_t n_part = makeCodeArray(slab.n).codes();
-  Cost best = std::numeric_limits<Cost>::max();
-  for (std::uint32_t set = 8; set-- > 0;) {
-    const auto axes = static_cast<Axes>(set);
-    if ((axes & ~activeAxes(node.n)) != 0) {
-      continue;
-    }
-    encodeLorenzo(context_.core, {axes, context_.bin(h), slab.n, false, {}}, part,
-                  codes_.reserve(n_part), {});
-    const Cost cost = codes_.cost(0, n_part);
-    if (cost < best) {
-      best = cost;
-      node.lorenzo = axes;
-    }
+void Programme::decideFirst() {
+  Node& node = nodes_.front();
+  const Cost limit = leastMost(node);
+  std::vector<Way*> open = inOrder(node);
+  std::erase_if(open, [&](const Way* way) { return way->least() > limit; });
+  if (open.size() > 1) {
+    team_.forEach(open.size(), [&](std::size_t i, Worker& worker) {
+      if (open[i]->slack != 0) {
+        open[i]->cost = code(node, *open[i], nullptr, worker);
+        open[i]->slack = 0;
+      }
+    });
   }
-  const std::uint64_t n_codes = makeCodeArray(node.n).codes();
-  encodeLorenzo(context_.core, {node.lorenzo, context_.bin(h), node.n, false, {}},
-                sourceOfNode(node), codes_.reserve(n_codes), latticeOf(node.r, node.n));
-  node.cost = codes_.cost(0, n_codes);
+  node.best = **std::min_element(open.begin(), open.end(),
+                                 [](const Way* a, const Way* b) { return a->cost < b->cost; });
 }
 
-void Programme::tryLevel(const Strides& s, Solved& node, Axes axes, std::uint32_t h) {
-  if (!canHalve(s, node.n, axes)) {
-    return;
-  }
-  const std::uint32_t id = below(s, axes, node);
-  const Solved& base = solved_.at(id);
-  const Cost limit = std::min(node.cost, limit_);
-  if (base.cost >= limit) {
-    return;
-  }
-  const std::size_t mark = context_.core.stack.top();
-  LevelStep step;
-  step.level.axes = axes;
-  step.bin = context_.bin(h);
-  step.n = node.n;
-  step.base = withGhosts(context_.core, base.r, base.n, axes, node.n);
-  LevelTuner tuner(context_, codes_);
-  const Cost expected = base.cost + tuner.choose(step, sourceOfNode(node), limit - base.cost);
-  // Along one axis the cost is known already.
-  if (expected - (countAxes(axes) == 1 ? 0 : expected / kNearly) < limit) {
-    Values r(node.x.size());
-    const Cost cost = base.cost + tuner.run(step, sourceOfNode(node), latticeOf(r, node.n));
-    if (keep(node, {cost, step.level, {}, id})) {
-      node.r.swap(r);
+std::vector<Way*> Programme::inOrder(Node& node) {
+  std::vector<Way*> ways;
+  for (Way& way : node.ways) {
+    if (way.cost < Way::kNone) {
+      ways.push_back(&way);
     }
   }
-  context_.core.stack.popTo(mark);
+  std::stable_sort(ways.begin(), ways.end(),
+                   [](const Way* a, const Way* b) { return a->cost < b->cost; });
+  return ways;
 }
 
-void Programme::tryNested(const Strides& s, Solved& node, std::size_t axis, std::uint32_t h) {
-  const auto axes = static_cast<Axes>(1u << axis);
-  if (!canHalve(s, node.n, axes)) {
-    return;
+// ---- codes
+
+Cost Programme::code(const Node& node, const Way& way, std::int32_t* r, Worker& worker) const {
+  const std::size_t mark = worker.stack.top();
+  const Lattice fine = r == nullptr ? Lattice{} : latticeOf(r, node.n);
+  Cost cost = 0;
+  if (!way.level) {
+    const std::uint64_t n_codes = makeCodeArray(node.n).codes();
+    encodeLorenzo(worker.core(), {way.lorenzo, binOf(node), node.n, is_nested_, {}},
+                  sourceOfNode(node), worker.codes.reserve(n_codes), fine);
+    cost = worker.codes.cost(0, n_codes);
+  } else {
+    const Node& below = nodes_[way.below];
+    LevelStep step = stepOf(node, below, way.level->axes, worker);
+    step.level = *way.level;
+    cost = below.best.cost + (way.level->is_nested
+                                  ? codeNested(node, way, step, fine, worker)
+                                  : LevelTuner(worker).run(step, sourceOfNode(node), fine));
   }
-  const std::uint32_t id = below(s, axes, node);
-  const Solved& base = solved_.at(id);
-  const Cost limit = std::min(node.cost, limit_);
-  if (base.cost >= limit) {
-    return;
+  worker.stack.popTo(mark);
+  return cost;
+}
+
+Cost Programme::codeNested(const Node& node,
+                           const Way& way,
+                           const LevelStep& step,
+                           const Lattice& fine,
+                           Worker& worker) const {
+  const Core core = worker.core();
+  PlanStep inside;
+  inside.steps = {way.inner, way.level->inner_lorenzo};
+  inside.n = pointsOf(node.n, way.level->axes, way.level->axes);
+  inside.sub_bits = settings_.sub_bits;
+  inside.n_axes = settings_.n_axes;
+  inside.halvings = halvingsOf(node);
+  inside.is_nested = true;
+  const OddPart all = oddPart(node.n, way.level->axes, countOf(inside.n));
+  std::int32_t* const difference = differencesOf(step, sourceOfNode(node), all, worker);
+  const Lattice found = fine.data == nullptr
+                            ? Lattice{}
+                            : latticeOf(worker.stack.values(nullptr, countOf(inside.n)), inside.n);
+  const std::uint64_t n_codes = stepsCodes(inside.steps, inside.n);
+  encodePlan(core, inside, sourceOf(latticeOf(difference, inside.n), settings_.has_gaps),
+             worker.codes.reserve(n_codes), found);
+  if (fine.data != nullptr) {
+    NestedArgs args = nestedArgs(step);
+    args.difference = found;
+    args.result = resultOf(fine);
+    mergeNested(core, args, node.n);
   }
-  const std::size_t mark = context_.core.stack.top();
-  LevelStep step;
-  step.level.axes = axes;
-  step.bin = context_.bin(h);
-  step.n = node.n;
-  step.base = withGhosts(context_.core, base.r, base.n, axes, node.n);
-  LevelTuner(context_, codes_).choose(step, sourceOfNode(node), limit - base.cost);
-  const Kernel kernel = step.level.kernels[axis];
-  const Extents n_odd = pointsOf(node.n, axes, axes);
-  Values difference(countOf(n_odd));
-  forOddPoints(step.base, axis, kernel, node.n,
-               [&](std::size_t fine, std::size_t odd, std::int32_t predicted) {
-                 const std::int32_t x = node.x[fine];
-                 difference[odd] = x == kNoValue ? kNoValue : bits::wrapSub(x, predicted);
-               });
-  Programme inside(context_, codes_, static_cast<Axes>(axes_ & ~axes), h, true);
-  const Solved& found = inside.solve(std::move(difference), n_odd, limit - base.cost);
-  FoundPlan plan = inside.found();
-  Level level = step.level;
-  level.is_nested = true;
-  level.n_inner = static_cast<std::uint8_t>(plan.levels.size());
-  level.inner_lorenzo = plan.lorenzo;
-  if (keep(node, {base.cost + found.cost, level, std::move(plan.levels), id})) {
-    putTogether(node, base, step.base, axis, kernel, found.r);
-  }
-  context_.core.stack.popTo(mark);
+  return worker.codes.cost(0, n_codes);
 }
 
 }  // namespace fz::interp

@@ -6,6 +6,11 @@ namespace fz::interp {
 
 namespace {
 
+// A first look at a lattice takes this part of it, but not less than these points.
+constexpr std::size_t kLookShare = 8;
+constexpr std::size_t kLookRows = 32;  // of blocks
+constexpr std::size_t kLookValues = std::size_t{1} << 13;
+
 // Choices inside a step are made on a part of its lattice of about this many points.
 constexpr std::size_t kPartValues = std::size_t{1} << 13;
 
@@ -40,6 +45,13 @@ LevelStep partOf(const LevelStep& step, const Slab& slab) {
 
 }  // namespace
 
+OneIn firstLook(const Extents& n) {
+  const CodeArray array = makeCodeArray(n);
+  const std::size_t n_rows = std::size_t{array.n_blocks[1]} * array.n_blocks[2];
+  const std::size_t most = std::min(kLookShare, std::max<std::size_t>(1, n_rows / kLookRows));
+  return static_cast<OneIn>(std::clamp<std::size_t>(countOf(n) / kLookValues, 1, most));
+}
+
 Slab slabOf(const Extents& n, std::size_t n_values) {
   Slab slab;
   slab.n = n;
@@ -64,7 +76,7 @@ Source partOf(const Source& source, const Slab& slab) {
 }
 
 Cost LevelTuner::choose(LevelStep& step, const Source& source, Cost limit) {
-  const Cost cost = chooseKernels(step, source);
+  const Cost cost = chooseKernels(step, source, firstLook(step.n));
   if (countAxes(step.level.axes) == 1 || cost >= limit) {
     return cost;
   }
@@ -79,7 +91,7 @@ Cost LevelTuner::choose(LevelStep& step, const Source& source, Cost limit) {
 }
 
 void LevelTuner::refine(LevelStep& step, const Source& source) {
-  chooseKernels(step, source);
+  chooseKernels(step, source, 1);
   if (countAxes(step.level.axes) == 1) {
     return;
   }
@@ -96,7 +108,7 @@ void LevelTuner::refine(LevelStep& step, const Source& source) {
 Cost LevelTuner::run(const LevelStep& step, const Source& source, const Lattice& fine) {
   layOut(step.n, step.level.axes);
   code(step, source, fine);
-  return codes_.cost(0, n_codes_);
+  return worker_.codes.cost(0, n_codes_);
 }
 
 void LevelTuner::layOut(const Extents& n, Axes axes) {
@@ -113,17 +125,17 @@ void LevelTuner::layOut(const Extents& n, Axes axes) {
 }
 
 void LevelTuner::code(const LevelStep& step, const Source& source, const Lattice& fine) {
-  encodeLevel(context_.core, step, source, codes_.reserve(n_codes_), fine);
+  encodeLevel(worker_.core(), step, source, worker_.codes.reserve(n_codes_), fine);
 }
 
-Cost LevelTuner::chooseKernels(LevelStep& step, const Source& source) {
+Cost LevelTuner::chooseKernels(LevelStep& step, const Source& source, OneIn one_in) {
   Cost total = 0;
   step.level.kernels.fill(Kernel::kCubic);
   for (std::size_t axis = 0; axis < 3; ++axis) {
     if (!has(step.level.axes, axis)) {
       continue;
     }
-    const auto costs = probeKernels(step, source, axis, codes_.probeMemory());
+    const auto costs = probeKernels(step, source, axis, one_in, worker_.probe_memory);
     Cost best = std::numeric_limits<Cost>::max();
     for (const Kernel kernel : {Kernel::kCubic, Kernel::kLinear, Kernel::kNatural}) {
       const Cost cost = costs[static_cast<std::size_t>(kernel)];
@@ -217,13 +229,16 @@ void LevelTuner::chooseCube(LevelStep& step, const Source& source) {
   step.level.cube_set = chosen;
 }
 
-Lattice withGhosts(
-    const Core& core, const Values& values, const Extents& n, Axes axes, const Extents& n_fine) {
+Lattice withGhosts(Worker& worker,
+                   const std::int32_t* values,
+                   const Extents& n,
+                   Axes axes,
+                   const Extents& n_fine) {
+  const Core core = worker.core();
   const Lattice base = core.stack.lattice(core.pool, n, axes);
   for (std::uint32_t z = 0; z < n[2]; ++z) {
     for (std::uint32_t y = 0; y < n[1]; ++y) {
-      const auto from = (std::size_t{z} * n[1] + y) * n[0];
-      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(from), n[0], base.at(y, z));
+      std::copy_n(values + (std::size_t{z} * n[1] + y) * n[0], n[0], base.at(y, z));
     }
   }
   fillGhosts(core, base, axes, n_fine);

@@ -182,9 +182,9 @@ void InterpBase::State::encode(const CpuRun& run) {
   const Source source = fieldSource(run, config, has_gaps);
   const Extents n = squeezed(config.dims);
   const std::optional<TuneFamily> family = tuneFamily(stage.plan_);
-  Tuned tuned = family
-                    ? tunePlan(core(run), source, n, config.scale.sub_bits, *family, kMaxPlanBytes)
-                    : Tuned{planFor(stage.plan_, n), {}};
+  Tuned tuned = family ? tunePlan({run.executor, search_memory, stage.code_type_}, source, n,
+                                  config.scale.sub_bits, *family, kMaxPlanBytes)
+                       : Tuned{planFor(stage.plan_, n), {}};
   takePlan(std::move(tuned));
   const std::size_t n_code_bytes =
       stepsCodes(config.plan.steps(), n) * getDataTypeSize(stage.code_type_);

@@ -49,6 +49,7 @@ struct InterpBase::State {
 
   ScratchStack stack;
   Scratch worker_memory;
+  SearchMemory search_memory;
   Scratch range_memory;
   Scratch bits_memory;
   Scratch counts_memory;

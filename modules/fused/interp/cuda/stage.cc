@@ -55,8 +55,7 @@ class CudaSide final : public CudaPart {
   Scratch counts_memory_;
   // Of a search; the host's come without a pool.
   Scratch crop_memory_;
-  ScratchStack host_stack_;
-  Scratch host_worker_memory_;
+  SearchMemory search_memory_;
 };
 
 namespace {
@@ -193,8 +192,6 @@ Tuned CudaSide::tune(const cuda::Call& call, device::Setup* setup, TuneFamily fa
   const ExecContext* const context = stage_.execContext();
   const CpuExecutor& executor =
       context != nullptr && context->cpu != nullptr ? *context->cpu : CpuExecutor::serial();
-  const Core core = {executor,          nullptr, host_stack_, host_worker_memory_,
-                     stage_.code_type_, {},      nullptr};
   // As much as a search may look at, whatever the values are.
   crop_memory_.get<std::int32_t>(call.pool, std::min(config.values(), kMostCropValues));
   const auto read = [&](const std::array<std::size_t, 3>& first, const Extents& n_crop,
@@ -215,7 +212,8 @@ Tuned CudaSide::tune(const cuda::Call& call, device::Setup* setup, TuneFamily fa
                                   cudaMemcpyDeviceToHost, call.stream));
     FZ_CUDA_CHECK(cudaStreamSynchronize(call.stream));
   };
-  return tunePlan(core, CropSource{found.has_gaps != 0, read}, n, found.scale.sub_bits, family,
+  return tunePlan({executor, search_memory_, stage_.code_type_},
+                  CropSource{found.has_gaps != 0, read}, n, found.scale.sub_bits, family,
                   kMaxPlanBytes);
 }
 
