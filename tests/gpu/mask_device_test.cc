@@ -119,6 +119,30 @@ TYPED_TEST(DeviceMask, FillsAndCodesAsTheCpu) {
   }
 }
 
+TYPED_TEST(DeviceMask, ManyBlocksOfBricksHaveTheBytesOfTheCpu) {
+  using Dims = std::array<std::size_t, 3>;
+  std::vector<std::pair<Dims, std::string>> fields = {{{2048, 1500, 1}, "16x16"},
+                                                      {{1001, 3001, 1}, "nan"},
+                                                      {{250, 160, 70}, "8x8x8"},
+                                                      {{3'000'017, 1, 1}, ""}};
+  if (isSmallRun()) {
+    fields = {{{520, 130, 1}, "16x16"}};
+  }
+  for (const auto& [dims, hold] : fields) {
+    for (const MaskShape& shape : {kShapes[0], kShapes[2]}) {
+      SCOPED_TRACE(std::string(shape.name) + ", hold '" + hold + "', " + std::to_string(dims[0]) +
+                   " x " + std::to_string(dims[1]));
+      const Bytes field = maskedField<TypeParam>(dims, shape);
+      const Encoded cpu = encodeMask<TypeParam>(field, dims, hold, false);
+      const Encoded gpu = encodeMask<TypeParam>(field, dims, hold, true);
+      EXPECT_TRUE(gpu.config == cpu.config);
+      EXPECT_TRUE(gpu.streams[0] == cpu.streams[0]) << "filled field";
+      EXPECT_TRUE(gpu.streams[1] == cpu.streams[1]) << "mask";
+      EXPECT_TRUE(decodeOnDevice(kMaskId, cpu) == field) << "decoded";
+    }
+  }
+}
+
 TYPED_TEST(DeviceMask, RefusesMasksThatLie) {
   const std::array<std::size_t, 3> dims = {130, 37, 2};
   for (const MaskShape& shape : kShapes) {

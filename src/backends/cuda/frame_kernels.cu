@@ -1,4 +1,6 @@
 // Assembling a frame: segments behind each other, checksums, header, and the results for the host.
+#include <algorithm>
+
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/frame_kernels.h"
 #include "backends/cuda/graph_launcher.h"
@@ -136,6 +138,21 @@ __device__ __forceinline__ void clearRanges(const FrameJob& job) {
   }
 }
 
+/// Whole pieces of the first segment.
+__device__ __forceinline__ std::uint64_t frontBytes(const FrameJob& job) {
+  return segmentOffset(job.segments, 1) / kCrcPieceBytes * kCrcPieceBytes;
+}
+
+/// The checksum over the first segment, all blocks but the first, as if that were the payload.
+__global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
+    sumFrontKernel(const __grid_constant__ FrameJob job) {
+  __shared__ std::uint32_t parts[kCrcWarps];
+  if (blockIdx.x != 0) {
+    addPartOfCrc({job.frame + job.header_bytes, frontBytes(job)}, CrcAgent(parts),
+                 &job.state->front_remainder);
+  }
+}
+
 /// Segments to their places and the checksum over the payload, and beside it the header and the
 /// records for the host; the last block brings them together and ends the run.
 __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
@@ -143,7 +160,8 @@ __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
   __shared__ std::uint32_t parts[kCrcWarps];
   const CrcAgent agent(parts);
   const PayloadPlace payload{job.frame + job.header_bytes,
-                             segmentOffset(job.segments, job.segments.n_segments)};
+                             segmentOffset(job.segments, job.segments.n_segments),
+                             job.is_front_summed != 0 ? frontBytes(job) : 0};
   if (blockIdx.x == 0) {
     recordLayout(job);
     sendRecords(job.readback);
@@ -175,6 +193,15 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 }  // namespace
+
+void enqueueFrontSum(const FrameJob& job, const Launcher& launcher) {
+  // Others run beside it, so there are more blocks, which end soon, than the device has at a time.
+  constexpr unsigned kRounds = 4;
+  const std::uint64_t max_bytes = job.segments.segment[0].max_bytes;
+  launcher.launch("sumFrontKernel", sumFrontKernel,
+                  std::min(gridFor(max_bytes, kCrcRoundBytes) + 1, kRounds * crcBlocks(max_bytes)),
+                  kThreads, 0, job);
+}
 
 void enqueueFrame(const FrameJob& job, const Launcher& launcher) {
   std::uint64_t max_payload = 0;

@@ -40,8 +40,11 @@ struct FrameJob {
   HostReadback readback;
   ClearRange clears[RunContext::kMaxClears];
   std::uint32_t n_clears;
+  std::uint32_t is_front_summed;  ///< 1: by enqueueFrontSum()
 };
 
+/// Sums up the first segment's part of the payload's checksum, while others are not there yet.
+void enqueueFrontSum(const FrameJob& job, const Launcher& launcher);
 /// Moves the segments to their places, writes the header with both checksums, and hands the run
 /// block to the host.
 void enqueueFrame(const FrameJob& job, const Launcher& launcher);

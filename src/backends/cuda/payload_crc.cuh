@@ -13,6 +13,7 @@ namespace fz::cuda {
 struct PayloadPlace {
   const std::uint8_t* data;  ///< 16-byte aligned
   std::uint64_t n_bytes;
+  std::uint64_t n_summed = 0;  ///< whole pieces at its beginning whose remainder is known
 };
 
 namespace {
@@ -28,12 +29,12 @@ struct PayloadPart {
 __device__ __forceinline__ PayloadPart partOfPayload(PayloadPlace payload) {
   const std::uint64_t n_main = payload.n_bytes / kCrcPieceBytes * kCrcPieceBytes;
   const std::uint64_t n_parts = gridDim.x - 1;
-  const std::uint64_t n_rounds = (n_main + kCrcRoundBytes - 1) / kCrcRoundBytes;
+  const std::uint64_t n_rounds = (n_main - payload.n_summed + kCrcRoundBytes - 1) / kCrcRoundBytes;
   const std::uint64_t part_bytes = (n_rounds + n_parts - 1) / n_parts * kCrcRoundBytes;
-  const std::uint64_t begin = (blockIdx.x - 1) * part_bytes;
+  const std::uint64_t begin = payload.n_summed + (blockIdx.x - 1) * part_bytes;
   if (begin >= n_main) {
-    const bool is_all_rest = n_main == 0 && blockIdx.x == 1;
-    return {0, 0, is_all_rest ? payload.n_bytes : 0};
+    const bool is_all_rest = n_main == payload.n_summed && blockIdx.x == 1;
+    return {n_main, n_main, is_all_rest ? payload.n_bytes : n_main};
   }
   const std::uint64_t end = begin + part_bytes < n_main ? begin + part_bytes : n_main;
   return {begin, end, end == n_main ? payload.n_bytes : end};
@@ -103,9 +104,16 @@ __device__ __forceinline__ bool endPayload(PayloadPlace payload,
     __threadfence();
     const std::uint32_t remainder =
         *const_cast<const volatile std::uint32_t*>(&state->crc_remainder);
-    *crc = finishCrc(payload, remainder);
+    std::uint32_t front = 0;
+    if (payload.n_summed != 0) {
+      const std::uint64_t n_main = payload.n_bytes / kCrcPieceBytes * kCrcPieceBytes;
+      const CrcDistance distance(n_main - payload.n_summed);
+      front = distance.moved(*const_cast<const volatile std::uint32_t*>(&state->front_remainder));
+    }
+    *crc = finishCrc(payload, remainder ^ front);
     if (threadIdx.x == 0) {
       state->crc_remainder = 0;
+      state->front_remainder = 0;
       state->blocks_done = 0;
     }
   }

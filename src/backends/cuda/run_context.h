@@ -56,6 +56,16 @@ class RunContext {
   /// Streams beside the run's own, which must not outlive it.
   bool hasRoomForSide() const { return n_sides_ < kMaxSides; }
   void recordSide(SideStream& side) { sides_[n_sides_++] = &side; }
+  /// One that is open; null where there is none.
+  const SideStream* side() const;
+  /// The stream waits for all that is beside it.
+  void joinSides();
+  /// Whoever enqueues the run calls joinSides() when its last step is enqueued; else that is done
+  /// at the end of every step. A part may leave a side open when nothing that is enqueued behind
+  /// the group's kernel writes to the output that is stored first: so the side has room for work on
+  /// that.
+  void leaveSides() { leaves_sides_ = true; }
+  bool leavesSides() const { return leaves_sides_; }
 
   /// Who ends the run.
   enum class Readback : std::uint8_t {
@@ -88,6 +98,7 @@ class RunContext {
   std::size_t n_clears_ = 0;
   std::array<SideStream*, kMaxSides> sides_ = {};
   std::size_t n_sides_ = 0;
+  bool leaves_sides_ = false;
 };
 
 }  // namespace fz::cuda

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/run_context.h"
@@ -19,6 +21,20 @@ RunContext::~RunContext() {
       owners_[i]->recordZero();
     }
   }
+}
+
+const SideStream* RunContext::side() const {
+  const auto end = sides_.begin() + n_sides_;
+  const auto open =
+      std::find_if(sides_.begin(), end, [](const SideStream* side) { return side->isOpen(); });
+  return open != end ? *open : nullptr;
+}
+
+void RunContext::joinSides() {
+  for (std::size_t i = 0; i < n_sides_; ++i) {
+    sides_[i]->join();
+  }
+  n_sides_ = 0;
 }
 
 bool RunContext::clearAtEnd(std::uint8_t* memory, std::size_t n_bytes, ZeroedScratch& owner) {

@@ -21,13 +21,15 @@ struct FrameState {
   std::uint64_t payload_bytes;
   std::uint64_t segment_bytes[FZM_MAX_BUFFERS];
   std::uint64_t segment_offset[FZM_MAX_BUFFERS];  ///< within the payload
-  std::uint64_t may_write;      ///< decoding: not 0 when the payload is what the header announces
-  std::uint32_t payload_crc;    ///< as stored in the header
-  std::uint32_t header_crc;     ///< encoding: what it would be if payload_crc were 0
-  std::uint32_t crc_remainder;  ///< sum of the parts' remainders while the payload is summed up
-  std::uint32_t expected_crc;   ///< decoding: what the header announces
-  std::uint32_t mismatch;       ///< decoding: 1 when payload or header are not what is expected
-  std::uint32_t blocks_done;    ///< while the payload is summed up
+  std::uint64_t may_write;        ///< decoding: not 0 when the payload is what the header announces
+  std::uint32_t payload_crc;      ///< as stored in the header
+  std::uint32_t header_crc;       ///< encoding: what it would be if payload_crc were 0
+  std::uint32_t crc_remainder;    ///< sum of the parts' remainders while the payload is summed up
+  std::uint32_t expected_crc;     ///< decoding: what the header announces
+  std::uint32_t mismatch;         ///< decoding: 1 when payload or header are not what is expected
+  std::uint32_t blocks_done;      ///< while the payload is summed up
+  std::uint32_t front_remainder;  ///< of the first segment's whole pieces, where that came before
+  std::uint32_t unused;
 };
 
 /// The end of a run, for a kernel that brings the results to the host and leaves the records as

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include <cuda_runtime_api.h>
 
 #include "fz/cuda_part.h"
@@ -10,7 +12,12 @@ namespace fz::cuda {
 /// first needed, for the device of the moment.
 class SideStream {
  public:
-  SideStream() = default;
+  enum class Priority : std::uint8_t {
+    kSame,   ///< as that of the stream beside it
+    kLeast,  ///< for work that fills what others leave free
+  };
+
+  explicit SideStream(Priority priority = Priority::kSame) : priority_(priority) {}
   SideStream(const SideStream&) = delete;
   SideStream& operator=(const SideStream&) = delete;
   ~SideStream() { drop(); }
@@ -18,6 +25,9 @@ class SideStream {
   /// A call that enqueues beside `call`, behind all that its stream has by now; the same call where
   /// it is not part of a run. The run sees to it that join() follows.
   Call fork(const Call& call);
+  cudaStream_t stream() const { return stream_; }
+  /// Between fork() and join().
+  bool isOpen() const { return is_open_; }
   /// The stream that fork() was called for waits for all that has been enqueued beside it. Nothing
   /// where that has happened, or where there was no fork.
   void join();
@@ -28,6 +38,7 @@ class SideStream {
   void make(cudaStream_t beside);
   void drop() noexcept;
 
+  Priority priority_;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t begins_ = nullptr;
   cudaEvent_t ends_ = nullptr;

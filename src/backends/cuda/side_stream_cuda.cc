@@ -26,7 +26,11 @@ void SideStream::make(cudaStream_t beside) {
   }
   drop();
   int priority = 0;
-  FZ_CUDA_CHECK(cudaStreamGetPriority(beside, &priority));
+  if (priority_ == Priority::kSame) {
+    FZ_CUDA_CHECK(cudaStreamGetPriority(beside, &priority));
+  } else {
+    FZ_CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&priority, nullptr));
+  }
   FZ_CUDA_CHECK(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, priority));
   FZ_CUDA_CHECK(cudaEventCreateWithFlags(&begins_, cudaEventDisableTiming));
   FZ_CUDA_CHECK(cudaEventCreateWithFlags(&ends_, cudaEventDisableTiming));

@@ -3,6 +3,7 @@
 #include "backends/cuda/alignment.h"
 #include "backends/cuda/nvtx_range.h"
 #include "backends/cuda/run_context.h"
+#include "backends/cuda/side_stream.h"
 #include "core/require.h"
 #include "core/stage_access.h"
 #include "cuda_check.h"
@@ -276,6 +277,11 @@ void CudaRunner::enqueueFrame(const Attempt& attempt, Request::Mode mode, cuda::
   if (mode != Request::Mode::kCapture) {
     state().recordReadback();
   }
+  if (const cuda::SideStream* side = run.side()) {
+    job.is_front_summed = 1;
+    cuda::enqueueFrontSum(job, {side->stream(), run.launcher().nodes});
+    run.joinSides();
+  }
   cuda::enqueueFrame(job, run.launcher());
   run.recordClears();
 }
@@ -287,6 +293,7 @@ void CudaRunner::enqueueAttempt(const Attempt& attempt,
                                 const cuda::Launcher& launcher) {
   bind(attempt);
   cuda::RunContext run(launcher);
+  run.leaveSides();
   executor().enqueue({.context = &core_.context, .profiling = core_.profiling, .mode = mode}, run);
   if (mode != Request::Mode::kCapture) {
     updateTemplate(attempt, run.stream());

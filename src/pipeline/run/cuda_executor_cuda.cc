@@ -165,6 +165,11 @@ void CudaExecutor::enqueueStep(Step& step, const Request& request, cuda::RunCont
     announceOutput(request);
     enqueueSingle(*step.runs_at, request, run);
   }
+  // Memory of buffers may be given back below, or go to the next step.
+  if (!run.leavesSides() || &step != &engine_.plan.steps().back() ||
+      engine_.buffers.strategy() != MemoryStrategy::PREALLOCATE) {
+    run.joinSides();
+  }
   if (is_timed_) {
     end_events_[i].record(run.stream());
   }
@@ -333,6 +338,7 @@ bool CudaExecutor::takeResult(const DAGNode& node) {
 bool CudaExecutor::finish(cudaStream_t stream) {
   std::vector<Step>& steps = engine_.plan.steps();
   std::vector<unsigned> passes;
+  passes.reserve(steps.size());
   for (Step& step : steps) {
     passes.push_back(std::exchange(step.pass, 0u));  // the next run begins anew, unless a rerun
   }

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/device.cuh"
 #include "transforms/mask/codec.h"
+#include "transforms/mask/cuda/kernels.h"
 #include "transforms/mask/cuda/policy.h"
 
 namespace fz::mask {
@@ -34,6 +35,26 @@ __device__ __forceinline__ std::uint32_t loadRow(const std::uint32_t* words,
   return __funnelshift_r(low, high, shift) & lowRow(n_bits);
 }
 
+/// What a block has to do of a list of bricks; nothing where it begins behind the end.
+struct Share {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
+
+/// Blocks that have something to do are spread over the grid: those that follow each other often
+/// come to the same multiprocessor. They get `least` bricks or more.
+__device__ __forceinline__ Share shareOf(std::uint64_t n_listed, unsigned least) {
+  const std::uint64_t even = (n_listed + gridDim.x - 1) / gridDim.x;
+  const std::uint64_t size = even < least ? least : even;
+  const std::uint64_t n_busy = (n_listed + size - 1) / size;
+  const std::uint64_t before = blockIdx.x * n_busy / gridDim.x;
+  if ((blockIdx.x + 1) * n_busy / gridDim.x == before) {
+    return {n_listed, n_listed};
+  }
+  const std::uint64_t end = (before + 1) * size;
+  return {before * size, end < n_listed ? end : n_listed};
+}
+
 /// The place in a batch of bricks that a thread of a block of two warps takes. Most batches keep
 /// one warp busy, and warps with the same number would share half of the schedulers: it changes
 /// after as many blocks as give each multiprocessor about two.
@@ -47,6 +68,43 @@ __device__ __forceinline__ std::uint32_t bitsOfRow(const Grid& grid,
                                                    std::uint64_t start) {
   const std::uint64_t left = grid.n_bits - start;
   return grid.is_line && left < kRowBits ? static_cast<std::uint32_t>(left) : brick.n_x;
+}
+
+/// One thread: f(row, its place in the brick, n_bits) for the rows of a brick, several under way.
+template <class F>
+__device__ __forceinline__ void forLoadedRows(const std::uint32_t* words,
+                                              const Grid& grid,
+                                              const Brick& brick,
+                                              F f) {
+  constexpr unsigned kAhead = 8;  // a plane of a brick, or half of it
+  std::uint32_t first_row = 0;
+  for (std::uint32_t z = 0; z < brick.n_z; ++z, first_row += brick.n_y) {
+    std::uint64_t start = brick.rowStart(grid, first_row);
+#pragma unroll 1
+    for (std::uint32_t begin = 0; begin < brick.n_y; begin += kAhead, start += kAhead * grid.nx) {
+      const std::uint32_t n_here = min(brick.n_y - begin, kAhead);
+      std::uint32_t rows[kAhead];
+      if (hasWordRows(grid)) {
+        const std::uint32_t* const from = words + start / kRowBits;
+        const std::uint64_t step = grid.nx / kRowBits;
+#pragma unroll
+        for (unsigned y = 0; y < kAhead; ++y) {
+          rows[y] = y < n_here ? from[y * step] : 0;
+        }
+      } else {
+#pragma unroll
+        for (unsigned y = 0; y < kAhead; ++y) {
+          rows[y] = y < n_here ? loadRow(words, start + y * grid.nx, brick.n_x) : 0;
+        }
+      }
+#pragma unroll
+      for (unsigned y = 0; y < kAhead; ++y) {
+        if (y < n_here) {
+          f(rows[y], first_row + begin + y, bitsOfRow(grid, brick, start + y * grid.nx));
+        }
+      }
+    }
+  }
 }
 
 /// What kind of brick rows make, from any ones and any zeros that the lanes have met.

@@ -1,8 +1,8 @@
-// The first layer of a mask: bricks, their groups, and where these go, in one pass.
+// Coding the bricks of the first layer of a mask that are not of one kind.
+#include <algorithm>
+
 #include "backends/cuda/device.cuh"
-#include "backends/cuda/last_block.cuh"
 #include "backends/cuda/launch.h"
-#include "backends/cuda/lookback.cuh"
 #include "fz/cuda_part.h"
 #include "transforms/mask/cuda/lane_encoder.cuh"
 #include "transforms/mask/cuda/place.cuh"
@@ -16,13 +16,10 @@ using cuda::laneId;
 using cuda::warpId;
 
 constexpr unsigned kWarps = kBrickThreads / kWarp;
-static_assert(kBrickThreads == kGroupBricks, "a thread for each brick of a group");
 
-/// What a block codes. kPlanes: bricks of three dimensions.
+/// What a block codes at a time. kPlanes: bricks of three dimensions.
 template <bool kPlanes>
 struct BlockShape {
-  static constexpr unsigned kGroups = kPlanes ? 1 : 2;
-  static constexpr unsigned kBricks = kGroups * kGroupBricks;
   static constexpr unsigned kRows = kPlanes ? kBrickRows : 16;  ///< of a brick
   /// Bricks whose rows are in shared memory at a time.
   static constexpr unsigned kBatch = kPlanes ? 32 : 64;
@@ -52,50 +49,9 @@ struct BlockState {
   BrickRowsShape shapes[Shape::kBatch];
   std::uint16_t list_at[Shape::kBatch];  ///< in words
   std::uint16_t list_n[Shape::kBatch];   ///< decisions; kNoRoom
-  std::uint16_t brick_bytes[Shape::kBricks];
-  std::uint8_t kinds[Shape::kBricks];
-  std::uint8_t to_code[Shape::kBricks + kBrickThreads];  ///< bricks of the block
-  std::uint32_t warp_sums[2][kWarps];
-  std::uint32_t n_ones;
-  std::uint64_t before;  ///< bytes of the blocks before
+  std::uint32_t to_code[Shape::kBatch];  ///< bricks
+  std::uint32_t warp_sums[kWarps];
 };
-
-/// One thread: f(row, its place in the brick, n_bits) for the rows of a brick, several under way.
-template <class F>
-__device__ __forceinline__ void forLoadedRows(const std::uint32_t* words,
-                                              const Grid& grid,
-                                              const Brick& brick,
-                                              F f) {
-  constexpr unsigned kAhead = 8;  // a plane of a brick, or half of it
-  std::uint32_t first_row = 0;
-  for (std::uint32_t z = 0; z < brick.n_z; ++z, first_row += brick.n_y) {
-    std::uint64_t start = brick.rowStart(grid, first_row);
-#pragma unroll 1
-    for (std::uint32_t begin = 0; begin < brick.n_y; begin += kAhead, start += kAhead * grid.nx) {
-      const std::uint32_t n_here = min(brick.n_y - begin, kAhead);
-      std::uint32_t rows[kAhead];
-      if (hasWordRows(grid)) {
-        const std::uint32_t* const from = words + start / kRowBits;
-        const std::uint64_t step = grid.nx / kRowBits;
-#pragma unroll
-        for (unsigned y = 0; y < kAhead; ++y) {
-          rows[y] = y < n_here ? from[y * step] : 0;
-        }
-      } else {
-#pragma unroll
-        for (unsigned y = 0; y < kAhead; ++y) {
-          rows[y] = y < n_here ? loadRow(words, start + y * grid.nx, brick.n_x) : 0;
-        }
-      }
-#pragma unroll
-      for (unsigned y = 0; y < kAhead; ++y) {
-        if (y < n_here) {
-          f(rows[y], first_row + begin + y, bitsOfRow(grid, brick, start + y * grid.nx));
-        }
-      }
-    }
-  }
-}
 
 /// One thread: rows back to back.
 __device__ __forceinline__ void packLane(const Grid& grid,
@@ -123,68 +79,39 @@ struct BlockCoder {
   const EncodeArgs& args;
   const Grid grid;  // by value, as everywhere here: what has an address stays in memory
   BlockState<kPlanes>& shared;
-  std::uint64_t first;  ///< brick
-  std::uint32_t n;      ///< bricks
 
-  __device__ __forceinline__ BlockCoder(const EncodeArgs& a, const Grid& g, BlockState<kPlanes>& s)
-      : args(a), grid(g), shared(s), first(std::uint64_t{blockIdx.x} * Shape::kBricks), n(0) {
-    const std::uint64_t n_bricks = grid.bricks();
-    if (first < n_bricks) {
-      n = static_cast<std::uint32_t>(min(n_bricks - first, std::uint64_t{Shape::kBricks}));
+  /// All threads: the bricks from place `begin` to `end` of the list.
+  __device__ __forceinline__ void code(std::uint64_t begin, std::uint64_t end) const {
+    std::uint32_t n_batch = 0;  // those that wait
+    while (true) {
+      const std::uint64_t left = end - begin;
+      const std::uint32_t n_more = left < Shape::kBatch - n_batch ? static_cast<std::uint32_t>(left)
+                                                                  : Shape::kBatch - n_batch;
+      if (threadIdx.x < n_more) {
+        shared.to_code[n_batch + threadIdx.x] = args.listed[begin + threadIdx.x];
+      }
+      begin += n_more;
+      n_batch += n_more;
+      if (n_batch == 0) {
+        return;
+      }
+      __syncthreads();
+      n_batch = codeBatch(n_batch);
     }
   }
 
-  /// All threads: what kind of bricks there are. Returns how many are to be coded.
-  __device__ __forceinline__ std::uint32_t look() const {
-    std::uint32_t n_to_code = 0;
-    std::uint32_t n_ones = 0;
-#pragma unroll
-    for (unsigned g = 0; g < Shape::kGroups; ++g) {
-      const unsigned b = g * kGroupBricks + threadIdx.x;
-      BrickKind kind = kNone;
-      if (b < n) {
-        std::uint32_t ones = 0;
-        std::uint32_t zeros = 0;
-        forLoadedRows(args.words, grid, brickAt(grid, first + b),
-                      [&](std::uint32_t row, std::uint32_t, std::uint32_t n_bits) {
-                        ones |= row;
-                        zeros |= row ^ lowRow(n_bits);
-                        n_ones += static_cast<std::uint32_t>(__popc(row));
-                      });
-        kind = ones == 0 ? kNone : zeros == 0 ? kAll : kCoded;
-      }
-      shared.kinds[b] = kind;
-      shared.brick_bytes[b] = 0;
-      std::uint32_t n_here = 0;
-      const std::uint32_t rank = cuda::blockExclusiveSum<kBrickThreads>(
-          kind == kCoded ? 1u : 0u, shared.warp_sums[g % 2], &n_here);
-      if (kind == kCoded) {
-        shared.to_code[n_to_code + rank] = static_cast<std::uint8_t>(b);
-      }
-      n_to_code += n_here;
-    }
-    n_ones = cuda::warpSum(n_ones);
-    if (laneId() == 0 && n_ones != 0) {
-      atomicAdd(&shared.n_ones, n_ones);  // order-free: only sums
-    }
-    __syncthreads();
-    return n_to_code;
-  }
-
-  /// All threads: a batch from place `at` of those to be coded on; returns how many of them have
-  /// found no room and stand at the end of it now.
-  __device__ __forceinline__ std::uint32_t codeBatch(std::uint32_t at,
-                                                     std::uint32_t n_batch) const {
+  /// All threads: codes a batch; returns how many of it have found no room and stand at its
+  /// beginning now.
+  __device__ __forceinline__ std::uint32_t codeBatch(std::uint32_t n_batch) const {
     const unsigned place = threadOfBatch();
     const bool is_mine = place < n_batch;
-    const std::uint32_t b = is_mine ? shared.to_code[at + place] : 0;
+    const std::uint32_t index = is_mine ? shared.to_code[place] : 0;
     std::uint32_t* const rows = shared.rows + place * Shape::kStride;
     Brick brick{};
     if (is_mine) {
-      brick = brickAt(grid, first + b);
-      forLoadedRows(
-          args.words, grid, brick,
-          [&](std::uint32_t row, std::uint32_t place, std::uint32_t) { rows[place] = row; });
+      brick = brickAt(grid, index);
+      forLoadedRows(args.words, grid, brick,
+                    [&](std::uint32_t row, std::uint32_t at, std::uint32_t) { rows[at] = row; });
       shared.shapes[place] = {static_cast<std::uint8_t>(brick.n_x),
                               static_cast<std::uint8_t>(brick.n_y),
                               static_cast<std::uint8_t>(brick.rows()), grid.is_line,
@@ -200,13 +127,13 @@ struct BlockCoder {
     __syncthreads();
     const bool waits = is_mine && shared.list_n[place] == kNoRoom;
     if (is_mine && !waits) {
-      codeBrick(place, b, brick, rows);
+      codeBrick(place, index, brick, rows);
     }
     std::uint32_t n_waiting = 0;
     const std::uint32_t rank =
-        cuda::blockExclusiveSum<kBrickThreads>(waits ? 1u : 0u, shared.warp_sums[0], &n_waiting);
+        cuda::blockExclusiveSum<kBrickThreads>(waits ? 1u : 0u, shared.warp_sums, &n_waiting);
     if (waits) {  // all have read which they were
-      shared.to_code[at + n_batch - n_waiting + rank] = static_cast<std::uint8_t>(b);
+      shared.to_code[rank] = index;
     }
     __syncthreads();
     return n_waiting;
@@ -286,10 +213,10 @@ struct BlockCoder {
 
   /// One thread: codes a brick to its slot.
   __device__ __forceinline__ void codeBrick(unsigned place,
-                                            std::uint32_t b,
+                                            std::uint32_t index,
                                             const Brick& brick,
                                             const std::uint32_t* rows) const {
-    std::uint8_t* const slot = args.slots + (first + b) * slotBytes(grid);
+    std::uint8_t* const slot = args.slots + std::uint64_t{index} * slotBytes(grid);
     const std::uint32_t raw_bytes = brick.rawBytes(grid);
     LaneEncoder encoder(slot, raw_bytes);
     encoder.template codeList<kPlanes>(shared.chances, shared.pool + shared.list_at[place],
@@ -298,164 +225,39 @@ struct BlockCoder {
     const bool is_coded = isWorthCoding(n_bytes, raw_bytes);
     if (!is_coded) {
       packLane(grid, brick, rows, slot);
+      args.first_kinds[index] = kRaw;
     }
-    shared.kinds[b] = is_coded ? kCoded : kRaw;
-    shared.brick_bytes[b] = static_cast<std::uint16_t>(is_coded ? n_bytes : raw_bytes);
-  }
-
-  /// All threads: the records of the block's groups, which begin behind the front of the layer.
-  __device__ __forceinline__ void write(std::uint64_t layer_at, std::uint32_t front_bytes) const {
-    GroupRecord record[Shape::kGroups];
-    std::uint32_t n_bytes = 0;
-#pragma unroll
-    for (unsigned g = 0; g < Shape::kGroups; ++g) {
-      const unsigned b = g * kGroupBricks + threadIdx.x;
-      const std::uint32_t n_here =
-          n > g * kGroupBricks ? min(n - g * kGroupBricks, kGroupBricks) : 0;
-      record[g] = planRecord<kBrickThreads>(n_here, static_cast<BrickKind>(shared.kinds[b]),
-                                            shared.brick_bytes[b], shared.warp_sums);
-      n_bytes += record[g].n_bytes;
-    }
-    const cuda::LookBack look_back{args.block_states};
-    if (warpId() == 0) {
-      if (laneId() == 0) {
-        look_back.publish(blockIdx.x, n_bytes);
-      }
-      __syncwarp();
-      const std::uint64_t before = look_back.prefix(blockIdx.x, n_bytes);
-      if (laneId() == 0) {
-        shared.before = before;
-      }
-    }
-    __syncthreads();
-    const std::uint64_t n_groups = grid.groups();
-    std::uint64_t end = shared.before;
-#pragma unroll
-    for (unsigned g = 0; g < Shape::kGroups; ++g) {
-      const std::uint64_t group = std::uint64_t{blockIdx.x} * Shape::kGroups + g;
-      if (group >= n_groups) {
-        break;
-      }
-      const std::uint64_t begin = end;
-      end += record[g].n_bytes;
-      const std::uint64_t ends_at = layer_at + front_bytes;
-      const std::uint64_t to = ends_at + n_groups * kEndBytes + begin;
-      if (to + record[g].n_bytes > args.mask.capacity_bytes) {
-        continue;  // the size says so
-      }
-      if (threadIdx.x < kEndBytes) {
-        args.mask.data[ends_at + group * kEndBytes + threadIdx.x] =
-            static_cast<std::uint8_t>(end >> (8 * threadIdx.x));
-      }
-      const unsigned b = g * kGroupBricks + threadIdx.x;
-      record[g].write(args.mask.data + to, args.slots + (first + b) * slotBytes(grid));
-    }
-    if (threadIdx.x == 0 && n != 0 && first + n == grid.bricks()) {
-      args.found->layer_bytes[0] = front_bytes + n_groups * kEndBytes + end;
-    }
+    args.first_bytes[index] = static_cast<std::uint16_t>(is_coded ? n_bytes : raw_bytes);
   }
 };
 
-/// All threads of a block: patterns in order.
-__device__ void findPatterns(const EncodeArgs& args) {
-  __shared__ std::uint64_t keys[kMaxKeys];
-  __shared__ std::uint32_t n_taken;
-  Findings& found = *args.found;
-  if (threadIdx.x == 0) {
-    n_taken = 0;
-  }
-  __syncthreads();
-  const std::uint32_t n = patternsOf(found);
-  for (std::uint32_t i = threadIdx.x; n != 0 && i < kKeySlots; i += kBrickThreads) {
-    const std::uint64_t key = found.keys[i];
-    if (key != 0) {
-      keys[atomicAdd(&n_taken, 1u)] = key ^ args.marker;  // order-free: they are sorted
-    }
-  }
-  __syncthreads();
-  for (std::uint32_t k = threadIdx.x; k < n; k += kBrickThreads) {
-    const std::uint64_t pattern = keys[k];
-    std::uint32_t rank = 0;
-    for (std::uint32_t i = 0; i < n; ++i) {
-      rank += keys[i] < pattern ? 1u : 0u;
-    }
-    found.patterns[rank] = pattern;
-  }
-  __syncthreads();
-}
-
-/// The last block, when all bricks are coded: the front of the mask, and its size where there is
-/// nothing behind the first layer.
-template <class T>
-__device__ __forceinline__ void finishMask(const EncodeArgs& args, Field field, Grid grid) {
-  findPatterns(args);
-  Findings& found = *args.found;
-  const std::uint64_t n_ones = *static_cast<volatile std::uint64_t*>(&found.n_ones[0]);
-  if (threadIdx.x == 0) {
-    if (n_ones == field.n_values) {
-      found.layer_bytes[0] = 1;
-    }
-    args.record->value[kMissingSlot] = n_ones;
-    args.record->value[kFilledSlot] = found.n_filled;
-  }
-  __syncthreads();
-  const std::uint64_t n_bytes =
-      headBytes<T>(found) + *static_cast<volatile std::uint64_t*>(&found.layer_bytes[0]);
-  if (threadIdx.x == 0 && !hasOthers(found)) {
-    cuda::publishSize(args.record, 1, n_bytes, args.mask.capacity_bytes);
-  }
-  if (n_bytes <= args.mask.capacity_bytes) {
-    writeHead<T>(args, field, grid, n_ones);
-  }
-}
-
-/// A block for some groups of bricks of the first layer.
-template <class T, bool kPlanes>
+/// A block for some of the bricks that are listed.
+template <bool kPlanes>
 __global__ void __launch_bounds__(kBrickThreads, BlockShape<kPlanes>::kBlocks)
-    brickKernel(EncodeArgs args) {
+    brickKernel(EncodeArgs args, std::uint32_t value_bytes) {
   __shared__ BlockState<kPlanes> shared;
-  const Findings& found = *args.found;
-  const Field field = fieldOf(args.shape, sizeof(T));
+  const std::uint64_t n_listed = args.found->n_listed;
+  const Share share = shareOf(n_listed, kLeastCoded);
+  if (share.begin >= share.end) {
+    return;
+  }
+  const Field field = fieldOf(args.shape, value_bytes);
   const Grid grid = makeGrid(field.extents[0], field.extents[1], field.extents[2]);
   if (kPlanes != grid.rows_z > 1) {
     return;  // the other kernel's
   }
-  if (blockIdx.x == 0 && threadIdx.x < 3 && field.is_good) {
-    args.record->value[kExtentSlot + threadIdx.x] = field.extents[threadIdx.x];
-  }
-  if (!hasMissing(found)) {
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-      cuda::publishSize(args.record, 1, 0, args.mask.capacity_bytes);
-    }
-    return;
-  }
-  if (found.has_too_many != 0) {
-    const std::uint64_t n_tiles = (field.n_values + kTileValues - 1) / kTileValues;
-    for (std::uint64_t i = std::uint64_t{blockIdx.x} * kBrickThreads + threadIdx.x; i < n_tiles;
-         i += std::uint64_t{gridDim.x} * kBrickThreads) {
-      args.ranks[i] = 0;
-    }
-  }
-  using Shape = BlockShape<kPlanes>;
-  shared.chances.fill(found.chances);
-  if (threadIdx.x == 0) {
-    shared.n_ones = 0;
-  }
+  shared.chances.fill(args.found->chances);
   __syncthreads();
-  const BlockCoder<kPlanes> coder(args, grid, shared);
-  const std::uint32_t n_to_code = coder.look();
-  if (threadIdx.x == 0 && shared.n_ones != 0) {
-    addTo(&args.found->n_ones[0], shared.n_ones);
-  }
-  for (std::uint32_t at = 0; at < n_to_code;) {
-    const std::uint32_t n_batch = min(n_to_code - at, Shape::kBatch);
-    at += n_batch - coder.codeBatch(at, n_batch);
-  }
-  const LayerForm form = found.has_own_chances != 0 ? kBricksOfChances : kBricks;
-  coder.write(headBytes<T>(found), frontBytes(grid, form));
-  if (cuda::isLastBlock(&args.found->n_coded)) {
-    finishMask<T>(args, field, grid);
-  }
+  const BlockCoder<kPlanes> coder{args, grid, shared};
+  coder.code(share.begin, share.end);
+}
+
+template <bool kPlanes>
+void launchCoder(const EncodeArgs& args, std::uint32_t value_bytes, const cuda::Call& call) {
+  const unsigned most = BlockShape<kPlanes>::kBlocks * cuda::multiprocessorCount();
+  call.launch("mask: bricks", brickKernel<kPlanes>,
+              std::min(most, cuda::gridFor(args.max_bricks, kLeastCoded)), kBrickThreads, 0, args,
+              value_bytes);
 }
 
 }  // namespace
@@ -463,12 +265,10 @@ __global__ void __launch_bounds__(kBrickThreads, BlockShape<kPlanes>::kBlocks)
 template <class T>
 void launchBricks(const EncodeArgs& args, const cuda::Call& call) {
   if (args.may_be_flat) {
-    call.launch("mask: bricks", brickKernel<T, false>,
-                cuda::gridFor(args.max_groups, BlockShape<false>::kGroups), kBrickThreads, 0, args);
+    launchCoder<false>(args, sizeof(T), call);
   }
   if (args.may_have_planes) {
-    call.launch("mask: bricks", brickKernel<T, true>,
-                cuda::gridFor(args.max_groups, BlockShape<true>::kGroups), kBrickThreads, 0, args);
+    launchCoder<true>(args, sizeof(T), call);
   }
 }
 

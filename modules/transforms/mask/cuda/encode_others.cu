@@ -370,13 +370,14 @@ void launchWriteOthers(const EncodeArgs& args, const cuda::Call& call) {
 
 template <class T>
 void launchWrite(const EncodeArgs& args, const cuda::Call& call) {
+  launchLook<T>(args, call);
   launchBricks<T>(args, call);
+  launchPlace<T>(args, call);
   launchWriteOthers<T>(args, call);
 }
 
 template <class T>
 void launchEncode(const EncodeArgs& args, const Fills<T>& fills, const cuda::Call& call) {
-  launchSample(args, fills, call);
   launchFind(args, fills, call);
   launchHold<T>(args, call);
   launchWrite<T>(args, call);

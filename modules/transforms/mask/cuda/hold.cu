@@ -19,7 +19,6 @@ using cuda::laneId;
 using cuda::warpId;
 
 constexpr unsigned kWarps = kTileThreads / kWarp;
-constexpr std::uint32_t kNoneInHoldTile = 0;
 
 /// Index of the first valid value, for all threads; there is one. Nearly always it is near.
 __device__ std::uint64_t firstValid(const EncodeArgs& args, std::uint64_t n_values) {
@@ -123,7 +122,6 @@ struct HoldTiles {
       n[axis] = (extents[axis] + edge[axis] - 1) / edge[axis];
     }
   }
-  __device__ std::uint64_t count() const { return n[0] * n[1] * n[2]; }
   __device__ std::uint32_t length(unsigned axis, std::uint64_t origin) const {
     const std::uint64_t left = extents[axis] - origin;
     return left < edge[axis] ? static_cast<std::uint32_t>(left) : edge[axis];
@@ -133,94 +131,172 @@ struct HoldTiles {
   }
 };
 
-/// A warp for each tile: the place of its first valid value, row after row, and 1.
-__global__ void __launch_bounds__(kTileThreads)
-    tileFirstKernel(EncodeArgs args, std::uint32_t value_bytes) {
-  if (args.found->n_missing == 0) {
-    return;
+/// A tile, and the rows of the mask in it.
+struct HoldTile {
+  const HoldTiles& tiles;
+  const std::uint64_t* words;
+  std::uint64_t origin[3];
+  std::uint32_t n[3];
+
+  __device__ __forceinline__ HoldTile(
+      const HoldTiles& t, const std::uint64_t* w, std::uint64_t x, std::uint64_t y, std::uint64_t z)
+      : tiles(t), words(w), origin{x, y, z} {
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      n[axis] = tiles.length(axis, origin[axis]);
+    }
   }
-  const HoldTiles tiles(args, fieldOf(args.shape, value_bytes));
-  const auto* words = reinterpret_cast<const std::uint64_t*>(args.words);
-  for (std::uint64_t tile = std::uint64_t{blockIdx.x} * kWarps + warpId(); tile < tiles.count();
-       tile += std::uint64_t{gridDim.x} * kWarps) {
-    const std::uint64_t x = tile % tiles.n[0] * tiles.edge[0];
-    const std::uint64_t y = tile / tiles.n[0] % tiles.n[1] * tiles.edge[1];
-    const std::uint64_t z = tile / tiles.n[0] / tiles.n[1] * tiles.edge[2];
-    const std::uint32_t n_x = tiles.length(0, x);
-    const std::uint32_t n_y = tiles.length(1, y);
-    const std::uint32_t n_rows = n_y * tiles.length(2, z);
-    std::uint32_t first = kNoneInHoldTile;
-    for (std::uint32_t row = laneId(); row < n_rows + laneId(); row += kWarp) {
-      std::uint64_t valid = 0;
-      if (row < n_rows) {
-        const std::uint64_t start = tiles.index(x, y + row % n_y, z + row / n_y);
-        valid = ~loadBits(words, start, n_x) & lowBits(n_x);
-      }
-      const unsigned lanes = __ballot_sync(kAllLanes, valid != 0);
-      if (lanes != 0) {
-        first = ofLane(row * n_x + bits::firstSet(valid) + 1, lowestLane(lanes));
-        break;
+  __device__ __forceinline__ std::uint32_t rows() const { return n[1] * n[2]; }
+  __device__ __forceinline__ std::uint64_t start(std::uint32_t y, std::uint32_t z) const {
+    return tiles.index(origin[0], origin[1] + y, origin[2] + z);
+  }
+  /// Missing values of the row that begins there, without a branch: several are under way.
+  __device__ __forceinline__ std::uint64_t missing(std::uint64_t row_start) const {
+    const std::uint64_t* const at = words + row_start / 64;  // there is one more than needed
+    const auto shift = static_cast<std::uint32_t>(row_start % 64);
+    return (at[0] >> shift | (at[1] << 1) << (63 - shift)) & lowBits(n[0]);
+  }
+  /// One thread: whether it has both kinds of values.
+  __device__ __forceinline__ bool isMixed() const {
+    std::uint64_t ones = 0;
+    std::uint64_t zeros = 0;
+    for (std::uint32_t z = 0; z < n[2]; ++z) {
+      std::uint64_t at = start(0, z);
+#pragma unroll 8
+      for (std::uint32_t y = 0; y < n[1]; ++y, at += tiles.extents[0]) {
+        const std::uint64_t row = missing(at);
+        ones |= row;
+        zeros |= ~row;
       }
     }
-    if (laneId() == 0) {
-      args.tile_firsts[tile] = first;
+    return ones != 0 && (zeros & lowBits(n[0])) != 0;
+  }
+  /// One thread: where the value comes from that stands in front of a row, which the missing ones
+  /// at its beginning take: of the rows above, then of those behind the first of these, the nearest
+  /// one that begins with a valid value; where there is none, the first valid value of the tile.
+  __device__ __forceinline__ std::uint64_t sourceBefore(std::uint32_t y, std::uint32_t z) const {
+    while (y != 0 || z != 0) {
+      y == 0 ? --z : --y;
+      const std::uint64_t at = start(y, z);
+      if ((missing(at) & 1) == 0) {
+        return at;
+      }
+    }
+    for (; z < n[2]; ++z) {
+      for (y = 0; y < n[1]; ++y) {
+        const std::uint64_t at = start(y, z);
+        const std::uint64_t valid = ~missing(at) & lowBits(n[0]);
+        if (valid != 0) {
+          return at + bits::firstSet(valid);
+        }
+      }
+    }
+    return start(0, 0);  // there is one
+  }
+};
+
+/// Some rows of a tile, for a warp that fills them.
+struct HoldRows {
+  static constexpr unsigned kRows = 32;
+  std::uint64_t start[kRows];
+  std::uint64_t missing[kRows];
+  std::uint64_t source_before[kRows];  ///< where the first value is missing
+};
+
+/// The warp: the missing values of rows, a value for each lane, several under way.
+template <class T>
+__device__ __forceinline__ void fillRows(const EncodeArgs& args,
+                                         const HoldRows& rows,
+                                         std::uint32_t n_rows,
+                                         std::uint32_t n_x) {
+  constexpr unsigned kAhead = 4;
+  const auto* in = reinterpret_cast<const BitsOf<T>*>(args.in);
+  auto* out = reinterpret_cast<BitsOf<T>*>(args.out.data);
+  const std::uint32_t width = n_x < kWarp ? n_x : kWarp;
+  const std::uint32_t n_together = kWarp / width;
+  const std::uint32_t own_row = laneId() / width;
+  for (std::uint32_t x = laneId() % width; own_row < n_together && x < n_x; x += width) {
+    for (std::uint32_t begin = own_row; begin < n_rows; begin += kAhead * n_together) {
+      BitsOf<T> values[kAhead];
+      bool is_missing[kAhead];
+#pragma unroll
+      for (unsigned k = 0; k < kAhead; ++k) {
+        const std::uint32_t row = begin + k * n_together;
+        const std::uint64_t missing = row < n_rows ? rows.missing[row] : 0;
+        is_missing[k] = (missing >> x & 1) != 0;
+        const std::uint64_t valid = ~missing & lowBits(x);
+        values[k] = 0;
+        if (is_missing[k]) {
+          values[k] = in[valid != 0 ? rows.start[row] + bits::bitWidth(valid) - 1
+                                    : rows.source_before[row]];
+        }
+      }
+#pragma unroll
+      for (unsigned k = 0; k < kAhead; ++k) {
+        if (is_missing[k]) {
+          out[rows.start[begin + k * n_together] + x] = values[k];
+        }
+      }
     }
   }
 }
 
-/// A missing value takes the one to the left in its tile, else the one above, else the one behind,
-/// and at the origin the first valid one: so it comes from the first of the rows that follow each
-/// other in this way whose first value, or one before its own place, is valid.
+/// The warp: the missing values of a tile that has others as well. One takes the value to its left
+/// in the tile.
+template <class T>
+__device__ __forceinline__ void fillTile(const EncodeArgs& args,
+                                         const HoldTile& tile,
+                                         HoldRows& rows) {
+  for (std::uint32_t first = 0; first < tile.rows(); first += HoldRows::kRows) {
+    const std::uint32_t row = first + laneId();
+    __syncwarp();  // none reads those before
+    if (row < tile.rows()) {
+      const std::uint32_t y = row % tile.n[1];
+      const std::uint32_t z = row / tile.n[1];
+      const std::uint64_t at = tile.start(y, z);
+      const std::uint64_t missing = tile.missing(at);
+      rows.start[laneId()] = at;
+      rows.missing[laneId()] = missing;
+      rows.source_before[laneId()] = (missing & 1) != 0 ? tile.sourceBefore(y, z) : 0;
+    }
+    __syncwarp();
+    const std::uint32_t left = tile.rows() - first;
+    fillRows<T>(args, rows, left < HoldRows::kRows ? left : HoldRows::kRows, tile.n[0]);
+  }
+}
+
+/// Tiles next to each other in x for a block: a thread looks whether its own has values of both
+/// kinds, then a warp fills each of those. Where all are missing zeros stand already.
 template <class T>
 __global__ void __launch_bounds__(kTileThreads) tileKernel(EncodeArgs args) {
+  __shared__ std::uint32_t mixed[kTileThreads];
+  __shared__ std::uint32_t n_mixed;
+  __shared__ HoldRows rows[kWarps];
   if (args.found->n_missing == 0) {
     return;
   }
-  const Field field = fieldOf(args.shape, sizeof(T));
-  const HoldTiles tiles(args, field);
+  const HoldTiles tiles(args, fieldOf(args.shape, sizeof(T)));
   const auto* words = reinterpret_cast<const std::uint64_t*>(args.words);
-  const auto* in = reinterpret_cast<const BitsOf<T>*>(args.in);
-  auto* out = reinterpret_cast<BitsOf<T>*>(args.out.data);
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * kTileThreads + threadIdx.x; i < field.n_values;
-       i += std::uint64_t{gridDim.x} * kTileThreads) {
-    if ((args.words[i / 32] >> (i % 32) & 1) == 0) {
-      continue;
+  const std::uint64_t n_parts = (tiles.n[0] + kTileThreads - 1) / kTileThreads;
+  const std::uint64_t n_all = n_parts * tiles.n[1] * tiles.n[2];
+  for (std::uint64_t part = blockIdx.x; part < n_all; part += gridDim.x) {
+    const std::uint64_t x = part % n_parts * kTileThreads;
+    const std::uint64_t y = part / n_parts % tiles.n[1] * tiles.edge[1];
+    const std::uint64_t z = part / n_parts / tiles.n[1] * tiles.edge[2];
+    const auto tileAt = [&](std::uint32_t i) {
+      return HoldTile(tiles, words, (x + i) * tiles.edge[0], y, z);
+    };
+    if (threadIdx.x == 0) {
+      n_mixed = 0;
     }
-    const std::uint64_t at[3] = {i % tiles.extents[0], i / tiles.extents[0] % tiles.extents[1],
-                                 i / tiles.extents[0] / tiles.extents[1]};
-    std::uint64_t origin[3];
-    std::uint64_t tile = 0;
-    for (unsigned axis = 3; axis-- > 0;) {
-      const std::uint64_t k = at[axis] / tiles.edge[axis];
-      origin[axis] = k * tiles.edge[axis];
-      tile = tile * tiles.n[axis] + k;
+    __syncthreads();
+    if (x + threadIdx.x < tiles.n[0] && tileAt(threadIdx.x).isMixed()) {
+      mixed[atomicAdd(&n_mixed, 1u)] = threadIdx.x;  // order-free: each tile is filled on its own
     }
-    const std::uint32_t first = args.tile_firsts[tile];
-    if (first == kNoneInHoldTile) {
-      continue;  // zeros stand there already
+    __syncthreads();
+    for (std::uint32_t i = warpId(); i < n_mixed; i += kWarps) {
+      fillTile<T>(args, tileAt(mixed[i]), rows[warpId()]);
     }
-    const std::uint32_t n_x = tiles.length(0, origin[0]);
-    const std::uint32_t n_y = tiles.length(1, origin[1]);
-    std::uint64_t y = at[1];
-    std::uint64_t z = at[2];
-    std::uint32_t n_left = static_cast<std::uint32_t>(at[0] - origin[0]);
-    std::uint64_t from = ~std::uint64_t{0};
-    while (from == ~std::uint64_t{0}) {
-      const std::uint64_t start = tiles.index(origin[0], y, z);
-      const std::uint64_t valid =
-          n_left == 0 ? 0 : ~loadBits(words, start, n_left) & lowBits(n_left);
-      if (valid != 0) {
-        from = start + bits::bitWidth(valid) - 1;
-      } else if (y == origin[1] && z == origin[2]) {
-        const std::uint32_t place = first - 1;
-        const std::uint32_t row = place / n_x;
-        from = tiles.index(origin[0] + place % n_x, origin[1] + row % n_y, origin[2] + row / n_y);
-      } else {
-        y == origin[1] ? --z : --y;
-        n_left = 1;
-      }
-    }
-    out[i] = in[from];
+    __syncthreads();
   }
 }
 
@@ -238,9 +314,15 @@ void launchHold(const EncodeArgs& args, const cuda::Call& call) {
     call.launch("mask: units", unitKernel<T>, cuda::gridFor(n_units, kWarps), kTileThreads, 0,
                 args);
   } else if (args.hold == Hold::kTiles) {
-    call.launch("mask: first of tiles", tileFirstKernel, cuda::gridFor(args.max_hold_tiles, kWarps),
-                kTileThreads, 0, args, static_cast<std::uint32_t>(sizeof(T)));
-    call.launch("mask: tiles", tileKernel<T>, cuda::gridFor(args.max_values, kTileThreads),
+    const auto tilesOf = [&](unsigned axis, std::uint64_t extent) {
+      return (extent + args.hold_extents[axis] - 1) / args.hold_extents[axis];
+    };
+    const auto& extents = args.shape.extents;
+    const std::uint64_t n_rows = std::max<std::uint64_t>(extents[1] * extents[2], 1);
+    const std::uint64_t n_x = extents[0] != 0 ? extents[0] : args.max_values / n_rows;
+    const std::uint64_t n_parts = cuda::gridFor(tilesOf(0, n_x), kTileThreads);
+    call.launch("mask: tiles", tileKernel<T>,
+                cuda::gridFor(n_parts * tilesOf(1, extents[1]) * tilesOf(2, extents[2]), 1),
                 kTileThreads, 0, args);
   }
 }

@@ -64,8 +64,9 @@ struct Findings {
   std::uint64_t next_tile;    ///< of the values one by one
   std::uint64_t arena_bytes;  ///< of the bricks taken
   std::uint64_t n_ones[kMaxLayers];
-  std::uint64_t n_sampled;        ///< blocks that are done with it
-  std::uint64_t n_coded;          ///< blocks that have coded bricks of the first layer
+  std::uint64_t n_listed;         ///< bricks of the first layer that are to be coded
+  std::uint64_t n_looked;         ///< blocks that have looked for those
+  std::uint64_t n_placed;         ///< blocks that have brought them to their places
   std::uint64_t n_done;           ///< blocks that have coded others
   LayerCounts counts;             ///< of the first layer
   std::uint64_t keys[kKeySlots];  ///< patterns, each exclusive-or the marker; 0: none
@@ -92,14 +93,17 @@ struct EncodeArgs {
   std::uint32_t hold_extents[3];
   std::uint64_t marker;  ///< bits of a value that is never missing
   Findings* found;
-  std::uint64_t* last_valid;   ///< for each tile, see LastValid; zero
-  std::uint64_t* ranks;        ///< look-back states for each tile
-  std::uint32_t* words;        ///< 32 values each, and four more; those are zero
-  std::uint32_t* tile_firsts;  ///< kTiles: the place of the first valid value of a tile, and 1
-  std::uint64_t max_bricks;    ///< of a layer
+  std::uint64_t* last_valid;  ///< for each tile, see LastValid; zero
+  std::uint64_t* ranks;       ///< look-back states for each tile
+  std::uint32_t* words;       ///< 32 values each, and four more; those are zero
+  std::uint64_t max_bricks;   ///< of a layer
   std::uint64_t max_groups;
-  std::uint64_t* block_states;  ///< look-back states of the blocks that code bricks; zero
-  std::uint8_t* slots;          ///< of the first layer's bricks, as large as the first of them
+  std::uint64_t* block_states;  ///< look-back states of the blocks that place bricks; zero
+  // Of the first layer's bricks.
+  std::uint8_t* first_kinds;
+  std::uint16_t* first_bytes;  ///< those of the coded and raw ones
+  std::uint32_t* listed;       ///< which are to be coded, in any order
+  std::uint8_t* slots;         ///< what they are coded to, as large as the first of them
   // Of the layers that tell patterns apart.
   std::uint8_t* kinds;         ///< max_bricks of each
   std::uint16_t* brick_bytes;  ///< those of the coded and raw ones
@@ -107,10 +111,9 @@ struct EncodeArgs {
   std::uint32_t* group_ends;   ///< max_groups of each
   std::uint8_t* arena;         ///< as large as the output
   std::uint64_t max_values;    ///< of the launch: the input has no more
-  std::uint64_t max_hold_tiles;
-  std::uint64_t slot_bytes;  ///< of all slots
-  bool may_have_planes;      ///< the field may have three dimensions
-  bool may_be_flat;          ///< it may have fewer
+  std::uint64_t slot_bytes;    ///< of all slots
+  bool may_have_planes;        ///< the field may have three dimensions
+  bool may_be_flat;            ///< it may have fewer
 };
 
 // What decoding counts, in StageRecord::value, which is 0 when a run begins.
@@ -158,10 +161,8 @@ void launchEncode(const EncodeArgs& args, const Fills<T>& fills, const cuda::Cal
 template <class T>
 void launchDecode(const DecodeArgs& args, const Fills<T>& fills, const cuda::Call& call);
 
-/// Parts of launchEncode: the chances of the first layer; the filled field, but for what
-/// launchHold() fills behind it, and where values are missing; then the port "mask".
-template <class T>
-void launchSample(const EncodeArgs& args, const Fills<T>& fills, const cuda::Call& call);
+/// Parts of launchEncode: the filled field, but for what launchHold() fills behind it, and where
+/// values are missing; then the port "mask".
 template <class T>
 void launchFind(const EncodeArgs& args, const Fills<T>& fills, const cuda::Call& call);
 template <class T>
@@ -169,10 +170,15 @@ void launchHold(const EncodeArgs& args, const cuda::Call& call);
 template <class T>
 void launchWrite(const EncodeArgs& args, const cuda::Call& call);
 
-/// Parts of launchWrite: the first layer, and all of a mask that has nothing else; other layers,
+/// Parts of launchWrite: which bricks of the first layer are to be coded, and the chances for that;
+/// what they are coded to; where that goes, and all of a mask that has nothing else; other layers,
 /// and missing values one by one.
 template <class T>
+void launchLook(const EncodeArgs& args, const cuda::Call& call);
+template <class T>
 void launchBricks(const EncodeArgs& args, const cuda::Call& call);
+template <class T>
+void launchPlace(const EncodeArgs& args, const cuda::Call& call);
 template <class T>
 void launchWriteOthers(const EncodeArgs& args, const cuda::Call& call);
 

@@ -72,6 +72,26 @@ __device__ __forceinline__ void writeHead(const EncodeArgs& args,
   }
 }
 
+/// One thread: the bytes of a brick, several under way.
+__device__ __forceinline__ void copyBrick(const std::uint8_t* from,
+                                          std::uint32_t n_bytes,
+                                          std::uint8_t* to) {
+  constexpr unsigned kAhead = 16;
+  for (std::uint32_t i = 0; i < n_bytes; i += kAhead) {
+    std::uint8_t held[kAhead];
+#pragma unroll
+    for (unsigned k = 0; k < kAhead; ++k) {
+      held[k] = i + k < n_bytes ? from[i + k] : std::uint8_t{0};
+    }
+#pragma unroll
+    for (unsigned k = 0; k < kAhead; ++k) {
+      if (i + k < n_bytes) {
+        to[i + k] = held[k];
+      }
+    }
+  }
+}
+
 /// The record of a group, and what a thread knows of its own brick.
 struct GroupRecord {
   std::uint32_t n;        ///< bricks
@@ -108,10 +128,7 @@ struct GroupRecord {
       sizes[coded_before] = static_cast<std::uint8_t>(brick_bytes / kUnitBytes);
     }
     std::uint8_t* const own = sizes + n_coded + bytes_before;
-#pragma unroll 4
-    for (std::uint32_t i = 0; i < brick_bytes; ++i) {
-      own[i] = bytes[i];
-    }
+    copyBrick(bytes, brick_bytes, own);
   }
 };
 

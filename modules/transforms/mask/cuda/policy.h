@@ -8,11 +8,15 @@ namespace fz::mask {
 /// Values that a thread block looks at together, in both directions.
 constexpr std::uint32_t kTileValues = 4096;
 constexpr unsigned kTileThreads = 256;
-/// Threads of a block that codes bricks of the first layer: enough for the bricks of two groups
-/// that are not of one kind, and few enough that most fields need no second round of blocks.
+/// Threads of a block that codes or decodes bricks of the first layer: enough for the bricks of two
+/// groups that are not of one kind, and few enough that most fields need no second round of blocks.
 constexpr unsigned kBrickThreads = 64;
-/// Rows of a block that takes samples, a thread each.
-constexpr unsigned kSampleThreads = 128;
+/// Of one that looks which of them are to be coded, a brick each.
+constexpr unsigned kLookThreads = 256;
+/// The fewest bricks that a block codes where there are enough blocks for all.
+constexpr unsigned kLeastCoded = 8;
+/// Of one that brings groups to their places, a warp each: each block waits for those before it.
+constexpr unsigned kPlaceThreads = 256;
 /// A block that codes or places what only some masks have.
 constexpr unsigned kOtherThreads = 128;
 /// Warps of a block that decodes the layers of a brick that tell patterns apart.

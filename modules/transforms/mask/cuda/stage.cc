@@ -121,7 +121,8 @@ class CudaSide final : public CudaPart {
   ZeroedScratch found_;
   Scratch last_valid_;
   Scratch work_;
-  cuda::SideStream beside_;
+  cuda::SideStream beside_;                                      ///< decoding
+  cuda::SideStream behind_{cuda::SideStream::Priority::kLeast};  ///< encoding, of the group
 };
 
 template <class T>
@@ -201,21 +202,25 @@ void CudaSide<T>::addWorkspace(EncodeArgs& args, const cuda::Call& call) {
   Parts parts;
   const std::size_t words = parts.add<std::uint32_t>(n_tiles * (kTileValues / 32));
   const std::size_t ranks = parts.add<std::uint64_t>(n_tiles);
-  const std::size_t firsts = parts.add<std::uint32_t>(args.max_hold_tiles);
   const std::size_t kinds = parts.add<std::uint8_t>(n_slots);
   const std::size_t brick_bytes = parts.add<std::uint16_t>(n_slots);
   const std::size_t arena_at = parts.add<std::uint64_t>(n_slots);
   const std::size_t group_ends = parts.add<std::uint32_t>((kMaxLayers - 1) * args.max_groups);
+  const std::size_t first_kinds = parts.add<std::uint8_t>(args.max_bricks);
+  const std::size_t first_bytes = parts.add<std::uint16_t>(args.max_bricks);
+  const std::size_t listed = parts.add<std::uint32_t>(args.max_bricks);
   const std::size_t slots = parts.add<std::uint8_t>(args.slot_bytes);
   const std::size_t arena = parts.add<std::uint8_t>(args.mask.capacity_bytes);
   std::uint8_t* const memory = work_.get<std::uint8_t>(call.pool, parts.size()).data();
   args.words = reinterpret_cast<std::uint32_t*>(memory + words);
   args.ranks = reinterpret_cast<std::uint64_t*>(memory + ranks);
-  args.tile_firsts = reinterpret_cast<std::uint32_t*>(memory + firsts);
   args.kinds = memory + kinds;
   args.brick_bytes = reinterpret_cast<std::uint16_t*>(memory + brick_bytes);
   args.arena_at = reinterpret_cast<std::uint64_t*>(memory + arena_at);
   args.group_ends = reinterpret_cast<std::uint32_t*>(memory + group_ends);
+  args.first_kinds = memory + first_kinds;
+  args.first_bytes = reinterpret_cast<std::uint16_t*>(memory + first_bytes);
+  args.listed = reinterpret_cast<std::uint32_t*>(memory + listed);
   args.slots = memory + slots;
   args.arena = memory + arena;
 }
@@ -240,17 +245,6 @@ EncodeArgs CudaSide<T>::encodeArgs(const cuda::Call& call) {
   const bool is_solid = extents_[1] > 1 && extents_[2] > 1;
   args.may_have_planes = is_solid && extents_[0] != 1;
   args.may_be_flat = !is_solid || extents_[0] <= 1;
-  if (args.hold == Hold::kTiles) {
-    args.max_hold_tiles = 1;
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      const std::uint64_t extent =
-          extents_[axis] != 0
-              ? extents_[axis]
-              : shape.max_values / std::max<std::size_t>(extents_[1] * extents_[2], 1);
-      args.max_hold_tiles *=
-          bits::ceilDiv<std::uint64_t>(std::max<std::uint64_t>(extent, 1), stage_.hold_[axis]);
-    }
-  }
   for (std::size_t axis = 0; axis < 3; ++axis) {
     args.hold_extents[axis] = static_cast<std::uint32_t>(stage_.hold_[axis]);
   }
@@ -343,7 +337,6 @@ void CudaSide<T>::beginGroup(const cuda::Call& call, const GroupRun& group, Grou
     mask.is_looked_at = group.all_passes && group.pass != 0;
     if (!mask.is_looked_at) {
       encode_ = encodeArgs(call);
-      launchSample<T>(encode_, mask.fills, beside_.fork(call));
     }
     mask.found = encode_.found;
     mask.marker = encode_.marker;
@@ -365,7 +358,9 @@ void CudaSide<T>::endGroup(const cuda::Call& call, const GroupRun& group) {
   if (stage_.isInverse()) {
     launchOthers<T>(decode_, fills(), call);
   } else if (!group.all_passes || group.pass == 0) {
-    beside_.join();
+    if (!group.all_passes) {  // else the coder may write once more
+      behind_.fork(call);
+    }
     launchWrite<T>(encode_, call);
     call.clearAtEnd(found_);
   }
