@@ -17,6 +17,7 @@
 #include "fz/error.h"
 #include "fz/presets.h"
 #include "fz/simple_stage.h"
+#include "gpu_bench_batch.h"
 #include "gpu_bench_groups.h"
 #include "gpu_bench_host.h"
 #include "gpu_bench_missing.h"
@@ -325,6 +326,8 @@ int run(int argc, char** argv) {
   bool missing_only = false;
   app.add_flag("--missing", missing_only,
                "what missing values cost presets: whole calls, beside the same field filled");
+  bool batch_only = false;
+  app.add_flag("--batch", batch_only, "1,024 fields of 256 KiB beside one of 256 MiB");
   bool host_only = false;
   app.add_flag("--host", host_only, "arrays of the host: CUDA, CPU and what Auto takes");
   app.add_option("--json", json_path, "write the figures to this file as well");
@@ -353,6 +356,10 @@ int run(int argc, char** argv) {
       std::ofstream(json_path) << json.dump(2) << '\n';
     }
   };
+  if (batch_only) {
+    print(measureBatches(bench.only, bench.runs));
+    return 0;
+  }
   if (host_only) {
     print(measureHostCalls(bench.only, bench.runs));
     return 0;
