@@ -11,7 +11,9 @@ The frame is what the C++ library and the command line tool `fz` write and read.
 
 from ._api import (
     compress,
+    compress_batch,
     decompress,
+    decompress_batch,
     find_bound,
     free_device_memory,
     has_backend,
@@ -57,7 +59,7 @@ __all__ = [
     "GraphError", "InternalError", "InvalidArgumentError", "InvalidStateError", "IoError",
     "LimitError", "Missing", "NoDeviceError", "NotFoundError", "OutOfMemoryError", "Pipeline",
     "Recovery", "Stage", "TargetError", "TypeMismatchError", "UnsupportedError", "VerifyReport",
-    "__version__", "compress", "create", "decompress", "find_bound", "free_device_memory",
-    "has_backend", "inspect", "load", "open", "presets", "recover", "save", "stages", "value_range",
-    "verify",
+    "__version__", "compress", "compress_batch", "create", "decompress", "decompress_batch",
+    "find_bound", "free_device_memory", "has_backend", "inspect", "load", "open", "presets",
+    "recover", "save", "stages", "value_range", "verify",
 ]  # fmt: skip
