@@ -8,6 +8,7 @@
 #include "api/batch_split.h"
 #include "api/host_run.h"
 #include "backends/cpu/watched_executor.h"
+#include "backends/cuda/device_guard.h"
 #include "core/require.h"
 #include "fz/presets.h"
 #include "fz/progress.h"
@@ -24,9 +25,13 @@ using Results = std::vector<BatchResult<T>>;
 template <class T, class Each>
 Results<T> runAll(std::size_t n_fields,
                   const BatchSplit& split,
+                  Backend backend,
                   RunProgress* progress,
                   const Each& each) {
   Results<T> results(n_fields);
+  // Threads have a device of their own that is current.
+  const int device =
+      backend == Backend::CPU || cuda::deviceCount() == 0 ? -1 : cuda::currentDevice();
   if (progress != nullptr) {
     progress->beginCall(n_fields);
   }
@@ -35,6 +40,7 @@ Results<T> runAll(std::size_t n_fields,
       return;
     }
     try {
+      const cuda::DeviceGuard guard(device);
       results[field].value = each(worker, field);
     } catch (...) {
       results[field].error = std::current_exception();
@@ -116,7 +122,7 @@ Results<T> decodeAll(std::span<const ByteView> frames,
   how.threads = split.threads_each;
   how.progress = nullptr;
   std::vector<BatchDecoder> decoders(split.n_workers);
-  return runAll<T>(frames.size(), split, options.progress,
+  return runAll<T>(frames.size(), split, how.backend, options.progress,
                    [&](std::size_t worker, std::size_t field) {
                      return decoders[worker].run(frames[field], how,
                                                  [&](HostDecompression& one, Pipeline* pipeline) {
@@ -186,13 +192,15 @@ std::vector<BatchResult<Frame>> compressBatch(std::span<const BatchField> fields
   for (Worker& worker : workers) {
     worker.options = how;
   }
-  return runAll<Frame>(fields.size(), split, options.progress, [&](std::size_t w, std::size_t i) {
-    Worker& worker = workers[w];
-    const BatchField& field = fields[i];
-    worker.options.extents = field.extents ? field.extents : how.extents;
-    return HostCompression(field.type, field.bytes, worker.options, Fusion::Auto, &worker.pipelines)
-        .run();
-  });
+  return runAll<Frame>(fields.size(), split, how.backend, options.progress,
+                       [&](std::size_t w, std::size_t i) {
+                         Worker& worker = workers[w];
+                         const BatchField& field = fields[i];
+                         worker.options.extents = field.extents ? field.extents : how.extents;
+                         return HostCompression(field.type, field.bytes, worker.options,
+                                                Fusion::Auto, &worker.pipelines)
+                             .run();
+                       });
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }
