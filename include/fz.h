@@ -309,32 +309,6 @@ FZ_API fz_status fz_decompress_alloc(fz_pipeline* pipeline,
 /* Gives back what an ..._alloc call of this pipeline handed over, with the length that it stored.
  * NULL memory is allowed. */
 FZ_API void fz_release(const fz_pipeline* pipeline, void* memory, size_t n_bytes);
-/* fz_compress of n_fields arrays: field i from values[i], n_bytes[i] bytes, to archives[i], which has
- * room for capacities[i]. statuses[i] and archive_bytes[i] are what fz_compress for that field alone
- * would give; a field that fails leaves the others. FZ_OK when all are done, else the status of the
- * first that is not, with its message. Arrays in host memory may differ in length, and threads of
- * the options take one field each; an allocator of the caller is not used. With FZ_MEMORY_DEVICE
- * all have the same length. */
-FZ_API fz_status fz_compress_batch(fz_pipeline* pipeline,
-                                   size_t n_fields,
-                                   const void* const* values,
-                                   const size_t* n_bytes,
-                                   void* const* archives,
-                                   const size_t* capacities,
-                                   size_t* archive_bytes,
-                                   fz_status* statuses,
-                                   void* stream);
-/* The same for fz_decompress: archive i to values[i], which has room for capacities[i]; n_bytes[i]
- * is the length of its values, and 0 where it is not decoded. */
-FZ_API fz_status fz_decompress_batch(fz_pipeline* pipeline,
-                                     size_t n_fields,
-                                     const void* const* archives,
-                                     const size_t* archive_bytes,
-                                     void* const* values,
-                                     const size_t* capacities,
-                                     size_t* n_bytes,
-                                     fz_status* statuses,
-                                     void* stream);
 /* Checksums and a full decode within the pipeline's limits; nothing is given back. */
 FZ_API fz_status fz_verify(fz_pipeline* pipeline,
                            const void* archive,

@@ -94,7 +94,8 @@ class DeviceBatch {
   DeviceBatch& operator=(const DeviceBatch&) = delete;
   ~DeviceBatch();
 
-  /// Bytes that no frame of a field of n_bytes exceeds, as compressBound().
+  /// Bytes that no frame of a field of n_bytes exceeds, and with which fields may be compressed all
+  /// at once: at least compressBound().
   std::size_t slotBytes(std::size_t n_bytes) const;
 
   /// The frame of field i to slots[i], which may be too small for what comes (kBufferTooSmall: then

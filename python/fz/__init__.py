@@ -11,9 +11,7 @@ The frame is what the C++ library and the command line tool `fz` write and read.
 
 from ._api import (
     compress,
-    compress_batch,
     decompress,
-    decompress_batch,
     find_bound,
     free_device_memory,
     has_backend,
@@ -21,6 +19,7 @@ from ._api import (
     stages,
 )
 from ._archive import Archive, open
+from ._batch import compress_batch, decompress_batch
 from ._bounds import Bound, FrameBound
 from ._device import DeviceArray, DeviceFrame
 from ._files import load, save

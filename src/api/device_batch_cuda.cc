@@ -1,17 +1,25 @@
 // Batches of arrays in device memory.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <new>
+#include <numeric>
 
 #include <cuda_runtime_api.h>
 
 #include "api/batch_split.h"
+#include "api/fused_batch.h"
+#include "backends/cuda/captures.h"
 #include "backends/cuda/device_guard.h"
+#include "backends/cuda/frame_kernels.h"
 #include "core/require.h"
 #include "cuda_check.h"
 #include "fz/batch.h"
 #include "fz/device_api.h"
+#include "fzm_format.h"
+#include "log.h"
 #include "pipeline/compressor.h"
+#include "pipeline/device/batch_program.h"
 #include "pipeline/pipeline_access.h"
 
 namespace fz {
@@ -73,6 +81,27 @@ void requireReachable(const void* data, std::size_t n_bytes, int device, const c
              what, data, device);
 }
 
+// Fewer fields, or larger ones, take as long one by one on several streams.
+constexpr std::size_t kLeastFused = 4;
+constexpr std::size_t kMostFusedBytes = std::size_t{16} << 20;
+// Of a device's memory, for the fields of one round.
+constexpr std::size_t kFusedShare = 16;
+constexpr std::size_t kMostFusedFields = 8192;
+constexpr std::uintptr_t kFieldAlignment = 16;
+
+bool isAlignedField(const void* data) {
+  return data != nullptr && reinterpret_cast<std::uintptr_t>(data) % kFieldAlignment == 0;
+}
+
+// NOLINTNEXTLINE(performance-no-int-to-ptr): from addressOf()
+const void* placeOf(std::uint64_t address) {
+  return reinterpret_cast<const void*>(address);
+}
+
+std::uint64_t addressOf(const void* data) {
+  return reinterpret_cast<std::uint64_t>(data);
+}
+
 }  // namespace
 
 struct DeviceBatch::Impl {
@@ -91,11 +120,47 @@ struct DeviceBatch::Impl {
   std::vector<std::unique_ptr<Lane>> lanes;
   DecodeLimits limits;
   std::size_t n_fused = 0;
+  FusedBatch fused;
+  std::vector<cuda::FieldEnds> known_fields;  ///< of the last calls, all reachable
+  std::vector<cuda::FieldEnds> known_frames;
   std::vector<FieldResult> outcome;
+  std::vector<std::size_t> waiting;  ///< fields that are not done yet
 
-  /// each(lane, field) returns the bytes that it made, of all fields from several threads.
+  void begin(std::size_t n_fields);
+  /// each(lane, field, result) of all fields that wait, from several threads.
   template <class Each>
-  void runAll(std::size_t n_fields, cudaStream_t stream, const Each& each);
+  void runAll(cudaStream_t stream, const Each& each);
+  bool canFuse(std::size_t n_fields, std::size_t n_bytes) const;
+  void prepareFused(std::size_t n_bytes) {
+    if (fused.n_bytes != n_bytes) {
+      const cuda::DeviceGuard guard(device);
+      fused.make(type, options, device, n_bytes);
+    }
+  }
+  /// The fields that wait, as far as ends_of(field, ends) says that they may, by one of the
+  /// programs; is_done(program, row, field) says whether that was all.
+  template <class EndsOf, class IsDone>
+  void runFused(BatchProgram& program,
+                const std::optional<BatchProgram::Sampling>& sampling,
+                cudaStream_t stream,
+                const EndsOf& ends_of,
+                const IsDone& is_done);
+  bool isSettled(const BatchProgram& program,
+                 std::size_t row,
+                 std::size_t n_bytes,
+                 const std::optional<BoundInfo>& bound) const;
+  void compressFused(std::span<const void* const> fields,
+                     std::size_t n_bytes,
+                     std::span<const DeviceRoom> slots,
+                     cudaStream_t stream);
+  void decompressFused(std::span<const DeviceBytes> frames,
+                       std::span<const DeviceRoom> outputs,
+                       cudaStream_t stream);
+  bool isKnownReachable(std::vector<cuda::FieldEnds>& known,
+                        std::size_t field,
+                        const cuda::FieldEnds& ends,
+                        std::size_t input_bytes,
+                        std::size_t output_bytes);
   void deliver(FieldResult* results) const;
   void compressOne(Lane& lane,
                    const void* field,
@@ -108,10 +173,20 @@ struct DeviceBatch::Impl {
                      FieldResult& result) const;
 };
 
+void DeviceBatch::Impl::begin(std::size_t n_fields) {
+  n_fused = 0;
+  outcome.assign(n_fields, {});
+  waiting.resize(n_fields);
+  std::iota(waiting.begin(), waiting.end(), std::size_t{0});
+}
+
 template <class Each>
-void DeviceBatch::Impl::runAll(std::size_t n_fields, cudaStream_t stream, const Each& each) {
+void DeviceBatch::Impl::runAll(cudaStream_t stream, const Each& each) {
+  if (waiting.empty()) {
+    return;
+  }
   const cuda::DeviceGuard guard(device);
-  const BatchSplit split = splitBatch(n_fields, n_lanes);
+  const BatchSplit split = splitBatch(waiting.size(), n_lanes);
   while (lanes.size() < split.n_workers) {
     lanes.push_back(std::make_unique<Lane>(type, options, device));
   }
@@ -119,8 +194,8 @@ void DeviceBatch::Impl::runAll(std::size_t n_fields, cudaStream_t stream, const 
   for (std::size_t i = 0; i < split.n_workers; ++i) {
     before.letWait(lanes[i]->stream);
   }
-  outcome.assign(n_fields, {});
-  forEachField(split, n_fields, [&](std::size_t worker, std::size_t field) {
+  forEachField(split, waiting.size(), [&](std::size_t worker, std::size_t row) {
+    const std::size_t field = waiting[row];
     try {
       each(*lanes[worker], field, outcome[field]);
     } catch (...) {
@@ -130,6 +205,172 @@ void DeviceBatch::Impl::runAll(std::size_t n_fields, cudaStream_t stream, const 
   for (std::size_t i = 0; i < split.n_workers; ++i) {
     FZ_CUDA_CHECK(cudaStreamSynchronize(lanes[i]->stream));
   }
+}
+
+bool DeviceBatch::Impl::canFuse(std::size_t n_fields, std::size_t n_bytes) const {
+  return n_fields >= kLeastFused && n_bytes > 0 && n_bytes <= kMostFusedBytes && isKnown(type) &&
+         n_bytes % getDataTypeSize(type) == 0;
+}
+
+template <class EndsOf, class IsDone>
+void DeviceBatch::Impl::runFused(BatchProgram& program,
+                                 const std::optional<BatchProgram::Sampling>& sampling,
+                                 cudaStream_t stream,
+                                 const EndsOf& ends_of,
+                                 const IsDone& is_done) {
+  const cuda::DeviceGuard guard(device);
+  std::vector<cuda::FieldEnds> ends;
+  std::vector<std::size_t> chosen;
+  std::vector<std::size_t> left;
+  ends.reserve(waiting.size());
+  chosen.reserve(waiting.size());
+  for (const std::size_t field : waiting) {
+    cuda::FieldEnds here = {};
+    if (ends_of(field, here)) {
+      ends.push_back(here);
+      chosen.push_back(field);
+    } else {
+      left.push_back(field);
+    }
+  }
+  const std::size_t n_most = std::clamp<std::size_t>(
+      cuda::totalMemory(device) / kFusedShare / program.fieldBytes(), 1, kMostFusedFields);
+  for (std::size_t first = 0; first < chosen.size(); first += n_most) {
+    const std::size_t n = std::min(n_most, chosen.size() - first);
+    program.run({ends.data() + first, n}, sampling, stream);
+    for (std::size_t row = 0; row < n; ++row) {
+      const std::size_t field = chosen[first + row];
+      if (is_done(row, field)) {
+        ++n_fused;
+      } else {
+        left.push_back(field);
+      }
+    }
+  }
+  waiting = std::move(left);
+}
+
+/// Whether a field's frame is the one that compress() gives, by what the device has found.
+bool DeviceBatch::Impl::isSettled(const BatchProgram& program,
+                                  std::size_t row,
+                                  std::size_t n_bytes,
+                                  const std::optional<BoundInfo>& bound) const {
+  const cuda::FieldVerdict& verdict = program.verdict(row);
+  if (verdict.needs_host != 0) {
+    return false;
+  }
+  if (options.lossless_fallback &&
+      (verdict.n_bytes > n_bytes + kStoredFrameBytes || savesLittle(verdict.n_bytes, n_bytes))) {
+    return false;
+  }
+  if (!bound) {
+    return true;
+  }
+  const cuda::FieldLook::Part& sample = program.sample(row);
+  if (sample.count != 0) {
+    return false;
+  }
+  if (bound->mode != ErrorBoundMode::NOA || !options.suspect_fill || !(bound->requested > 0.0)) {
+    return true;
+  }
+  // A little more cautious than checkRangeBound(), which decides where this is in doubt.
+  constexpr double kSureWidening = 9.9;
+  const double rest = std::min(sample.high - sample.next_low, sample.next_high - sample.low);
+  return program.knowsBound() && std::isfinite(rest) && verdict.absolute / bound->requested <= kSureWidening * rest;
+}
+
+namespace {
+
+std::optional<BoundInfo> boundOf(const Pipeline& pipeline) {
+  for (const Stage* stage : pipeline.getStages()) {
+    if (const auto bound = stage->boundInfo()) {
+      return bound;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void DeviceBatch::Impl::compressFused(std::span<const void* const> fields,
+                                      std::size_t n_bytes,
+                                      std::span<const DeviceRoom> slots,
+                                      cudaStream_t stream) {
+  const bool is_float = type == DataType::FLOAT32 || type == DataType::FLOAT64;
+  if (!canFuse(fields.size(), n_bytes) || !options.fill.empty()) {
+    return;  // declared values are looked for in every field
+  }
+  prepareFused(n_bytes);
+  if (fused.encode == nullptr) {
+    return;
+  }
+  const std::optional<BoundInfo> bound = is_float ? boundOf(lanes.front()->pipeline) : std::nullopt;
+  const auto sampling = bound ? std::optional(BatchProgram::Sampling{type, n_bytes}) : std::nullopt;
+  const std::size_t n_room = fused.encode->outputBytes();
+  runFused(
+      *fused.encode, sampling, stream,
+      [&](std::size_t i, cuda::FieldEnds& ends) {
+        ends = {{addressOf(fields[i]), addressOf(slots[i].data), 0}};
+        return isAlignedField(fields[i]) && isAlignedField(slots[i].data) &&
+               slots[i].capacity_bytes >= n_room &&
+               isKnownReachable(known_fields, i, ends, n_bytes, n_room);
+      },
+      [&](std::size_t row, std::size_t i) {
+        outcome[i].n_bytes = fused.encode->verdict(row).n_bytes;
+        return isSettled(*fused.encode, row, n_bytes, bound);
+      });
+}
+
+void DeviceBatch::Impl::decompressFused(std::span<const DeviceBytes> frames,
+                                        std::span<const DeviceRoom> outputs,
+                                        cudaStream_t stream) {
+  const bool has_limits = limits.max_output_bytes != 0 || limits.max_memory_bytes != 0;
+  if (frames.empty() || has_limits) {
+    return;
+  }
+  const std::size_t n_bytes = fused.n_bytes != 0 && fused.n_bytes <= outputs[0].capacity_bytes
+                                  ? fused.n_bytes
+                                  : outputs[0].capacity_bytes;
+  if (!canFuse(frames.size(), n_bytes)) {
+    return;
+  }
+  prepareFused(n_bytes);
+  if (fused.decode == nullptr) {
+    return;
+  }
+  runFused(
+      *fused.decode, std::nullopt, stream,
+      [&](std::size_t i, cuda::FieldEnds& ends) {
+        ends = {{addressOf(frames[i].data), addressOf(outputs[i].data), frames[i].n_bytes}};
+        return isAlignedField(frames[i].data) && isAlignedField(outputs[i].data) &&
+               frames[i].n_bytes >= cuda::HeaderOffsets::kCoreEnd &&
+               outputs[i].capacity_bytes >= n_bytes &&
+               isKnownReachable(known_frames, i, ends, frames[i].n_bytes, n_bytes);
+      },
+      [&](std::size_t row, std::size_t i) {
+        outcome[i].n_bytes = n_bytes;
+        return fused.decode->verdict(row).needs_host == 0;
+      });
+}
+
+/// Whether kernels can read and write there; asked only of what the last call did not have.
+bool DeviceBatch::Impl::isKnownReachable(std::vector<cuda::FieldEnds>& known,
+                                         std::size_t field,
+                                         const cuda::FieldEnds& ends,
+                                         std::size_t input_bytes,
+                                         std::size_t output_bytes) {
+  if (field < known.size() && std::memcmp(&known[field], &ends, sizeof(ends)) == 0) {
+    return true;
+  }
+  try {
+    requireReachable(placeOf(ends.value[0]), input_bytes, device, "field");
+    requireReachable(placeOf(ends.value[1]), output_bytes, device, "output");
+  } catch (const Error&) {
+    return false;
+  }
+  known.resize(std::max(known.size(), field + 1));
+  known[field] = ends;
+  return true;
 }
 
 void DeviceBatch::Impl::deliver(FieldResult* results) const {
@@ -184,9 +425,16 @@ DeviceBatch::DeviceBatch(DataType type, const CompressOptions& options) try
 DeviceBatch::~DeviceBatch() = default;
 
 std::size_t DeviceBatch::slotBytes(std::size_t n_bytes) const {
-  CompressOptions options = impl_->options;
+  Impl& impl = *impl_;
+  CompressOptions options = impl.options;
   options.backend = Backend::CPU;  // asks no device
-  return compressBound(impl_->type, n_bytes, options);
+  std::size_t n_most = compressBound(impl.type, n_bytes, options);
+  if (impl.canFuse(kLeastFused, n_bytes)) {
+    impl.prepareFused(n_bytes);
+    n_most =
+        impl.fused.encode == nullptr ? n_most : std::max(n_most, impl.fused.encode->outputBytes());
+  }
+  return n_most;
 }
 
 void DeviceBatch::compress(std::span<const void* const> fields,
@@ -196,8 +444,9 @@ void DeviceBatch::compress(std::span<const void* const> fields,
                            cudaStream_t stream) try {
   requireOneEach(fields.size(), slots.size(), results);
   Impl& impl = *impl_;
-  impl.n_fused = 0;
-  impl.runAll(fields.size(), stream, [&](Lane& lane, std::size_t i, FieldResult& result) {
+  impl.begin(fields.size());
+  impl.compressFused(fields, n_bytes, slots, stream);
+  impl.runAll(stream, [&](Lane& lane, std::size_t i, FieldResult& result) {
     impl.compressOne(lane, fields[i], n_bytes, slots[i], result);
   });
   impl.deliver(results);
@@ -211,8 +460,9 @@ void DeviceBatch::decompress(std::span<const DeviceBytes> frames,
                              cudaStream_t stream) try {
   requireOneEach(frames.size(), outputs.size(), results);
   Impl& impl = *impl_;
-  impl.n_fused = 0;
-  impl.runAll(frames.size(), stream, [&](Lane& lane, std::size_t i, FieldResult& result) {
+  impl.begin(frames.size());
+  impl.decompressFused(frames, outputs, stream);
+  impl.runAll(stream, [&](Lane& lane, std::size_t i, FieldResult& result) {
     impl.decompressOne(lane, frames[i], outputs[i], result);
   });
   impl.deliver(results);

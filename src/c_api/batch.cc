@@ -1,11 +1,10 @@
 // Many arrays in one call.
-#include "fz/batch.h"
-
 #include <cstring>
 
 #include "backends/cuda/device_guard.h"
 #include "c_api/guard.h"
 #include "c_api/handles.h"
+#include "fz_batch.h"
 
 using fz::ErrorCode;
 using fz::c_api::guarded;

@@ -1,5 +1,6 @@
 // Many arrays in one call, beside one call for each.
 #include "c_api/c_api_support.h"
+#include "fz_batch.h"
 
 namespace fz::test {
 namespace {

@@ -200,6 +200,49 @@ TEST_F(DeviceBatches, HaveTheFramesAndValuesOfSingleCallsForDoubles) {
   }
 }
 
+TEST_F(DeviceBatches, PresetsOfOneGroupAreDoneAtOnce) {
+  std::vector<std::vector<float>> fields;
+  for (std::size_t f = 0; f < nFields(); ++f) {
+    fields.push_back(wavesOf<float>(f));
+  }
+  for (const std::string_view preset :
+       {"cuszp", "cuszp2", "cuszp3", "cuszp3_fixed", "cuszp3_outlier", "fast", "pfpl"}) {
+    for (const ErrorBoundMode mode : {ErrorBoundMode::ABS, ErrorBoundMode::NOA}) {
+      SCOPED_TRACE(std::string(preset) + " " + std::string(errorBoundModeName(mode)));
+      const CompressOptions options = batchOptions(preset, mode);
+      DeviceBatch batch(DataType::FLOAT32, options);
+      BatchOnDevice<float> data(fields, batch.slotBytes(kValues * sizeof(float)));
+      batch.compress(data.inputs, kValues * sizeof(float), data.slots, data.results.data());
+      EXPECT_EQ(batch.fusedFields(), fields.size());
+      expectFramesOfSingleCalls(data, fields, options);
+      batch.decompress(data.frames(), data.outputs, data.results.data());
+      EXPECT_EQ(batch.fusedFields(), fields.size());
+      for (std::size_t i = 0; i < fields.size(); ++i) {
+        ASSERT_EQ(data.results[i].status, 0);
+        const auto values = fromDevice(data.outputs[i].data, kValues * sizeof(float));
+        const Array alone = fz::decompress(fz::compress(std::span<const float>(fields[i]), options),
+                                           {.backend = Backend::CPU});
+        EXPECT_TRUE(std::equal(values.begin(), values.end(), alone.bytes().begin()));
+      }
+    }
+  }
+}
+
+TEST_F(DeviceBatches, OtherFieldsInOtherPlacesFollow) {
+  const CompressOptions options = batchOptions("cuszp2", ErrorBoundMode::NOA);
+  DeviceBatch batch(DataType::FLOAT32, options);
+  for (const std::size_t n_fields : {5, 40, 12}) {
+    std::vector<std::vector<float>> fields;
+    for (std::size_t f = 0; f < n_fields; ++f) {
+      fields.push_back(wavesOf<float>(f + 3 * n_fields));
+    }
+    BatchOnDevice<float> data(fields, batch.slotBytes(kValues * sizeof(float)));
+    batch.compress(data.inputs, kValues * sizeof(float), data.slots, data.results.data());
+    expectFramesOfSingleCalls(data, fields, options);
+    EXPECT_EQ(batch.fusedFields(), n_fields);
+  }
+}
+
 TEST_F(DeviceBatches, KeepDeclaredFillValues) {
   CompressOptions options = batchOptions("cuszp2", ErrorBoundMode::NOA);
   options.fill = {-9999.0};
