@@ -121,8 +121,7 @@ struct DeviceBatch::Impl {
   DecodeLimits limits;
   std::size_t n_fused = 0;
   FusedBatch fused;
-  std::vector<cuda::FieldEnds> known_fields;  ///< of the last calls, all reachable
-  std::vector<cuda::FieldEnds> known_frames;
+  std::vector<cuda::FieldEnds> known_ends[2];  ///< of the last calls of either kind, all reachable
   std::vector<FieldResult> outcome;
   std::vector<std::size_t> waiting;  ///< fields that are not done yet
 
@@ -141,10 +140,15 @@ struct DeviceBatch::Impl {
   /// programs; is_done(program, row, field) says whether that was all.
   template <class EndsOf, class IsDone>
   void runFused(BatchProgram& program,
+                std::vector<cuda::FieldEnds>& known,
                 const std::optional<BatchProgram::Sampling>& sampling,
                 cudaStream_t stream,
                 const EndsOf& ends_of,
                 const IsDone& is_done);
+  void dropUnreachable(std::vector<cuda::FieldEnds>& known,
+                       std::vector<cuda::FieldEnds>& ends,
+                       std::vector<std::size_t>& chosen,
+                       std::vector<std::size_t>& left) const;
   bool isSettled(const BatchProgram& program,
                  std::size_t row,
                  std::size_t n_bytes,
@@ -156,11 +160,6 @@ struct DeviceBatch::Impl {
   void decompressFused(std::span<const DeviceBytes> frames,
                        std::span<const DeviceRoom> outputs,
                        cudaStream_t stream);
-  bool isKnownReachable(std::vector<cuda::FieldEnds>& known,
-                        std::size_t field,
-                        const cuda::FieldEnds& ends,
-                        std::size_t input_bytes,
-                        std::size_t output_bytes);
   void deliver(FieldResult* results) const;
   void compressOne(Lane& lane,
                    const void* field,
@@ -212,8 +211,36 @@ bool DeviceBatch::Impl::canFuse(std::size_t n_fields, std::size_t n_bytes) const
          n_bytes % getDataTypeSize(type) == 0;
 }
 
+/// What kernels cannot read or write is left; asked only of what the last call did not have.
+void DeviceBatch::Impl::dropUnreachable(std::vector<cuda::FieldEnds>& known,
+                                        std::vector<cuda::FieldEnds>& ends,
+                                        std::vector<std::size_t>& chosen,
+                                        std::vector<std::size_t>& left) const {
+  const auto isSame = [](const cuda::FieldEnds& a, const cuda::FieldEnds& b) {
+    return std::equal(std::begin(a.value), std::end(a.value), std::begin(b.value));
+  };
+  if (std::equal(ends.begin(), ends.end(), known.begin(), known.end(), isSame)) {
+    return;
+  }
+  std::size_t n_kept = 0;
+  for (std::size_t row = 0; row < ends.size(); ++row) {
+    try {
+      requireReachable(placeOf(ends[row].value[0]), 1, device, "field");
+      requireReachable(placeOf(ends[row].value[1]), 1, device, "output");
+      ends[n_kept] = ends[row];
+      chosen[n_kept++] = chosen[row];
+    } catch (const Error&) {
+      left.push_back(chosen[row]);
+    }
+  }
+  ends.resize(n_kept);
+  chosen.resize(n_kept);
+  known = ends;
+}
+
 template <class EndsOf, class IsDone>
 void DeviceBatch::Impl::runFused(BatchProgram& program,
+                                 std::vector<cuda::FieldEnds>& known,
                                  const std::optional<BatchProgram::Sampling>& sampling,
                                  cudaStream_t stream,
                                  const EndsOf& ends_of,
@@ -233,6 +260,7 @@ void DeviceBatch::Impl::runFused(BatchProgram& program,
       left.push_back(field);
     }
   }
+  dropUnreachable(known, ends, chosen, left);
   const std::size_t n_most = std::clamp<std::size_t>(
       cuda::totalMemory(device) / kFusedShare / program.fieldBytes(), 1, kMostFusedFields);
   for (std::size_t first = 0; first < chosen.size(); first += n_most) {
@@ -276,7 +304,8 @@ bool DeviceBatch::Impl::isSettled(const BatchProgram& program,
   // A little more cautious than checkRangeBound(), which decides where this is in doubt.
   constexpr double kSureWidening = 9.9;
   const double rest = std::min(sample.high - sample.next_low, sample.next_high - sample.low);
-  return program.knowsBound() && std::isfinite(rest) && verdict.absolute / bound->requested <= kSureWidening * rest;
+  return program.knowsBound() && std::isfinite(rest) &&
+         verdict.absolute / bound->requested <= kSureWidening * rest;
 }
 
 namespace {
@@ -308,12 +337,11 @@ void DeviceBatch::Impl::compressFused(std::span<const void* const> fields,
   const auto sampling = bound ? std::optional(BatchProgram::Sampling{type, n_bytes}) : std::nullopt;
   const std::size_t n_room = fused.encode->outputBytes();
   runFused(
-      *fused.encode, sampling, stream,
+      *fused.encode, known_ends[0], sampling, stream,
       [&](std::size_t i, cuda::FieldEnds& ends) {
         ends = {{addressOf(fields[i]), addressOf(slots[i].data), 0}};
         return isAlignedField(fields[i]) && isAlignedField(slots[i].data) &&
-               slots[i].capacity_bytes >= n_room &&
-               isKnownReachable(known_fields, i, ends, n_bytes, n_room);
+               slots[i].capacity_bytes >= n_room;
       },
       [&](std::size_t row, std::size_t i) {
         outcome[i].n_bytes = fused.encode->verdict(row).n_bytes;
@@ -339,38 +367,17 @@ void DeviceBatch::Impl::decompressFused(std::span<const DeviceBytes> frames,
     return;
   }
   runFused(
-      *fused.decode, std::nullopt, stream,
+      *fused.decode, known_ends[1], std::nullopt, stream,
       [&](std::size_t i, cuda::FieldEnds& ends) {
         ends = {{addressOf(frames[i].data), addressOf(outputs[i].data), frames[i].n_bytes}};
         return isAlignedField(frames[i].data) && isAlignedField(outputs[i].data) &&
                frames[i].n_bytes >= cuda::HeaderOffsets::kCoreEnd &&
-               outputs[i].capacity_bytes >= n_bytes &&
-               isKnownReachable(known_frames, i, ends, frames[i].n_bytes, n_bytes);
+               outputs[i].capacity_bytes >= n_bytes;
       },
       [&](std::size_t row, std::size_t i) {
         outcome[i].n_bytes = n_bytes;
         return fused.decode->verdict(row).needs_host == 0;
       });
-}
-
-/// Whether kernels can read and write there; asked only of what the last call did not have.
-bool DeviceBatch::Impl::isKnownReachable(std::vector<cuda::FieldEnds>& known,
-                                         std::size_t field,
-                                         const cuda::FieldEnds& ends,
-                                         std::size_t input_bytes,
-                                         std::size_t output_bytes) {
-  if (field < known.size() && std::memcmp(&known[field], &ends, sizeof(ends)) == 0) {
-    return true;
-  }
-  try {
-    requireReachable(placeOf(ends.value[0]), input_bytes, device, "field");
-    requireReachable(placeOf(ends.value[1]), output_bytes, device, "output");
-  } catch (const Error&) {
-    return false;
-  }
-  known.resize(std::max(known.size(), field + 1));
-  known[field] = ends;
-  return true;
 }
 
 void DeviceBatch::Impl::deliver(FieldResult* results) const {

@@ -209,7 +209,8 @@ TEST_F(DeviceBatches, PresetsOfOneGroupAreDoneAtOnce) {
        {"cuszp", "cuszp2", "cuszp3", "cuszp3_fixed", "cuszp3_outlier", "fast", "pfpl"}) {
     for (const ErrorBoundMode mode : {ErrorBoundMode::ABS, ErrorBoundMode::NOA}) {
       SCOPED_TRACE(std::string(preset) + " " + std::string(errorBoundModeName(mode)));
-      const CompressOptions options = batchOptions(preset, mode);
+      CompressOptions options = batchOptions(preset, mode);
+      options.error_bound = 10 * *options.error_bound;  // what saves little is done one by one
       DeviceBatch batch(DataType::FLOAT32, options);
       BatchOnDevice<float> data(fields, batch.slotBytes(kValues * sizeof(float)));
       batch.compress(data.inputs, kValues * sizeof(float), data.slots, data.results.data());

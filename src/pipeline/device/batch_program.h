@@ -24,6 +24,11 @@ namespace fz {
 /// else must be the same in both.
 class BatchProgram {
  public:
+  BatchProgram() = default;
+  BatchProgram(const BatchProgram&) = delete;
+  BatchProgram& operator=(const BatchProgram&) = delete;
+  ~BatchProgram();
+
   /// Null where the recordings do not fit each other. Both pipelines must be idle, and may be
   /// destroyed afterwards.
   static std::unique_ptr<BatchProgram> make(const BatchRecording& one,
@@ -72,7 +77,14 @@ class BatchProgram {
   }
   void takeMemory(std::size_t n_fields, cudaStream_t stream);
   void sendEnds(std::span<const cuda::FieldEnds> ends, cudaStream_t stream);
-  void launchAll(unsigned n_fields, cudaStream_t stream) const;
+  /// Fields from `first` on, n of all.
+  struct Part {
+    unsigned first;
+    unsigned n;
+    unsigned n_all;
+  };
+  void launch(const Launch& launch, const Part& part, cudaStream_t stream) const;
+  void launchAll(unsigned n_fields, const std::optional<Sampling>& sampling, cudaStream_t stream);
 
   bool is_decoding_ = false;
   std::size_t output_bytes_ = 0;
@@ -91,6 +103,9 @@ class BatchProgram {
   cuda::BatchMemory pinned_ends_;
   cuda::BatchMemory verdict_memory_;
   cuda::BatchMemory sample_memory_;
+  cudaStream_t side_ = nullptr;  ///< of higher priority; null: not asked for yet
+  cudaEvent_t forked_ = nullptr;
+  cudaEvent_t joined_ = nullptr;
   std::size_t n_prepared_ = 0;  ///< fields whose memory is as after a run
   std::size_t n_sent_ = 0;      ///< fields whose ends and arguments are there
 };

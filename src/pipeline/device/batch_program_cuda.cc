@@ -6,6 +6,7 @@
 #include "backends/cuda/launch.h"
 #include "core/require.h"
 #include "cuda_check.h"
+#include "log.h"
 #include "pipeline/device/batch_program.h"
 #include "shared/bits.h"
 
@@ -19,6 +20,7 @@ constexpr std::size_t kPlaceBytes = 256;  // alignment of what pools give
 constexpr std::uint64_t kFakeRoom = std::uint64_t{1} << 40;
 // Thread blocks that wait their turn keep a device busy to the end.
 constexpr unsigned kTurns = 2;
+constexpr unsigned kLeastInParts = 256;
 
 std::uint64_t wordAt(const std::uint8_t* bytes, std::size_t word) {
   std::uint64_t value = 0;
@@ -165,6 +167,7 @@ std::unique_ptr<BatchProgram> BatchProgram::make(const BatchRecording& one,
       const auto meaning = learner.meaningOf(word, wordAt(twin.arguments.data(), w),
                                              static_cast<std::uint32_t>(at + w));
       if (!meaning.is_sound) {
+        FZ_LOG(INFO, "DeviceBatch: word %zu of the parameters of %s differs", w, launch.name);
         return nullptr;
       }
       made->argument_words_.push_back(word);
@@ -277,19 +280,65 @@ void BatchProgram::sendEnds(std::span<const cuda::FieldEnds> ends, cudaStream_t 
   n_sent_ = 0;
 }
 
-void BatchProgram::launchAll(unsigned n_fields, cudaStream_t stream) const {
+void BatchProgram::launch(const Launch& launch, const Part& part, cudaStream_t stream) const {
+  unsigned n_blocks = launch.n_blocks;
+  if (launch.least_blocks > 0) {
+    const unsigned wanted = kTurns * launch.blocks_at_once / part.n_all;
+    n_blocks = std::min(n_blocks, std::max(wanted, launch.least_blocks));
+  }
   const std::uint64_t stride = argument_words_.size() * kWordBytes;
-  for (const Launch& launch : launches_) {
-    unsigned n_blocks = launch.n_blocks;
-    if (launch.least_blocks > 0) {
-      const unsigned wanted = kTurns * launch.blocks_at_once / n_fields;
-      n_blocks = std::min(n_blocks, std::max(wanted, launch.least_blocks));
+  EachField fields{arguments_.data() + launch.arguments_at + part.first * stride, stride};
+  void* parameters[] = {&fields};
+  FZ_CUDA_CHECK(cudaLaunchKernel(launch.function, dim3(n_blocks, part.n), dim3(launch.n_threads),
+                                 parameters, launch.shared_bytes, stream));
+}
+
+/// Many fields go in two parts, of which one goes ahead: then what ends its fields has thread
+/// blocks for the processors that the other one no longer fills.
+void BatchProgram::launchAll(unsigned n_fields,
+                             const std::optional<Sampling>& sampling,
+                             cudaStream_t stream) {
+  const auto sampleOn = [&](cudaStream_t on) {
+    if (sampling) {
+      cuda::enqueueSamples(reinterpret_cast<const cuda::FieldEnds*>(ends_.data()), sampling->type,
+                           sampling->n_bytes, samples(), n_fields, on);
     }
-    EachField fields{arguments_.data() + launch.arguments_at, stride};
-    void* parameters[] = {&fields};
-    FZ_CUDA_CHECK(cudaLaunchKernel(launch.function, dim3(n_blocks, n_fields),
-                                   dim3(launch.n_threads), parameters, launch.shared_bytes,
-                                   stream));
+  };
+  if (n_fields < kLeastInParts) {
+    sampleOn(stream);
+    for (const Launch& one : launches_) {
+      launch(one, {0, n_fields, n_fields}, stream);
+    }
+    return;
+  }
+  if (side_ == nullptr) {
+    int least = 0;
+    int greatest = 0;
+    FZ_CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    FZ_CUDA_CHECK(cudaStreamCreateWithPriority(&side_, cudaStreamNonBlocking, greatest));
+    FZ_CUDA_CHECK(cudaEventCreateWithFlags(&forked_, cudaEventDisableTiming));
+    FZ_CUDA_CHECK(cudaEventCreateWithFlags(&joined_, cudaEventDisableTiming));
+  }
+  const unsigned n_ahead = n_fields / 2;
+  FZ_CUDA_CHECK(cudaEventRecord(forked_, stream));
+  FZ_CUDA_CHECK(cudaStreamWaitEvent(side_, forked_, 0));
+  for (const Launch& one : launches_) {
+    launch(one, {0, n_ahead, n_fields}, side_);
+    launch(one, {n_ahead, n_fields - n_ahead, n_fields}, stream);
+  }
+  sampleOn(side_);
+  FZ_CUDA_CHECK(cudaEventRecord(joined_, side_));
+  FZ_CUDA_CHECK(cudaStreamWaitEvent(stream, joined_, 0));
+}
+
+BatchProgram::~BatchProgram() {
+  if (side_ != nullptr) {
+    FZ_CUDA_CHECK_WARN(cudaStreamDestroy(side_));
+  }
+  for (cudaEvent_t event : {forked_, joined_}) {
+    if (event != nullptr) {
+      FZ_CUDA_CHECK_WARN(cudaEventDestroy(event));
+    }
   }
 }
 
@@ -305,17 +354,17 @@ void BatchProgram::run(std::span<const cuda::FieldEnds> ends,
   try {
     sendEnds(ends, stream);
     takeMemory(n_fields, stream);
-    if (sampling) {
-      cuda::enqueueSamples(reinterpret_cast<const cuda::FieldEnds*>(ends_.data()), sampling->type,
-                           sampling->n_bytes, samples(), n_fields, stream);
-    }
-    launchAll(n_fields, stream);
+    launchAll(n_fields, sampling, stream);
     cuda::VerdictJob job = job_;
     job.results = {memory_.data() + results_at_, memory_words_.size() * kWordBytes};
     job.verdicts = verdicts();
     cuda::enqueueVerdicts(job, n_fields, stream);
     FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
   } catch (...) {
+    if (side_ != nullptr) {
+      FZ_CUDA_CHECK_WARN(cudaStreamSynchronize(side_));
+    }
+    FZ_CUDA_CHECK_WARN(cudaStreamSynchronize(stream));
     n_prepared_ = 0;
     n_sent_ = 0;
     throw;

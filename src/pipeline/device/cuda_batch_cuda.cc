@@ -3,6 +3,7 @@
 #include "backends/cuda/run_state.h"
 #include "core/stage_access.h"
 #include "cuda_check.h"
+#include "log.h"
 #include "pipeline/device/batch_recording.h"
 #include "pipeline/device/cuda_runner.h"
 #include "pipeline/frame/async_decoder.h"
@@ -34,7 +35,8 @@ bool recordLaunches(BatchRecording& recording, const Enqueue& enqueue) {
   bool is_good = true;
   try {
     enqueue(cuda::Launcher{stream.get(), nullptr, &recording.log});
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    FZ_LOG(INFO, "DeviceBatch: %s", error.what());
     is_good = false;
   }
   cudaGraph_t graph = nullptr;
@@ -46,6 +48,12 @@ bool recordLaunches(BatchRecording& recording, const Enqueue& enqueue) {
   cudaGetLastError();
   for (const cuda::RecordedLaunch& launch : recording.log.launches) {
     is_good = is_good && launch.each_field != nullptr;
+    if (launch.each_field == nullptr) {
+      FZ_LOG(INFO, "DeviceBatch: %s has no form for many fields", launch.name);
+    }
+  }
+  if (n_nodes != 0) {
+    FZ_LOG(INFO, "DeviceBatch: more than kernels was enqueued: %zu", n_nodes);
   }
   return is_good && n_nodes == 0;
 }
@@ -151,7 +159,8 @@ bool CudaRunner::recordDecompress(std::size_t original_bytes,
   recording.result =
       reinterpret_cast<const std::uint8_t*>(batch_decoder_->state().hostReadback().host);
   return is_good;
-} catch (const Error&) {
+} catch (const Error& error) {
+  FZ_LOG(INFO, "DeviceBatch: %s", error.what());
   return false;  // such frames are decoded one by one
 }
 
