@@ -17,11 +17,13 @@
 #include "fz/error.h"
 #include "fz/presets.h"
 #include "fz/simple_stage.h"
+#include "gpu_bench_batch.h"
 #include "gpu_bench_groups.h"
 #include "gpu_bench_host.h"
 #include "gpu_bench_missing.h"
 #include "gpu_bench_small.h"
 #include "gpu_bench_stage.h"
+#include "log.h"
 #include "mem/mempool.h"
 #include "pipeline/compressor.h"
 
@@ -325,6 +327,10 @@ int run(int argc, char** argv) {
   bool missing_only = false;
   app.add_flag("--missing", missing_only,
                "what missing values cost presets: whole calls, beside the same field filled");
+  bool is_verbose = false;
+  app.add_flag("--verbose", is_verbose, "what the library has to say, on standard error");
+  bool batch_only = false;
+  app.add_flag("--batch", batch_only, "1,024 fields of 256 KiB beside one of 256 MiB");
   bool host_only = false;
   app.add_flag("--host", host_only, "arrays of the host: CUDA, CPU and what Auto takes");
   app.add_option("--json", json_path, "write the figures to this file as well");
@@ -353,6 +359,13 @@ int run(int argc, char** argv) {
       std::ofstream(json_path) << json.dump(2) << '\n';
     }
   };
+  if (is_verbose) {
+    Logger::enableStderr();
+  }
+  if (batch_only) {
+    print(measureBatches(bench.only, bench.runs));
+    return 0;
+  }
   if (host_only) {
     print(measureHostCalls(bench.only, bench.runs));
     return 0;

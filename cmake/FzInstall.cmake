@@ -13,7 +13,8 @@ install(TARGETS fz EXPORT fzTargets)
 install(EXPORT fzTargets NAMESPACE fz:: DESTINATION ${package_dir}/fz)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${include_dir}
-        FILES_MATCHING PATTERN "*.h" PATTERN "fz.h" EXCLUDE)
+        FILES_MATCHING PATTERN "*.h" PATTERN "fz.h" EXCLUDE
+        PATTERN "fz_batch.h" EXCLUDE)
 get_property(stage_headers GLOBAL PROPERTY FZ_STAGE_HEADERS)
 foreach(header IN LISTS stage_headers)
   get_filename_component(folder ${header} DIRECTORY)
@@ -80,7 +81,8 @@ if(FZ_C_API)
   # Its users need neither the C++ library nor what that links.
   install(TARGETS fz_c EXPORT fzCTargets)
   install(EXPORT fzCTargets NAMESPACE fz:: DESTINATION ${package_dir}/fz)
-  install(FILES ${PROJECT_SOURCE_DIR}/include/fz.h ${PROJECT_SOURCE_DIR}/include/fz.f90
+  install(FILES ${PROJECT_SOURCE_DIR}/include/fz.h ${PROJECT_SOURCE_DIR}/include/fz_batch.h
+                ${PROJECT_SOURCE_DIR}/include/fz.f90
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   list(APPEND pc_files fz-c)
 endif()

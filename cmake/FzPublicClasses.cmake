@@ -2,7 +2,7 @@
 # struct that they define at the left margin. Templates are left out; those that matter are stages.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include
      ${PROJECT_SOURCE_DIR}/include/*.h)
-list(FILTER headers EXCLUDE REGEX "^(fz|fzgmod_cli|fz/hdf5)\\.h$")  # C, and a program's own
+list(FILTER headers EXCLUDE REGEX "^(fz|fz_batch|fzgmod_cli|fz/hdf5)\\.h$")  # C, and a program's own
 set(FZ_CLASS_INCLUDES "")
 set(FZ_CLASS_ROWS "")
 foreach(header IN LISTS headers)

@@ -88,8 +88,8 @@ def make(folder: Path) -> None:
     sources = {page.stem: page for page in (ROOT / "docs").glob("*.md")}
     sources.update({name: ROOT / path for path, name in OUTSIDE.items()})
     include = ROOT / "include"
-    cpp = [str(p.relative_to(include)) for p in sorted(include.glob("**/*.h")) if p.name != "fz.h"]
-    made = {"api_c": site_api.header_page("C reference", include, ["fz.h"], "c"),
+    cpp = [str(p.relative_to(include)) for p in sorted(include.glob("**/*.h")) if p.name not in ("fz.h", "fz_batch.h")]
+    made = {"api_c": site_api.header_page("C reference", include, ["fz.h", "fz_batch.h"], "c"),
             "api_cpp": site_api.header_page("C++ reference", include, cpp, "cpp"),
             "api_python": site_api.python_page(ROOT / "python/fz")}
     names = {*sources, *made}

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -36,13 +37,32 @@ struct KernelLaunch {
   unsigned n_threads;
   std::size_t shared_bytes;
   std::span<const Parameter> parameters;
+  /// The same kernel for many fields, see KernelOf; null: there is none.
+  const void* each_field = nullptr;
+  /// It does the same with any number of thread blocks from this one on; 0: with n_blocks alone.
+  unsigned least_blocks = 0;
 };
+
+/// A kernel, and where there is one the same for many fields at once: it takes an EachField, and
+/// blockIdx.y is the field (backends/cuda/each_field.cuh).
+template <class... Params>
+struct KernelOf {
+  void (*one)(Params...);
+  void (*each)(EachField) = nullptr;
+  unsigned least_blocks = 0;  ///< as KernelLaunch has it
+};
+template <class... Params>
+KernelOf<Params...> withEach(void (*one)(Params...),
+                             void (*each)(EachField),
+                             unsigned least_blocks = 0) {
+  return {one, each, least_blocks};
+}
 
 /// Calls launch(KernelLaunch) with the arguments converted to what the kernel takes.
 template <class Launch, class... Params, class... Args>
 void packLaunch(const Launch& launch,
                 const char* name,
-                void (*kernel)(Params...),
+                const KernelOf<Params...>& kernel,
                 unsigned n_blocks,
                 unsigned n_threads,
                 std::size_t shared_bytes,
@@ -51,8 +71,9 @@ void packLaunch(const Launch& launch,
   std::apply(
       [&](const Params&... value) {
         const KernelLaunch::Parameter parameters[] = {{&value, sizeof(value)}...};
-        launch(KernelLaunch{reinterpret_cast<const void*>(kernel), name, n_blocks, n_threads,
-                            shared_bytes, parameters});
+        launch(KernelLaunch{reinterpret_cast<const void*>(kernel.one), name, n_blocks, n_threads,
+                            shared_bytes, parameters, reinterpret_cast<const void*>(kernel.each),
+                            kernel.least_blocks});
       },
       values);
 }
@@ -73,6 +94,15 @@ struct Call {
   template <class... Params, class... Args>
   void launch(const char* name,
               void (*kernel)(Params...),
+              unsigned n_blocks,
+              unsigned n_threads,
+              std::size_t shared_bytes,
+              const Args&... args) const {
+    launch(name, KernelOf<Params...>{kernel}, n_blocks, n_threads, shared_bytes, args...);
+  }
+  template <class... Params, class... Args>
+  void launch(const char* name,
+              const KernelOf<Params...>& kernel,
               unsigned n_blocks,
               unsigned n_threads,
               std::size_t shared_bytes,
@@ -156,6 +186,10 @@ class CudaPart {
   /// Called before record.error is looked at.
   virtual void finishEncode(const StageRecord& /*record*/) {}
   virtual void finishDecode(const StageRecord& /*record*/) {}
+  /// Bits for entries of record.value that are zero after a run that asks nothing of the host:
+  /// where all stages have them, a device looks over the runs of a batch by itself. Nothing: the
+  /// host must look at every run.
+  virtual std::optional<std::uint32_t> quietValues() const { return std::nullopt; }
   /// Called when record.error is set; throws, saying what was wrong. A stage that leaves it out
   /// gets a general message.
   virtual void throwError(const StageRecord& /*record*/) const {}

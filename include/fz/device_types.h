@@ -71,6 +71,13 @@ struct CudaOutput {
   bool size_known = false;
 };
 
+/// The parameters of a kernel for every field of a batch: those of field i stand `i * stride` bytes
+/// behind `arguments`, each at a multiple of 16 bytes.
+struct EachField {
+  const std::uint8_t* arguments;
+  std::uint64_t stride;
+};
+
 /// How the kernel of a fused group is launched; known when it is compiled.
 struct GroupShape {
   std::uint32_t n_threads = 0;             ///< of a thread block

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "fz/backend.h"
 #include "fz/stream.h"
@@ -60,6 +61,13 @@ struct PersistentAllocInfo {
   void* ptr;
   std::size_t bytes;
   std::string tag;
+  bool is_pinned;
+};
+
+/// A block that is in use.
+struct PoolBlock {
+  void* memory;
+  std::size_t n_bytes;
   bool is_pinned;
 };
 
@@ -123,6 +131,8 @@ class MemoryPool {
   HostAllocator getHostAllocator() const;
   /// One line per block in use, through the log.
   void printStats() const;
+  /// In the order in which they were taken: the same for pools of which the same was asked.
+  std::vector<PoolBlock> blocksInUse() const;
 
  private:
   struct Impl;

@@ -20,6 +20,7 @@ from ._api import (
     stages,
 )
 from ._archive import Archive, open
+from ._batch import compress_batch, decompress_batch
 from ._bounds import Bound, FrameBound
 from ._device import DeviceArray, DeviceFrame
 from ._files import load, save
@@ -58,7 +59,7 @@ __all__ = [
     "GraphError", "InternalError", "InvalidArgumentError", "InvalidStateError", "IoError",
     "LimitError", "Missing", "NoDeviceError", "NotFoundError", "OutOfMemoryError", "Pipeline",
     "Recovery", "Stage", "TargetError", "TypeMismatchError", "UnsupportedError", "VerifyReport",
-    "__version__", "compress", "create", "decompress", "find_bound", "find_settings",
-    "free_device_memory", "has_backend", "inspect", "load", "open", "presets", "recover", "save",
-    "stages", "value_range", "verify",
+    "__version__", "compress", "compress_batch", "create", "decompress", "decompress_batch",
+    "find_bound", "find_settings", "free_device_memory", "has_backend", "inspect", "load", "open",
+    "presets", "recover", "save", "stages", "value_range", "verify",
 ]  # fmt: skip

@@ -35,6 +35,16 @@ class NativePipeline:
     def explain(self) -> str: ...
     def toml(self) -> str: ...
 
+def compress_batch(
+    toml: str,
+    source_name: str,
+    settings: PipelineSettings,
+    values: list[Any],
+    shapes: list[tuple[int, ...]],
+    /,
+) -> list[Any]: ...
+def decompress_batch(frames: list[Any], settings: DecodeSettings, /) -> list[Any]: ...
+
 class NativeSource:
     @staticmethod
     def of_path(path: str, /) -> NativeSource: ...

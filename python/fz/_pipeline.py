@@ -196,6 +196,43 @@ class Pipeline:
         finally:
             self._give(key, native)
 
+    def compress_batch(self, arrays: Iterable[Any], *, errors: str = "raise") -> list[Any]:
+        """The frames of many arrays, as `fz.compress_batch` gives them."""
+        check_errors(errors)
+        arrays = list(arrays)
+        made: list[Any] = [None] * len(arrays)
+        backend = "cpu" if self.backend == "auto" else self.backend
+        by_type: dict[str, list[int]] = {}
+        hosts: dict[int, np.ndarray] = {}
+        for i, array in enumerate(arrays):
+            try:
+                if is_device_array(array) and self.backend != "cpu":
+                    made[i] = self._compress_device(array, None)
+                    continue
+                hosts[i] = host_array(array)
+                check_shape(hosts[i].shape)
+                by_type.setdefault(check_type(hosts[i].dtype), []).append(i)
+            except Exception as error:
+                made[i] = error
+        for name, places in by_type.items():
+            try:
+                settings = self._settings(name, None, backend)
+                frames = _fz.compress_batch(
+                    self._toml_for(name), self._source, settings,
+                    [hosts[i] for i in places], [hosts[i].shape for i in places],
+                )  # fmt: skip
+            except TypeMismatchError as error:  # of all arrays of this type
+                frames = [error] * len(places)
+            for i, frame in zip(places, frames):
+                made[i] = frame
+        for i, frame in enumerate(made):
+            if isinstance(frame, bytes):
+                try:
+                    self._checked(frame)
+                except UnsupportedError as error:
+                    made[i] = error
+        return raised_or_kept(made, errors)
+
     def _find_bound(self, array: Any, kind: str, value: float) -> tuple[float, float]:
         if is_device_array(array):
             raise UnsupportedError("find_bound: arrays on a GPU are not looked at; copy it")
@@ -293,6 +330,21 @@ class Pipeline:
         if self._rows is not None:
             return f"<fz.Pipeline {' -> '.join(row[0] for row in self._rows)}{bound}>"
         return f"<fz.Pipeline {self._source}{bound}>"
+
+
+def check_errors(errors: str) -> None:
+    """Raises for what `errors` cannot be."""
+    if errors not in ("raise", "return"):
+        raise InvalidArgumentError(f"errors '{errors}' must be raise or return")
+
+
+def raised_or_kept(made: list[Any], errors: str) -> list[Any]:
+    """The results of a batch, unless one is an exception that is to be raised."""
+    if errors == "raise":
+        for result in made:
+            if isinstance(result, Exception):
+                raise result
+    return made
 
 
 def _fill_values(fill: Any) -> list[float] | None:

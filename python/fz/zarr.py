@@ -15,6 +15,8 @@ imports nothing. In the metadata it is called ``fz.frame``; each chunk is an ord
 from __future__ import annotations
 
 import asyncio
+import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -113,6 +115,14 @@ class FZ(ArrayBytesCodec):
         )  # fmt: skip
         return chunk_spec.prototype.nd_buffer.from_numpy_array(_as_spec(values, chunk_spec))
 
+    async def encode(self, chunks_and_specs: Any) -> Any:
+        """The chunks that Zarr hands over at once (its setting ``codec_pipeline.batch_size``)."""
+        return await _spread(self._encode_sync, chunks_and_specs)
+
+    async def decode(self, chunks_and_specs: Any) -> Any:
+        """As `encode`."""
+        return await _spread(self._decode_sync, chunks_and_specs)
+
     async def _encode_single(self, chunk_array: Any, chunk_spec: Any) -> Any:
         return await asyncio.to_thread(self._encode_sync, chunk_array, chunk_spec)
 
@@ -151,6 +161,21 @@ class FZCuda(FZ):
         if issubclass(buffer, zarr.core.buffer.gpu.NDBuffer):
             return buffer.from_ndarray_like(out)
         return buffer.from_numpy_array(cupy.asnumpy(out))
+
+
+async def _spread(run: Callable[[Any, Any], Any], chunks_and_specs: Iterable[Any]) -> list[Any]:
+    """A few threads that take chunk after chunk: a hand-over for each takes as long as a chunk."""
+    pairs = list(chunks_and_specs)
+    made: list[Any] = [None] * len(pairs)
+    places = iter([i for i, (chunk, _) in enumerate(pairs) if chunk is not None])
+
+    def work() -> None:
+        for i in places:  # a list's iterator gives every place to one thread
+            made[i] = run(*pairs[i])
+
+    n_threads = min(len(pairs), len(os.sched_getaffinity(0)))
+    await asyncio.gather(*(asyncio.to_thread(work) for _ in range(n_threads)))
+    return made
 
 
 def _chunk_bytes(spec: Any) -> int:

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 #include <string>
 
 #include "fz/error.h"
@@ -12,10 +13,13 @@ namespace nb = nanobind;
 
 namespace {
 
+nb::object classOf(ErrorCode code) {
+  return nb::module_::import_("fz.errors").attr("BY_CODE")[errorCodeName(code)];
+}
+
 void raise(ErrorCode code, const char* message) {
   try {
-    const nb::object classes = nb::module_::import_("fz.errors").attr("BY_CODE");
-    const nb::object type = classes[errorCodeName(code)];
+    const nb::object type = classOf(code);
     PyErr_SetString(type.ptr(), message);
   } catch (nb::python_error& e) {
     e.restore();
@@ -45,6 +49,20 @@ void registerErrors() {
       raise(e.code(), e.what());
     }
   });
+}
+
+nb::object errorObject(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const FillValueError& e) {
+    return classOf(e.code())(textOf(e));
+  } catch (const Error& e) {
+    return classOf(e.code())(e.what());
+  } catch (const InvalidArgument& e) {
+    return classOf(e.code())(e.what());
+  } catch (const std::exception& e) {
+    return classOf(ErrorCode::kInternal)(e.what());
+  }
 }
 
 }  // namespace fz::python

@@ -1,6 +1,7 @@
 #include <nanobind/nanobind.h>
 
 #include "archive.h"
+#include "batch.h"
 #include "errors.h"
 #include "native_pipeline.h"
 #include "registry.h"
@@ -14,6 +15,7 @@ NB_MODULE(_fz, module) {
   fz::python::bindInspect(module);
   fz::python::bindVerify(module);
   fz::python::bindPipeline(module);
+  fz::python::bindBatch(module);
   fz::python::bindArchive(module);
 #if FZ_PYTHON_CUDA
   fz::python::bindDevice(module);

@@ -1,5 +1,6 @@
 #include "api/backend_choice.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -115,6 +116,20 @@ BackendChoice chooseToDecompress(const HostCall& call) {
   return {Backend::CUDA,
           fmt::format("{:.3g} MiB cross the bus sooner than {} {} them", mib, n_threads,
                       n_threads == 1 ? "thread decodes" : "threads decode")};
+}
+
+Backend chooseForBatch(const HostCall& call, std::size_t n_fields, bool compresses) {
+  if (const auto choice = chooseWithoutDevice(call, compresses)) {
+    return choice->backend;
+  }
+  // Every thread has a field of its own, and none waits for a device that works on little.
+  const std::size_t field_bytes = call.n_bytes / std::max<std::size_t>(n_fields, 1);
+  if (usableThreads(call.n_threads) >= kThreadsOfABus && n_fields >= kThreadsOfABus &&
+      field_bytes <= kMib) {
+    return Backend::CPU;
+  }
+  const HostCall one{field_bytes, call.n_threads, call.chain};
+  return (compresses ? chooseToCompress(one) : chooseToDecompress(one)).backend;
 }
 
 }  // namespace fz

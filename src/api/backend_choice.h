@@ -36,5 +36,7 @@ struct BackendChoice {
 /// have taken as long as that takes.
 BackendChoice chooseToCompress(const HostCall& call);
 BackendChoice chooseToDecompress(const HostCall& call);
+/// The same for a batch of fields, n_bytes together.
+Backend chooseForBatch(const HostCall& call, std::size_t n_fields, bool compresses);
 
 }  // namespace fz

@@ -73,9 +73,6 @@ void DeviceField::check(const BoundInfo& bound) const {
 }
 
 void DeviceField::requireRangeWithoutFill(const Pipeline& pipeline) const {
-  if (pipeline.isLastFrameFallback()) {
-    return;  // every bit is kept
-  }
   for (const Stage* stage : pipeline.getStages()) {
     const std::optional<BoundInfo> bound = stage->boundInfo();
     if (bound) {

@@ -206,15 +206,19 @@ auto withKept(const DecompressOptions& options, F&& run) {
 
 }  // namespace
 
+std::string HostDecompression::stageNames() const {
+  std::string names;
+  for (const FrameStageInfo& stage : info_.stages) {
+    names += stage.name + ' ';
+  }
+  return names;
+}
+
 BackendChoice HostDecompression::backendFor(const DecompressOptions& options) const {
   if (options.backend != Backend::Auto) {
     return {options.backend, "asked for"};
   }
-  std::string stages;
-  for (const FrameStageInfo& stage : info_.stages) {
-    stages += stage.name + ' ';
-  }
-  return chooseToDecompress({info_.original_bytes, options.threads, chainCostOf(stages)});
+  return chooseToDecompress({info_.original_bytes, options.threads, chainCostOf(stageNames())});
 }
 
 Array HostDecompression::array(const DecompressOptions& options) try {

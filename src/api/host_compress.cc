@@ -142,8 +142,9 @@ void configure(Pipeline& pipeline, DataType type, const CompressOptions& options
 HostCompression::HostCompression(DataType type,
                                  ByteView values,
                                  const CompressOptions& options,
-                                 Fusion fusion) try
-    : type_(type), values_(values), options_(withDims(options)), fusion_(fusion) {
+                                 Fusion fusion,
+                                 OwnPipelines* own) try
+    : type_(type), values_(values), options_(withDims(options)), fusion_(fusion), own_(own) {
   chooseBackend();
   build(hasMissingInSample(type, values, options.fill));
   if (is_masked_ || !can_be_masked_ || options.fill.empty()) {
@@ -184,7 +185,7 @@ std::unique_ptr<KeptPipeline> HostCompression::makePipeline(const MaskSettings* 
     key += fmt::format("|mask {} {} {}", fmt::join(mask->hold, ","), mask->value_base,
                        fmt::join(options_.fill, ","));
   }
-  auto made = std::make_unique<KeptPipeline>(std::move(key), options_.backend);
+  auto made = std::make_unique<KeptPipeline>(std::move(key), options_.backend, own_);
   if (made->get() != nullptr) {
     made->get()->setProgress(options_.progress);
     return made;
@@ -245,6 +246,11 @@ Frame HostCompression::runOnce() {
   const CompressedView view = pipeline.compress(values_.data(), values_.size());
   requireSoundRange(pipeline, values_, options_);
   pipeline.setProgress(nullptr);
+  if (own_ != nullptr) {
+    Frame frame = copyOf(view);
+    kept_->keep();
+    return frame;
+  }
   if (keeps_pipeline_ || pipeline.isLastFrameFallback()) {
     return copyOf(view);  // a fallback stands in memory that was made for a larger one
   }

@@ -19,11 +19,12 @@ struct MaskSettings;
 /// The values must outlive it.
 class HostCompression {
  public:
-  /// Throws as compress() does for wrong options.
+  /// Throws as compress() does for wrong options. `own`: of a thread that does more of the kind.
   HostCompression(DataType type,
                   ByteView values,
                   const CompressOptions& options,
-                  Fusion fusion = Fusion::Auto);
+                  Fusion fusion = Fusion::Auto,
+                  OwnPipelines* own = nullptr);
   ~HostCompression();
 
   /// As the function of that name, for these values.
@@ -58,6 +59,7 @@ class HostCompression {
   ByteView values_;
   CompressOptions options_;
   Fusion fusion_;
+  OwnPipelines* own_;
   std::string why_there_;
   std::unique_ptr<KeptPipeline> kept_;
   bool is_handed_out_ = false;
@@ -86,6 +88,8 @@ class HostDecompression {
   ~HostDecompression();
 
   const FrameInfo& info() const { return info_; }
+  /// Names of the stages, for chainCostOf().
+  std::string stageNames() const;
   /// Where it runs with these options, and why there.
   BackendChoice backendFor(const DecompressOptions& options) const;
   /// As decompressInto(), once.

@@ -16,6 +16,8 @@ namespace {
 
 // As many threads may want one each; more are made anew.
 constexpr std::size_t kMaxKept = 32;
+// Shapes of one batch that take turns.
+constexpr std::size_t kMaxOwn = 4;
 // Memory that a device is left with for others counts more than a call that begins sooner.
 constexpr std::size_t kDeviceShare = 16;
 
@@ -85,17 +87,42 @@ class Shelf {
 
 }  // namespace
 
-KeptPipeline::KeptPipeline(std::string key, Backend wish) : key_(std::move(key)) {
-  if (wish != Backend::CPU && cuda::deviceCount() > 0) {
+std::shared_ptr<Pipeline> OwnPipelines::take(const std::string& key) {
+  const auto found = std::find_if(kept_.begin(), kept_.end(),
+                                  [&](const auto& entry) { return entry.first == key; });
+  if (found == kept_.end()) {
+    return nullptr;
+  }
+  std::shared_ptr<Pipeline> pipeline = std::move(found->second);
+  kept_.erase(found);
+  return pipeline;
+}
+
+void OwnPipelines::put(std::string key, std::shared_ptr<Pipeline> pipeline) {
+  kept_.emplace_front(std::move(key), std::move(pipeline));
+  if (kept_.size() > kMaxOwn) {
+    kept_.pop_back();
+  }
+}
+
+KeptPipeline::KeptPipeline(std::string key, Backend wish, OwnPipelines* own)
+    : key_(std::move(key)), own_(own), pipeline_(own == nullptr ? nullptr : own->take(key_)) {
+  if (pipeline_ == nullptr && wish != Backend::CPU && cuda::deviceCount() > 0) {
     pipeline_ = Shelf::ofProcess().take(key_, cuda::currentDevice());
   }
 }
 
 KeptPipeline::~KeptPipeline() {
-  if (!is_kept_ || pipeline_ == nullptr || pipeline_->getBackend() != Backend::CUDA) {
+  if (!is_kept_ || pipeline_ == nullptr) {
     return;
   }
   try {
+    if (pipeline_->getBackend() != Backend::CUDA) {
+      if (own_ != nullptr) {
+        own_->put(std::move(key_), std::move(pipeline_));
+      }
+      return;
+    }
     pipeline_->setProgress(nullptr);
     Shelf::ofProcess().put(std::move(key_), std::move(pipeline_));
   } catch (...) {  // no memory for the list: it is not kept

@@ -8,6 +8,7 @@
 #include "api/device_field.h"
 #include "api/missing_values.h"
 #include "fz.h"
+#include "fz/batch.h"
 #include "fz/host_api.h"
 #include "pipeline/compressor.h"
 
@@ -45,6 +46,7 @@ struct fz_pipeline {
   /// For fields with missing values; made when the first one comes, and again when one comes that
   /// needs other settings.
   std::unique_ptr<fz::c_api::MaskedPipeline> masked;
+  std::unique_ptr<fz::DeviceBatch> batch;  ///< for batches in device memory, made by the first one
   mutable std::unique_ptr<fz::Pipeline>
       measured;  ///< of fz_compress_bound(), made by its first call
 };

@@ -77,6 +77,7 @@ struct MemoryPool::Impl {
     bool persistent;
     bool pinned;
     std::string tag;
+    std::uint64_t number = 0;  // of those taken
   };
 
   MemoryPoolConfig config;
@@ -93,6 +94,7 @@ struct MemoryPool::Impl {
   std::size_t scratch_ceiling_bytes = std::numeric_limits<std::size_t>::max();  // of used_bytes
   std::size_t peak_bytes = 0;
   std::size_t n_system_allocations = 0;
+  std::uint64_t n_taken = 0;
   bool fallback = false;
 
   void configure(const MemoryPoolConfig& new_config) {
@@ -126,6 +128,7 @@ struct MemoryPool::Impl {
     }
     block.block_bytes = blockBytes(n_bytes);
     block.asked_bytes = n_bytes;
+    block.number = n_taken++;
     void* memory = nullptr;
     const auto found = kept.lower_bound(block.block_bytes);
     // A block up to twice as large may serve; a larger one is kept for larger requests.
@@ -317,6 +320,17 @@ std::size_t MemoryPool::getAllocationCount() const {
 }
 std::size_t MemoryPool::getSystemAllocationCount() const {
   return impl_->n_system_allocations;
+}
+std::vector<PoolBlock> MemoryPool::blocksInUse() const {
+  std::map<std::uint64_t, PoolBlock> by_number;
+  for (const auto& [memory, block] : impl_->used) {
+    by_number[block.number] = {memory, block.block_bytes, block.pinned};
+  }
+  std::vector<PoolBlock> blocks;
+  for (const auto& [number, block] : by_number) {
+    blocks.push_back(block);
+  }
+  return blocks;
 }
 std::size_t MemoryPool::getConfiguredSize() const {
   return impl_->config.getPoolSize();

@@ -8,6 +8,8 @@
 namespace fz {
 
 class FieldWatch;
+struct BatchAddresses;
+struct BatchRecording;
 struct FrameHeader;
 
 /// A frame, and its header where somebody has read that already.
@@ -31,6 +33,15 @@ struct PipelineAccess {
   /// Values of the host where the pipeline's backend takes them: on the CPU where they are, else in
   /// memory of the pipeline until the next call. Throws Error (kOutOfMemory, kCuda).
   static const void* upload(Pipeline& pipeline, ByteView values, cudaStream_t stream);
+  /// As DeviceRunner has them. Precondition: the pipeline is on a device.
+  static bool recordCompress(Pipeline& pipeline,
+                             std::size_t n_bytes,
+                             const BatchAddresses& at,
+                             BatchRecording& recording);
+  static bool recordDecompress(Pipeline& pipeline,
+                               std::size_t original_bytes,
+                               const BatchAddresses& at,
+                               BatchRecording& recording);
   /// Copies between any two places of the backend's world and waits. Throws Error(kCuda).
   static void copyAndWait(const Pipeline& pipeline,
                           void* to,

@@ -3,6 +3,7 @@
 
 #include "core/require.h"
 #include "pipeline/compressor.h"
+#include "pipeline/pipeline_access.h"
 #include "pipeline/pipeline_impl.h"
 
 namespace fz {
@@ -48,6 +49,22 @@ void Pipeline::decompressAsync(const void* d_frame,
                        impl_->read_header, impl_->decoder.get(), stream);
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
+}
+
+bool PipelineAccess::recordCompress(Pipeline& pipeline,
+                                    std::size_t n_bytes,
+                                    const BatchAddresses& at,
+                                    BatchRecording& recording) {
+  return pipeline.impl_->on_device->recordCompress(n_bytes, at, recording);
+}
+
+bool PipelineAccess::recordDecompress(Pipeline& pipeline,
+                                      std::size_t original_bytes,
+                                      const BatchAddresses& at,
+                                      BatchRecording& recording) {
+  Pipeline::Impl& impl = *pipeline.impl_;
+  return impl.on_device->recordDecompress(original_bytes, at, recording, impl.read_header,
+                                          impl.decoder.get());
 }
 
 std::size_t Pipeline::finishAsync(cudaStream_t stream) try {

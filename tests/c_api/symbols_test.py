@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What libfz_c.so shows and calls: the functions of fz.h under their version, and nothing that ends
+"""What libfz_c.so shows and calls: the functions of fz.h and fz_batch.h under their version, and nothing that ends
 the process.
 
 Usage: symbols_test.py LIBRARY HEADER VERSION_SCRIPT [cuda]
@@ -28,7 +28,9 @@ def symbols(library: str, which: str) -> set[str]:
 
 def main() -> None:
     library, header, script, *build = sys.argv[1:]
-    declared = set(re.findall(r"^FZ_API [^;(]*?(\w+)\(", Path(header).read_text(), re.M))
+    headers = [Path(header), Path(header).with_name("fz_batch.h")]
+    text = "\n".join(path.read_text() for path in headers)
+    declared = set(re.findall(r"^FZ_API [^;(]*?(\w+)\(", text, re.M))
     assert len(declared) > 30, declared
     nodes = re.findall(r"^(FZ_[\d.]+) \{(.*?)^\}", Path(script).read_text(), re.M | re.S)
     listed = {name: node for node, body in nodes for name in re.findall(r"^\s+(fz_\w+);", body, re.M)}

@@ -6,6 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "backends/cuda/batch_kernels.h"
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/device_guard.h"
 #include "backends/cuda/field_look.h"
@@ -144,6 +145,28 @@ __global__ void __launch_bounds__(field_sample::kWordValues) sampleKernel(Look<T
   storePart<T, field_sample::kWordValues>(found, look.parts + blockIdx.x);
 }
 
+/// A block for each field: the same words, one after the other.
+template <class T>
+__global__ void __launch_bounds__(kThreads) sampleEachKernel(const FieldEnds* ends, Look<T> look) {
+  constexpr std::uint64_t kWordValues = field_sample::kWordValues;
+  constexpr unsigned kWordsAtOnce = kThreads / field_sample::kWordValues;
+  look.data = reinterpret_cast<const void*>(ends[blockIdx.x].value[0]);
+  const std::uint64_t n_words = (look.n_values + kWordValues - 1) / kWordValues;
+  const std::uint64_t n_sampled = field_sample::count(n_words);
+  Found<T> found;
+  found.ends.reset();
+  found.count = 0;
+#pragma unroll 4
+  for (std::uint64_t i = threadIdx.x / kWordValues; i < n_sampled; i += kWordsAtOnce) {
+    const std::uint64_t at =
+        field_sample::word(i, n_words) * kWordValues + threadIdx.x % kWordValues;
+    if (at < look.n_values) {
+      found.look(valueAt<T>(look.data, at), look);
+    }
+  }
+  storePart<T, kThreads>(found, look.parts + blockIdx.x);
+}
+
 template <class T>
 __global__ void __launch_bounds__(kThreads) allKernel(Look<T> look) {
   Found<T> found;
@@ -254,6 +277,19 @@ FieldFindings FieldLook::all(const FieldValues& field, cudaStream_t stream) {
   });
   FZ_CUDA_CHECK(cudaStreamSynchronize(stream));
   return merge(n_parts);
+}
+
+void enqueueSamples(const FieldEnds* ends,
+                    DataType type,
+                    std::uint64_t n_bytes,
+                    FieldLook::Part* samples,
+                    unsigned n_fields,
+                    cudaStream_t stream) {
+  withType(type, [&]<class T>(T /*type*/) {
+    const Look<T> look = lookOf<T>({type, nullptr, n_bytes, {}, 0}, samples);
+    sampleEachKernel<T><<<n_fields, kThreads, 0, stream>>>(ends, look);
+  });
+  checkLaunch("samples of a batch");
 }
 
 std::uint64_t FieldLook::countEqual(const FieldValues& field, double value, cudaStream_t stream) {

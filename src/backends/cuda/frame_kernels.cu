@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backends/cuda/device.cuh"
+#include "backends/cuda/each_field.cuh"
 #include "backends/cuda/frame_kernels.h"
 #include "backends/cuda/graph_launcher.h"
 #include "backends/cuda/payload_crc.cuh"
@@ -155,8 +156,7 @@ __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
 
 /// Segments to their places and the checksum over the payload, and beside it the header and the
 /// records for the host; the last block brings them together and ends the run.
-__global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
-    finishFrameKernel(const __grid_constant__ FrameJob job) {
+__device__ __forceinline__ void finishFrame(const FrameJob& job) {
   __shared__ std::uint32_t parts[kCrcWarps];
   const CrcAgent agent(parts);
   const PayloadPlace payload{job.frame + job.header_bytes,
@@ -187,9 +187,23 @@ __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
   raiseFlag(job.readback.is_done);
 }
 
+__global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
+    finishFrameKernel(const __grid_constant__ FrameJob job) {
+  finishFrame(job);
+}
+
+__global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
+    finishEachFrameKernel(const EachField fields) {
+  finishFrame(argumentsOf<FrameJob>(fields));
+}
+
 __global__ void __launch_bounds__(kThreads)
     readbackKernel(const __grid_constant__ HostReadback readback) {
   bringToHost(readback);
+}
+
+__global__ void __launch_bounds__(kThreads) eachReadbackKernel(const EachField fields) {
+  bringToHost(argumentsOf<HostReadback>(fields));
 }
 
 }  // namespace
@@ -208,13 +222,14 @@ void enqueueFrame(const FrameJob& job, const Launcher& launcher) {
   for (std::uint32_t i = 0; i < job.segments.n_segments; ++i) {
     max_payload += job.segments.segment[i].max_bytes;
   }
-  launcher.launch("finishFrameKernel", finishFrameKernel, crcBlocks(max_payload), kThreads,
-                  job.header_bytes, job);
+  launcher.launch("finishFrameKernel", withEach(finishFrameKernel, finishEachFrameKernel, 2),
+                  crcBlocks(max_payload), kThreads, job.header_bytes, job);
 }
 
 void DeviceRunState::enqueueReadback(const Launcher& launcher) {
   recordReadback();
-  launcher.launch("readbackKernel", readbackKernel, 1, kThreads, 0, hostReadback());
+  launcher.launch("readbackKernel", withEach(readbackKernel, eachReadbackKernel), 1, kThreads, 0,
+                  hostReadback());
 }
 
 }  // namespace fz::cuda

@@ -49,11 +49,11 @@ void enqueueFrontSum(const FrameJob& job, const Launcher& launcher);
 /// block to the host.
 void enqueueFrame(const FrameJob& job, const Launcher& launcher);
 /// Decoding: compares the payload's checksum with state->expected_crc. A payload that does not pass
-/// sets state->mismatch to 1 and has no bytes in any segment.
+/// sets state->mismatch to 1 and has no bytes in any segment; else state->may_write becomes 1.
 void enqueuePayloadCheck(const std::uint8_t* payload,
                          std::uint64_t max_bytes,
                          FrameState* state,
-                         cudaStream_t stream);
+                         const Launcher& launcher);
 /// Where the host wants what it must know before it can decode: its own pinned memory.
 struct FrameFront {
   std::uint32_t* payload_crc;
@@ -98,14 +98,14 @@ void enqueueOpen(const std::uint8_t* frame,
                  std::uint32_t n_fields,
                  const SegmentLimits& limits,
                  FrameState* state,
-                 cudaStream_t stream);
+                 const Launcher& launcher);
 /// Copies segment `index` to `to`, which is aligned and holds 16 bytes more than max_bytes.
 void enqueueExtract(const std::uint8_t* payload,
                     std::uint8_t* to,
                     std::uint64_t max_bytes,
                     const FrameState* state,
                     std::uint32_t index,
-                    cudaStream_t stream);
+                    const Launcher& launcher);
 
 /// Offsets in the header that these kernels read or write.
 struct HeaderOffsets {

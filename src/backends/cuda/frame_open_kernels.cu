@@ -1,4 +1,5 @@
 // Opening a frame on the device: its header against what is expected, its segments out of it.
+#include "backends/cuda/each_field.cuh"
 #include "backends/cuda/frame_kernels.h"
 #include "backends/cuda/graph_launcher.h"
 #include "backends/cuda/host_flag.cuh"
@@ -18,14 +19,27 @@ __device__ std::uint64_t readField(const std::uint8_t* header, unsigned offset, 
   return value;
 }
 
-__global__ void __launch_bounds__(kThreads) openKernel(const std::uint8_t* frame,
-                                                       std::uint64_t capacity_bytes,
-                                                       const std::uint8_t* header_template,
-                                                       std::uint32_t header_bytes,
-                                                       const FieldTarget* fields,
-                                                       std::uint32_t n_fields,
-                                                       SegmentLimits limits,
-                                                       FrameState* state) {
+/// What a header is compared with, and where its fields go.
+struct OpenJob {
+  const std::uint8_t* frame;
+  std::uint64_t capacity_bytes;
+  const std::uint8_t* header_template;
+  std::uint32_t header_bytes;
+  const FieldTarget* fields;
+  std::uint32_t n_fields;
+  SegmentLimits limits;
+  FrameState* state;
+};
+
+__device__ __forceinline__ void openFrame(const OpenJob& job) {
+  const std::uint8_t* const frame = job.frame;
+  const std::uint64_t capacity_bytes = job.capacity_bytes;
+  const std::uint8_t* const header_template = job.header_template;
+  const std::uint32_t header_bytes = job.header_bytes;
+  const FieldTarget* const fields = job.fields;
+  const std::uint32_t n_fields = job.n_fields;
+  const SegmentLimits& limits = job.limits;
+  FrameState* const state = job.state;
   extern __shared__ uint4 header_pieces[];
   __shared__ std::uint32_t parts[kCrcWarps];
   const CrcAgent agent(parts);
@@ -78,8 +92,8 @@ __global__ void __launch_bounds__(kThreads) openKernel(const std::uint8_t* frame
     }
     bad = bad || at != state->payload_bytes || at > capacity_bytes - header_bytes;
     state->expected_crc = payload_crc;
+    state->mismatch = bad ? 2 : 0;
     if (bad) {
-      state->mismatch = 2;
       state->payload_bytes = 0;
       for (std::uint32_t i = 0; i < limits.n_segments; ++i) {
         state->segment_bytes[i] = 0;
@@ -87,6 +101,14 @@ __global__ void __launch_bounds__(kThreads) openKernel(const std::uint8_t* frame
       }
     }
   }
+}
+
+__global__ void __launch_bounds__(kThreads) openKernel(const OpenJob job) {
+  openFrame(job);
+}
+
+__global__ void __launch_bounds__(kThreads) openEachKernel(const EachField fields) {
+  openFrame(argumentsOf<OpenJob>(fields));
 }
 
 /// Nothing in the header is trusted: what does not fit leaves an empty payload.
@@ -145,8 +167,15 @@ __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor) frontKernel(
   }
 }
 
-__global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
-    payloadCheckKernel(const std::uint8_t* payload, FrameState* state) {
+/// The payload of a frame whose header has been opened.
+struct PayloadJob {
+  const std::uint8_t* payload;
+  FrameState* state;
+};
+
+__device__ __forceinline__ void checkPayload(const PayloadJob& job) {
+  const std::uint8_t* const payload = job.payload;
+  FrameState* const state = job.state;
   __shared__ std::uint32_t parts[kCrcWarps];
   const CrcAgent agent(parts);
   const PayloadPlace place{payload, state->payload_bytes};
@@ -163,15 +192,34 @@ __global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
         n_bytes = 0;
       }
     }
+    state->may_write = state->mismatch == 0 ? 1 : 0;
   }
+}
+
+__global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
+    payloadCheckKernel(const PayloadJob job) {
+  checkPayload(job);
+}
+
+__global__ void __launch_bounds__(kThreads, kCrcBlocksPerProcessor)
+    checkEachPayloadKernel(const EachField fields) {
+  checkPayload(argumentsOf<PayloadJob>(fields));
 }
 
 /// From any byte offset to an aligned place: whole words of the target; reads whole words too, the
 /// last of which may reach a few bytes past the segment but never past the word that holds its end.
-__global__ void extractKernel(const std::uint8_t* payload,
-                              std::uint8_t* to,
-                              const FrameState* state,
-                              std::uint32_t index) {
+struct ExtractJob {
+  const std::uint8_t* payload;
+  std::uint8_t* to;
+  const FrameState* state;
+  std::uint32_t index;
+};
+
+__device__ __forceinline__ void extract(const ExtractJob& job) {
+  const std::uint8_t* const payload = job.payload;
+  std::uint8_t* const to = job.to;
+  const FrameState* const state = job.state;
+  const std::uint32_t index = job.index;
   const std::uint64_t n = state->segment_bytes[index];
   const std::uint8_t* from = payload + state->segment_offset[index];
   const unsigned shift = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(from) & 3);
@@ -191,6 +239,14 @@ __global__ void extractKernel(const std::uint8_t* payload,
   }
 }
 
+__global__ void extractKernel(const ExtractJob job) {
+  extract(job);
+}
+
+__global__ void extractEachKernel(const EachField fields) {
+  extract(argumentsOf<ExtractJob>(fields));
+}
+
 }  // namespace
 
 void enqueueOpen(const std::uint8_t* frame,
@@ -201,10 +257,10 @@ void enqueueOpen(const std::uint8_t* frame,
                  std::uint32_t n_fields,
                  const SegmentLimits& limits,
                  FrameState* state,
-                 cudaStream_t stream) {
-  openKernel<<<1, kThreads, header_bytes, stream>>>(frame, capacity_bytes, header_template,
-                                                    header_bytes, fields, n_fields, limits, state);
-  checkLaunch("openKernel");
+                 const Launcher& launcher) {
+  launcher.launch("openKernel", withEach(openKernel, openEachKernel), 1, kThreads, header_bytes,
+                  OpenJob{frame, capacity_bytes, header_template, header_bytes, fields, n_fields,
+                          limits, state});
 }
 
 void enqueueFrontRead(const std::uint8_t* frame,
@@ -219,9 +275,9 @@ void enqueueFrontRead(const std::uint8_t* frame,
 void enqueuePayloadCheck(const std::uint8_t* payload,
                          std::uint64_t max_bytes,
                          FrameState* state,
-                         cudaStream_t stream) {
-  payloadCheckKernel<<<crcBlocks(max_bytes), kThreads, 0, stream>>>(payload, state);
-  checkLaunch("payloadCheckKernel");
+                         const Launcher& launcher) {
+  launcher.launch("payloadCheckKernel", withEach(payloadCheckKernel, checkEachPayloadKernel, 2),
+                  crcBlocks(max_bytes), kThreads, 0, PayloadJob{payload, state});
 }
 
 void enqueueExtract(const std::uint8_t* payload,
@@ -229,11 +285,11 @@ void enqueueExtract(const std::uint8_t* payload,
                     std::uint64_t max_bytes,
                     const FrameState* state,
                     std::uint32_t index,
-                    cudaStream_t stream) {
+                    const Launcher& launcher) {
   const unsigned blocks =
       std::min(gridFor(max_bytes, 4 * kThreads * 4), 16 * multiprocessorCount());
-  extractKernel<<<blocks, kThreads, 0, stream>>>(payload, to, state, index);
-  checkLaunch("extractKernel");
+  launcher.launch("extractKernel", withEach(extractKernel, extractEachKernel, 1), blocks, kThreads,
+                  0, ExtractJob{payload, to, state, index});
 }
 
 }  // namespace fz::cuda

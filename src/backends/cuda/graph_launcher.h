@@ -53,10 +53,28 @@ class GraphNodeLauncher {
 /// As it is. Throws Error(kCuda) when it was refused.
 void launchKernel(const KernelLaunch& launch, cudaStream_t stream);
 
+/// A launch as it was asked for.
+struct RecordedLaunch {
+  const char* name;
+  const void* each_field;  ///< as KernelLaunch has it
+  unsigned n_blocks;
+  unsigned least_blocks;
+  unsigned n_threads;
+  std::size_t shared_bytes;
+  std::vector<std::uint8_t> arguments;  ///< each at a multiple of 16 bytes
+};
+struct LaunchLog {
+  std::vector<RecordedLaunch> launches;
+  void add(const KernelLaunch& launch);
+};
+
 /// A stream, and how kernels get there.
 struct Launcher {
   cudaStream_t stream;
   GraphNodeLauncher* nodes = nullptr;  ///< null: kernels are launched as they are
+  LaunchLog* log = nullptr;            ///< not null: they are recorded instead
+
+  void launch(const KernelLaunch& launch) const;
 
   /// In place of kernel<<<n_blocks, n_threads, shared_bytes, stream>>>(args...).
   template <class... Params, class... Args>
@@ -66,10 +84,17 @@ struct Launcher {
               unsigned n_threads,
               std::size_t shared_bytes,
               const Args&... args) const {
-    const auto go = [this](const KernelLaunch& launch) {
-      nodes != nullptr ? nodes->launch(launch, stream) : launchKernel(launch, stream);
-    };
-    packLaunch(go, name, kernel, n_blocks, n_threads, shared_bytes, args...);
+    launch(name, KernelOf<Params...>{kernel}, n_blocks, n_threads, shared_bytes, args...);
+  }
+  template <class... Params, class... Args>
+  void launch(const char* name,
+              const KernelOf<Params...>& kernel,
+              unsigned n_blocks,
+              unsigned n_threads,
+              std::size_t shared_bytes,
+              const Args&... args) const {
+    packLaunch([this](const KernelLaunch& packed) { launch(packed); }, name, kernel, n_blocks,
+               n_threads, shared_bytes, args...);
   }
 };
 

@@ -147,6 +147,33 @@ void GraphNodeLauncher::launch(const KernelLaunch& launch, cudaStream_t stream) 
   }
 }
 
+void LaunchLog::add(const KernelLaunch& launch) {
+  constexpr std::size_t kAlignment = 16;
+  RecordedLaunch made{launch.name,
+                      launch.each_field,
+                      launch.n_blocks,
+                      launch.least_blocks,
+                      launch.n_threads,
+                      launch.shared_bytes,
+                      {}};
+  for (const KernelLaunch::Parameter& parameter : launch.parameters) {
+    const auto* bytes = static_cast<const std::uint8_t*>(parameter.data);
+    made.arguments.insert(made.arguments.end(), bytes, bytes + parameter.n_bytes);
+    made.arguments.resize((made.arguments.size() + kAlignment - 1) / kAlignment * kAlignment);
+  }
+  launches.push_back(std::move(made));
+}
+
+void Launcher::launch(const KernelLaunch& launch) const {
+  if (log != nullptr) {
+    log->add(launch);
+  } else if (nodes != nullptr) {
+    nodes->launch(launch, stream);
+  } else {
+    launchKernel(launch, stream);
+  }
+}
+
 void launchKernel(const KernelLaunch& launch, cudaStream_t stream) {
   auto parameters = pointersTo(launch);
   const cudaError_t status =

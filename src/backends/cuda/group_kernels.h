@@ -36,6 +36,7 @@ struct GroupChain {
 struct GroupKernel {
   const void* function = nullptr;  ///< as cudaLaunchKernel takes it
   GroupShape shape;
+  const void* each_field = nullptr;  ///< as KernelLaunch has it
 };
 
 /// A kernel that was compiled with the library; `types` is what the compiler read between the

@@ -46,9 +46,13 @@ const std::map<std::string, GroupKernel>& builtinKernels() {
 /// Shared memory above the usual limit has to be asked for.
 bool allowSharedMemory(const GroupKernel& kernel) {
   constexpr std::uint32_t kUsualBytes = 48 * 1024;
+  const auto allow = [&](const void* function) {
+    return function == nullptr ||
+           cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                static_cast<int>(kernel.shape.shared_bytes)) == cudaSuccess;
+  };
   return kernel.shape.shared_bytes <= kUsualBytes ||
-         cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              static_cast<int>(kernel.shape.shared_bytes)) == cudaSuccess;
+         (allow(kernel.function) && allow(kernel.each_field));
 }
 
 }  // namespace

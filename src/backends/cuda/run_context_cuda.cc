@@ -74,8 +74,7 @@ HostReadback RunContext::takeReadback() {
 }
 
 void Call::launch(const KernelLaunch& kernel) const {
-  GraphNodeLauncher* nodes = run != nullptr ? run->launcher().nodes : nullptr;
-  nodes != nullptr ? nodes->launch(kernel, stream) : launchKernel(kernel, stream);
+  run != nullptr ? run->launcher().launch(kernel) : launchKernel(kernel, stream);
 }
 
 const std::uint64_t* Call::mayWrite() const {

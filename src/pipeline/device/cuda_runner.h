@@ -43,6 +43,14 @@ class CudaRunner final : public DeviceRunner {
                        const FrameDecoder* decoder,
                        cudaStream_t stream) override;
   std::size_t finishAsync(cudaStream_t stream) override;
+  bool recordCompress(std::size_t n_bytes,
+                      const BatchAddresses& at,
+                      BatchRecording& recording) override;
+  bool recordDecompress(std::size_t original_bytes,
+                        const BatchAddresses& at,
+                        BatchRecording& recording,
+                        const FrameHeader& last_header,
+                        const FrameDecoder* decoder) override;
   void captureGraph(std::size_t n_bytes, cudaStream_t stream) override;
   bool isGraphCaptured() const override { return is_captured_; }
   void openFrame(ByteView& frame, FrameHeader& header, cudaStream_t stream) override;
@@ -132,6 +140,7 @@ class CudaRunner final : public DeviceRunner {
   std::size_t scratch_bytes_ = 0;  // input size that all memory is in place for
   const std::uint8_t* scratch_frame_ = nullptr;
   std::shared_ptr<AsyncDecoder> async_decoder_;
+  std::unique_ptr<AsyncDecoder> batch_decoder_;
   enum class Pending { kNone, kCompress, kDecompress } pending_ = Pending::kNone;
   Attempt pending_attempt_ = {};
 };

@@ -14,6 +14,8 @@ namespace fz {
 
 class Stage;
 struct PipelineCore;
+struct BatchAddresses;
+struct BatchRecording;
 
 /// The part of a pipeline that works on a device: runs, frames, graphs. The CPU has none.
 class DeviceRunner {
@@ -47,6 +49,19 @@ class DeviceRunner {
                                cudaStream_t stream) = 0;
   /// Waits for the last compressAsync or decompressAsync and throws what it found.
   virtual std::size_t finishAsync(cudaStream_t stream) = 0;
+
+  /// For batches: records the launches of a compression and of a decoding whose fields stand at
+  /// addresses that need not exist, when this pipeline has done such a compression, and one
+  /// decoding of its frame. False: a batch cannot do without the host, or needs a kernel that has
+  /// no form for many fields.
+  virtual bool recordCompress(std::size_t n_bytes,
+                              const BatchAddresses& at,
+                              BatchRecording& recording) = 0;
+  virtual bool recordDecompress(std::size_t original_bytes,
+                                const BatchAddresses& at,
+                                BatchRecording& recording,
+                                const FrameHeader& last_header,
+                                const FrameDecoder* decoder) = 0;
 
   /// Captures a run over inputs of up to this many bytes.
   virtual void captureGraph(std::size_t n_bytes, cudaStream_t stream) = 0;

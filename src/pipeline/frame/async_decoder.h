@@ -22,6 +22,7 @@ class AsyncDecoder {
                const std::vector<Stage*>& custom_stages,
                MemoryPool& pool);
 
+  const DecodePlan& plan() const { return *plan_; }
   bool isFor(std::uint64_t original_bytes) const { return original_bytes == original_bytes_; }
 
   /// Enqueues a decode. All memory is in place from the second call on.
@@ -30,12 +31,27 @@ class AsyncDecoder {
                std::uint8_t* out,
                const ExecContext& context,
                cudaStream_t stream);
+  /// The same for a frame of a batch: its start values stand there from the run before, nothing is
+  /// written for a damaged frame, and the run ends with a readback.
+  void enqueueForBatch(const std::uint8_t* frame,
+                       std::size_t capacity_bytes,
+                       std::uint8_t* out,
+                       const ExecContext& context,
+                       const cuda::Launcher& launcher);
+  /// Records and state of that run.
+  cuda::DeviceRunState& state();
   /// Bytes that were decoded, on the device.
   const std::uint64_t* lengthOnDevice() const;
   /// Once the stream is through: throws what was found, else returns the length.
   std::size_t finish(cudaStream_t stream);
 
  private:
+  void enqueueRun(const std::uint8_t* frame,
+                  std::size_t capacity_bytes,
+                  std::uint8_t* out,
+                  const ExecContext& context,
+                  const cuda::Launcher& launcher,
+                  bool is_for_batch);
   void planSizes(const FrameHeader& header);
   void listFields(const FrameHeader& header);
 

@@ -135,6 +135,31 @@ void AsyncDecoder::enqueue(const std::uint8_t* frame,
                            std::uint8_t* out,
                            const ExecContext& context,
                            cudaStream_t stream) {
+  // It may be captured, so there are no graphs of one node.
+  enqueueRun(frame, capacity_bytes, out, context, {stream}, false);
+  state().enqueueCopyToHost(stream);
+}
+
+void AsyncDecoder::enqueueForBatch(const std::uint8_t* frame,
+                                   std::size_t capacity_bytes,
+                                   std::uint8_t* out,
+                                   const ExecContext& context,
+                                   const cuda::Launcher& launcher) {
+  enqueueRun(frame, capacity_bytes, out, context, launcher, true);
+  state().enqueueReadback(launcher);
+}
+
+cuda::DeviceRunState& AsyncDecoder::state() {
+  return plan_->engine.cuda().state();
+}
+
+void AsyncDecoder::enqueueRun(const std::uint8_t* frame,
+                              std::size_t capacity_bytes,
+                              std::uint8_t* out,
+                              const ExecContext& context,
+                              const cuda::Launcher& launcher,
+                              bool is_for_batch) {
+  const cudaStream_t stream = launcher.stream;
   Engine& engine = plan_->engine;
   CudaExecutor& executor = engine.cuda();
   cuda::FrameState* state = executor.state().frameOnDevice();
@@ -154,16 +179,16 @@ void AsyncDecoder::enqueue(const std::uint8_t* frame,
   max_payload = std::min<std::uint64_t>(
       max_payload, capacity_bytes > header_bytes_ ? capacity_bytes - header_bytes_ : 0);
   Request request{.context = &context};
-  request.before_stages = [&, state](cudaStream_t s) {
+  request.before_stages = [&, state](cudaStream_t /*stream*/) {
     cuda::enqueueOpen(frame, capacity_bytes, template_image_.data(), header_bytes_,
                       reinterpret_cast<const cuda::FieldTarget*>(fields_image_.data()),
-                      static_cast<std::uint32_t>(fields_.size()), limits, state, s);
-    cuda::enqueuePayloadCheck(payload, max_payload, state, s);
+                      static_cast<std::uint32_t>(fields_.size()), limits, state, launcher);
+    cuda::enqueuePayloadCheck(payload, max_payload, state, launcher);
     for (std::size_t i = 0; i < segment_buffers_.size(); ++i) {
       if (i > 0 && segment_buffers_[i] >= 0) {
         auto copy = segments_[i].get<std::uint8_t>(&pool_, max_segment_[i] + 16);
         cuda::enqueueExtract(payload, copy.data(), max_segment_[i], state,
-                             static_cast<std::uint32_t>(i), s);
+                             static_cast<std::uint32_t>(i), launcher);
       }
     }
   };
@@ -182,13 +207,15 @@ void AsyncDecoder::enqueue(const std::uint8_t* frame,
   }
   engine.buffers.lendOutput(plan_->result_buffer, out, original_bytes_);
   try {
-    cuda::RunContext run({stream});  // may be captured, so no graphs of one node
+    cuda::RunContext run(launcher);
+    if (is_for_batch) {
+      run.setMayWrite(&state->may_write);
+    }
     executor.enqueue(request, run);
   } catch (...) {
     engine.abandonCuda(stream);
     throw;
   }
-  executor.state().enqueueCopyToHost(stream);
 }
 
 const std::uint64_t* AsyncDecoder::lengthOnDevice() const {

@@ -214,8 +214,11 @@ std::vector<CudaOutput> CudaExecutor::outputsOf(const DAGNode& node) {
   for (const int id : node.output_buffer_ids) {
     const Buffer& buffer = engine_.buffers.at(id);
     const auto port = static_cast<std::size_t>(buffer.producer_output_index);
-    outputs[port] = {capacities[port] == 0 ? nullptr : static_cast<std::uint8_t*>(buffer.d_ptr),
-                     capacities[port], buffer.size_exact};
+    // One by one: what is between the members stays zero, as batches want it.
+    CudaOutput& output = outputs[port];
+    output.data = capacities[port] == 0 ? nullptr : static_cast<std::uint8_t*>(buffer.d_ptr);
+    output.capacity_bytes = capacities[port];
+    output.size_known = buffer.size_exact;
   }
   return outputs;
 }

@@ -142,7 +142,9 @@ void CudaExecutor::enqueueKernel(const Step& step,
                group.n_blocks,
                group.shape.n_threads,
                group.shape.shared_bytes,
-               {&parameter, 1}});
+               {&parameter, 1},
+               step.kernel->each_field,
+               group.shape.blocks_per_processor != 0 ? 1u : 0u});
 }
 
 /// What the stages need after the kernel. Where nothing comes behind it, the last stage that can

@@ -1,3 +1,4 @@
+#include "backends/cuda/each_field.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
 #include "coders/adaptive_bitpack/cuda/op/blocks.cuh"
@@ -137,7 +138,7 @@ __device__ __forceinline__ void clearStates(std::uint64_t* states) {
 
 /// Payload sizes from the metadata, and from them where every tile begins.
 template <class T, bool kOutlier>
-__global__ void __launch_bounds__(kCudaThreads) measureBlocks(const CudaDecode args) {
+__device__ __forceinline__ void measureStream(const CudaDecode& args) {
   const DecodeShape shape = decodeShape<T>(args);
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     checkStream<T>(args, shape);
@@ -148,13 +149,28 @@ __global__ void __launch_bounds__(kCudaThreads) measureBlocks(const CudaDecode a
   clearStates(args.states);
 }
 
+template <class T, bool kOutlier>
+__global__ void __launch_bounds__(kCudaThreads) measureBlocks(const CudaDecode args) {
+  measureStream<T, kOutlier>(args);
+}
+
+template <class T, bool kOutlier>
+__global__ void __launch_bounds__(kCudaThreads) measureEachField(const EachField fields) {
+  measureStream<T, kOutlier>(cuda::argumentsOf<CudaDecode>(fields));
+}
+
+template <class T, bool kOutlier>
+auto measureKernel() {
+  return cuda::withEach(measureBlocks<T, kOutlier>, measureEachField<T, kOutlier>);
+}
+
 }  // namespace
 
 template <class T>
 void launchMeasure(const CudaDecode& args, std::size_t n_measure_tiles, const cuda::Call& call) {
   const unsigned n_thread_blocks = cuda::gridFor(n_measure_tiles, 1);
   call.launch("AdaptiveBitpack measureBlocks",
-              args.layout.outlier_selection ? measureBlocks<T, true> : measureBlocks<T, false>,
+              args.layout.outlier_selection ? measureKernel<T, true>() : measureKernel<T, false>(),
               n_thread_blocks, kCudaThreads, 0, args);
 }
 

@@ -47,14 +47,23 @@ __global__ void __launch_bounds__(kPlaceThreads)
   device::placeChunks(args, chunk_bytes);
 }
 
+struct PlaceJob {
+  alignas(16) RzeArgs args;
+  alignas(16) std::uint32_t chunk_bytes;
+};
+__global__ void __launch_bounds__(kPlaceThreads) placeEachKernel(const EachField fields) {
+  const auto& job = cuda::argumentsOf<PlaceJob>(fields);
+  device::placeChunks(job.args, job.chunk_bytes);
+}
+
 }  // namespace
 
 void launchPlaces(const RzeArgs& args, std::uint32_t chunk_bytes, const cuda::Call& call) {
   if (args.states == nullptr) {
     return;
   }
-  call.launch("rze places", placeKernel, placeBlocks(args.n_chunks), kPlaceThreads, 0, args,
-              chunk_bytes);
+  call.launch("rze places", cuda::withEach(placeKernel, placeEachKernel),
+              placeBlocks(args.n_chunks), kPlaceThreads, 0, args, chunk_bytes);
 }
 
 void launchEncode(const RzeArgs& args, std::uint32_t chunk_bytes, const cuda::Call& call) {

@@ -22,6 +22,7 @@ class CudaSide final : public CudaPart {
   void encode(const cuda::Call& call) override;
   void decode(const cuda::Call& call) override;
   void throwError(const StageRecord& record) const override;
+  std::optional<std::uint32_t> quietValues() const override { return 0; }
   TileOp tileOp() const override;
   std::string tileOpType() const override;
   std::string tileOpHeader() const override { return "predictors/diff/cuda/op/op.cuh"; }

@@ -49,6 +49,7 @@ class CudaSide final : public CudaPart {
   void finishEncode(const StageRecord& record) override;
   void throwError(const StageRecord& record) const override;
   std::vector<DeviceField> fields() const override;
+  std::optional<std::uint32_t> quietValues() const override { return 0; }
   TileOp tileOp() const override;
   std::string tileOpType() const override;
   std::string tileOpHeader() const override { return "predictors/lorenzo/cuda/op/op.cuh"; }

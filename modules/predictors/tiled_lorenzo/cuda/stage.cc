@@ -61,6 +61,7 @@ class CudaSide final : public CudaPart {
   std::vector<DeviceField> fields() const override {
     return {{kConfigExtentX, sizeof(std::uint32_t), kExtentSlot}};
   }
+  std::optional<std::uint32_t> quietValues() const override { return 0; }
   TileOp tileOp() const override;
   std::string tileOpType() const override;
   std::string tileOpHeader() const override { return "predictors/tiled_lorenzo/cuda/op/op.cuh"; }

@@ -1,4 +1,5 @@
 // Before the codes: the range of the data (NOA) and the bound in use.
+#include "backends/cuda/each_field.cuh"
 #include "backends/cuda/launch.h"
 #include "fz/cuda_part.h"
 #include "quantizers/quantizer/cuda/op/tile.cuh"
@@ -35,7 +36,7 @@ __device__ __forceinline__ RangePart blockRange(RangePart part) {
 /// One part per block. The last tiles first and with ordinary loads: what stays in the cache is
 /// the beginning, which the encoder reads next.
 template <class T>
-__global__ void __launch_bounds__(kThreads) rangeKernel(const EncodeJob job) {
+__device__ __forceinline__ void findRange(const EncodeJob& job) {
   using O = Ordered<T>;
   using S = typename O::S;
   using Shape = TileShape<T, kVecs>;
@@ -82,6 +83,16 @@ __global__ void __launch_bounds__(kThreads) rangeKernel(const EncodeJob job) {
   }
 }
 
+template <class T>
+__global__ void __launch_bounds__(kThreads) rangeKernel(const EncodeJob job) {
+  findRange<T>(job);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) rangeEachKernel(const EachField fields) {
+  findRange<T>(cuda::argumentsOf<EncodeJob>(fields));
+}
+
 /// Thread 0: the union of all parts.
 template <class T>
 __device__ __forceinline__ double rangeOfParts(const EncodeJob& job, unsigned n_parts) {
@@ -115,8 +126,9 @@ __device__ __forceinline__ void checkInput(const EncodeJob& job) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads)
-    prepareKernel(const EncodeJob job, const BoundJob bound, const unsigned n_parts) {
+__device__ __forceinline__ void prepare(const EncodeJob& job,
+                                        const BoundJob& bound,
+                                        unsigned n_parts) {
   for (std::uint64_t i = blockIdx.x * std::uint64_t{kThreads} + threadIdx.x; i < job.n_batches;
        i += std::uint64_t{gridDim.x} * kThreads) {
     job.batch_states[i] = 0;
@@ -152,12 +164,30 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    prepareKernel(const EncodeJob job, const BoundJob bound, const unsigned n_parts) {
+  prepare<T>(job, bound, n_parts);
+}
+
+struct PrepareJob {
+  alignas(16) EncodeJob job;
+  alignas(16) BoundJob bound;
+  alignas(16) unsigned n_parts;
+};
+template <class T>
+__global__ void __launch_bounds__(kThreads) prepareEachKernel(const EachField fields) {
+  const auto& all = cuda::argumentsOf<PrepareJob>(fields);
+  prepare<T>(all.job, all.bound, all.n_parts);
+}
+
 }  // namespace
 
 void launchRange(const EncodeJob& job, unsigned n_blocks, const cuda::Call& call) {
   call.launch("quantizer rangeKernel",
-              job.value_bytes == 4 ? rangeKernel<float> : rangeKernel<double>, n_blocks, kThreads,
-              0, job);
+              job.value_bytes == 4 ? cuda::withEach(rangeKernel<float>, rangeEachKernel<float>)
+                                   : cuda::withEach(rangeKernel<double>, rangeEachKernel<double>),
+              n_blocks, kThreads, 0, job);
 }
 
 void launchPrepare(const EncodeJob& job,
@@ -166,8 +196,10 @@ void launchPrepare(const EncodeJob& job,
                    const cuda::Call& call) {
   const unsigned n_blocks = cuda::gridFor(job.n_batches, kThreads);
   call.launch("quantizer prepareKernel",
-              job.value_bytes == 4 ? prepareKernel<float> : prepareKernel<double>, n_blocks,
-              kThreads, 0, job, bound, n_parts);
+              job.value_bytes == 4
+                  ? cuda::withEach(prepareKernel<float>, prepareEachKernel<float>)
+                  : cuda::withEach(prepareKernel<double>, prepareEachKernel<double>),
+              n_blocks, kThreads, 0, job, bound, n_parts);
 }
 
 }  // namespace fz::quantizer::device

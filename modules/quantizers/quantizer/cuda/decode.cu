@@ -1,4 +1,5 @@
 // Codes to values, then the outliers.
+#include "backends/cuda/each_field.cuh"
 #include "backends/cuda/last_block.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/readback.cuh"
@@ -129,8 +130,7 @@ __device__ void placeInOrder(const DecodeJob& job, const Head& head) {
 /// All outliers at once. That is final when the indices ascend; else the last block goes through
 /// them once more. It also ends the run where it has taken the readback.
 template <class U>
-__global__ void __launch_bounds__(kScatterThreads)
-    scatterKernel(const DecodeJob job, const cuda::HostReadback readback) {
+__device__ __forceinline__ void scatter(const DecodeJob& job, const cuda::HostReadback& readback) {
   const Head head = readHead(job);
   const std::uint64_t j = std::uint64_t{blockIdx.x} * kScatterThreads + threadIdx.x;
   const Target<U> target(job);
@@ -160,6 +160,22 @@ __global__ void __launch_bounds__(kScatterThreads)
   if (readback.is_done != nullptr) {
     cuda::bringToHost(readback);
   }
+}
+
+template <class U>
+__global__ void __launch_bounds__(kScatterThreads)
+    scatterKernel(const DecodeJob job, const cuda::HostReadback readback) {
+  scatter<U>(job, readback);
+}
+
+struct ScatterJob {
+  alignas(16) DecodeJob job;
+  alignas(16) cuda::HostReadback readback;
+};
+template <class U>
+__global__ void __launch_bounds__(kScatterThreads) scatterEachKernel(const EachField fields) {
+  const auto& all = cuda::argumentsOf<ScatterJob>(fields);
+  scatter<U>(all.job, all.readback);
 }
 
 template <class T, class C, DecodeForm kForm>
@@ -207,7 +223,9 @@ void launchScatter(const DecodeJob& job, const cuda::Call& call) {
     return;
   }
   call.launch("quantizer scatterKernel",
-              job.value_bytes == 4 ? scatterKernel<std::uint32_t> : scatterKernel<std::uint64_t>,
+              job.value_bytes == 4
+                  ? cuda::withEach(scatterKernel<std::uint32_t>, scatterEachKernel<std::uint32_t>)
+                  : cuda::withEach(scatterKernel<std::uint64_t>, scatterEachKernel<std::uint64_t>),
               cuda::gridFor(most, kScatterThreads), kScatterThreads, 0, job, call.takeReadback());
 }
 

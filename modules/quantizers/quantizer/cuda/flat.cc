@@ -1,6 +1,7 @@
 // Linear and in-place codes in a fused group: what the op must know.
 #include <cuda_runtime_api.h>
 
+#include "backends/cuda/padding.h"
 #include "core/require.h"
 #include "cuda_check.h"
 #include "quantizers/quantizer/cuda/op/args.h"
@@ -50,6 +51,7 @@ void CudaSide::beginFlatEncode(const cuda::Call& call, const GroupRun& group, Gr
     job.parts = reinterpret_cast<device::RangePart*>(work + device::kStateBytes);
     prepareEncode(job, call);
   }
+  cuda::clearPadding(flat);
   args.add(flat);
 }
 
@@ -65,6 +67,7 @@ void CudaSide::beginFlatDecode(const cuda::Call& call, GroupArgs& args) const {
   flat.radius = stage_.radius_;
   flat.publishes = !call.outputs[0].size_known;
   flat.capacity_bytes = call.outputs[0].capacity_bytes;
+  cuda::clearPadding(flat);
   args.add(flat);
 }
 

@@ -1,6 +1,7 @@
 // Codes with lists of outliers in a fused group.
 #include <fmt/format.h>
 
+#include "backends/cuda/padding.h"
 #include "quantizers/quantizer/cuda/op/args.h"
 #include "quantizers/quantizer/cuda/stage.h"
 
@@ -92,6 +93,7 @@ void CudaSide::beginListGroup(const cuda::Call& call, GroupArgs& args) {
       }
     }
   }
+  cuda::clearPadding(list);
   args.add(list);
 }
 
@@ -99,6 +101,7 @@ void CudaSide::endListGroup(const cuda::Call& call) {
   if (stage_.isInverse()) {
     DecodeJob job = decodeJob(call);
     job.is_group = true;
+    cuda::clearPadding(job);
     device::launchScatter(job, call);
   } else {
     device::launchGather(encodeJob(call, EncodeWay::kGroupEnds), call);

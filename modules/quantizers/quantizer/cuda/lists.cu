@@ -2,6 +2,7 @@
 // but only where there are outliers (behind a fused group, marks and masks are left at zero, as the
 // group's ops must find them); a tile that waited for its place in the lists while it holds
 // its codes would cost more.
+#include "backends/cuda/each_field.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
 #include "fz/cuda_part.h"
@@ -105,7 +106,7 @@ __device__ __forceinline__ void gatherTile(const Lists<T>& lists,
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) gatherKernel(const EncodeJob job) {
+__device__ __forceinline__ void gather(const EncodeJob& job) {
   constexpr unsigned kValues = TileShape<T, kVecs>::kValues;
   __shared__ unsigned warp_sums[kWarps];
   __shared__ unsigned tile_counts[kMaxBatchTiles];
@@ -172,13 +173,24 @@ __global__ void __launch_bounds__(kThreads) gatherKernel(const EncodeJob job) {
   }
 }
 
+template <class T>
+__global__ void __launch_bounds__(kThreads) gatherKernel(const EncodeJob job) {
+  gather<T>(job);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) gatherEachKernel(const EachField fields) {
+  gather<T>(cuda::argumentsOf<EncodeJob>(fields));
+}
+
 }  // namespace
 
 void launchGather(const EncodeJob& job, const cuda::Call& call) {
   const auto n_blocks = static_cast<unsigned>(job.n_batches);
   call.launch("quantizer gatherKernel",
-              job.value_bytes == 4 ? gatherKernel<float> : gatherKernel<double>, n_blocks, kThreads,
-              0, job);
+              job.value_bytes == 4 ? cuda::withEach(gatherKernel<float>, gatherEachKernel<float>)
+                                   : cuda::withEach(gatherKernel<double>, gatherEachKernel<double>),
+              n_blocks, kThreads, 0, job);
 }
 
 }  // namespace fz::quantizer::device

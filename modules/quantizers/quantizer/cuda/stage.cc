@@ -248,6 +248,11 @@ bool CudaSide::scansInput() const {
   return !stage_.isInverse() && stage_.mode_ == ErrorBoundMode::NOA && !(stage_.value_base_ > 0.0);
 }
 
+/// Values that a smaller step may keep are the host's to deal with.
+std::optional<std::uint32_t> CudaSide::quietValues() const {
+  return stage_.isInverse() ? 0u : 1u << device::kSlotViolations;
+}
+
 TileOp CudaSide::tileOp() const {
   if (stage_.hasOutlierPorts()) {
     return listTileOp();

@@ -23,6 +23,7 @@ class CudaSide final : public CudaPart {
   void throwError(const StageRecord& record) const override;
   std::vector<DeviceField> fields() const override;
   bool readsUnaligned(std::size_t input) const override { return stage_.isInverse() && input > 0; }
+  std::optional<std::uint32_t> quietValues() const override;
   TileOp tileOp() const override;
   std::string tileOpType() const override;
   std::string tileOpHeader() const override;

@@ -11,6 +11,7 @@ class CudaSide final : public CudaPart {
 
   void encode(const cuda::Call& call) override { launchEncode(checkedJob(call), call); }
   void decode(const cuda::Call& call) override { launchDecode(checkedJob(call), call); }
+  std::optional<std::uint32_t> quietValues() const override { return 0; }
   TileOp tileOp() const override;
   std::string tileOpType() const override;
   std::string tileOpHeader() const override { return "shufflers/bitshuffle/cuda/op/op.cuh"; }

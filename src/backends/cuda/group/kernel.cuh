@@ -10,6 +10,7 @@
 
 #include <type_traits>
 
+#include "backends/cuda/each_field.cuh"
 #include "backends/cuda/group/front.cuh"
 #include "fz/device_types.h"
 
@@ -90,6 +91,21 @@ __global__ void __launch_bounds__(C::Encoding::kThreads, C::Encoding::kBlocks)
 template <class C>
 __global__ void __launch_bounds__(C::Decoding::kThreads, C::Decoding::kBlocks)
     decodeGroup(const __grid_constant__ typename C::Args args) {
+  C::Steps::decode(typename C::Field(args.own), args.rest);
+}
+
+/// The same for many fields.
+template <class C>
+__global__ void __launch_bounds__(C::Encoding::kThreads, C::Encoding::kBlocks)
+    encodeEachGroup(const EachField fields) {
+  const auto& args = cuda::argumentsOf<typename C::Args>(fields);
+  C::Steps::encode(typename C::Field(args.own), args.rest);
+}
+
+template <class C>
+__global__ void __launch_bounds__(C::Decoding::kThreads, C::Decoding::kBlocks)
+    decodeEachGroup(const EachField fields) {
+  const auto& args = cuda::argumentsOf<typename C::Args>(fields);
   C::Steps::decode(typename C::Field(args.own), args.rest);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 // FZ_GROUP(types...) names a chain whose kernels are compiled with the library: both directions.
+// FZ_BATCH_GROUP(types...) names one that has kernels for many fields as well (fz::DeviceBatch).
 // FZ_ENCODING_GROUP(types...) and FZ_DECODING_GROUP(types...) name one for one direction, where ops
 // have other types in the other one.
 
@@ -24,6 +25,20 @@ BuiltinGroup decodingGroup(std::string_view types) {
            group::shapeOf<C, typename C::Decoding>()}};
 }
 
+/// The same, for many fields at once too.
+template <class C>
+BuiltinGroup batchEncodingGroup(std::string_view types) {
+  BuiltinGroup group = encodingGroup<C>(types);
+  group.kernel.each_field = reinterpret_cast<const void*>(&group::encodeEachGroup<C>);
+  return group;
+}
+template <class C>
+BuiltinGroup batchDecodingGroup(std::string_view types) {
+  BuiltinGroup group = decodingGroup<C>(types);
+  group.kernel.each_field = reinterpret_cast<const void*>(&group::decodeEachGroup<C>);
+  return group;
+}
+
 }  // namespace fz::cuda
 
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): the types are needed as text
@@ -36,3 +51,7 @@ BuiltinGroup decodingGroup(std::string_view types) {
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): the types are needed as text
 #define FZ_DECODING_GROUP(...) \
   ::fz::cuda::decodingGroup<::fz::group::Chain<__VA_ARGS__>>(#__VA_ARGS__)
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): the types are needed as text
+#define FZ_BATCH_GROUP(...)                                                      \
+  ::fz::cuda::batchEncodingGroup<::fz::group::Chain<__VA_ARGS__>>(#__VA_ARGS__), \
+      ::fz::cuda::batchDecodingGroup<::fz::group::Chain<__VA_ARGS__>>(#__VA_ARGS__)
