@@ -9,9 +9,13 @@ import pathlib
 import random
 import re
 import struct
+import shutil
 import subprocess
+import tempfile
+import unittest
 import zlib
 
+BINARY = ""  # the tool; set by whoever runs the tests
 NAN, INF = float("nan"), float("inf")
 HOSTILE = "<img src=x onerror=alert(1)> & \"'\u202e.f32"
 
@@ -119,3 +123,23 @@ def lightness(colour):
     linear = [c / 255 / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
     y = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return 116 * y ** (1 / 3) - 16 if y > 0.008856 else 903.3 * y
+
+
+class ReportCase(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="fz_report_"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def fz(self, *words, code=0):
+        done = run(BINARY, self.folder, *words)
+        self.assertEqual(done.returncode, code, (words, done.stderr.decode(errors="replace")))
+        return done.stderr.decode(errors="replace")
+
+    def page(self, name, *more):
+        """Compresses a field of fields(); gives its values, the decoded ones and the page."""
+        values, dims, bound = fields()[name]
+        data = write_field(self.folder, name, values)
+        self.fz(*compress_words(name, dims, bound, "page.html"), *more)
+        self.fz("decompress", "-q", "-f", "-o", "decoded", name + ".fzm")
+        decoded = array.array(data.typecode, (self.folder / "decoded").read_bytes())
+        return data, decoded, Page(self.folder / "page.html")

@@ -21,29 +21,7 @@ import unittest
 import zlib
 
 import report_support as support
-
-BINARY = ""
-
-
-class ReportCase(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="fz_report_"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-
-    def fz(self, *words, code=0):
-        done = support.run(BINARY, self.folder, *words)
-        self.assertEqual(done.returncode, code, (words, done.stderr.decode(errors="replace")))
-        return done.stderr.decode(errors="replace")
-
-    def page(self, name, *more):
-        """Compresses a field of support.fields(); gives its values, the decoded ones and the page."""
-        values, dims, bound = support.fields()[name]
-        data = support.write_field(self.folder, name, values)
-        self.fz(*support.compress_words(name, dims, bound, "page.html"), *more)
-        self.fz("decompress", "-q", "-f", "-o", "decoded", name + ".fzm")
-        decoded = array.array(data.typecode, (self.folder / "decoded").read_bytes())
-        return data, decoded, support.Page(self.folder / "page.html")
-
+from report_support import ReportCase
 
 class NumbersTest(ReportCase):
     def test_error_figures_are_those_of_the_values(self):
@@ -175,7 +153,7 @@ class NumbersTest(ReportCase):
             self.assertIn("declared fill value", (self.folder / "page.html").read_text())
             self.fz("verify", "-q", "-f", "--fill", "-9999", "--fill", "280.5", "--report", "page.html", "d.f32.fzm", "d.f32")
             self.assertEqual(support.Page(self.folder / "page.html").figures["field"], field)
-        done = support.run(BINARY, self.folder, "info", "--json", "d.f32.fzm")
+        done = support.run(support.BINARY, self.folder, "info", "--json", "d.f32.fzm")
         self.assertTrue(json.loads(done.stdout)[0]["fallback"])
 
     def test_stage_bytes_lead_from_the_field_to_the_archive(self):
@@ -196,7 +174,7 @@ class NumbersTest(ReportCase):
         for bound in ((), ("-b", "abs:1e-12")):
             self.fz("compress", "-q", "-f", *bound, "--report", "page.html", "noise.f32")
             page = support.Page(self.folder / "page.html")
-            info = json.loads(support.run(BINARY, self.folder, "info", "--json", "noise.f32.fzm").stdout)[0]
+            info = json.loads(support.run(support.BINARY, self.folder, "info", "--json", "noise.f32.fzm").stdout)[0]
             stages = page.figures["stages"]
             self.assertEqual([s["name"] for s in stages], [s["name"] for s in info["stages"]])
             self.assertEqual([s["compress_ms"] for s in stages], [None] * len(stages))
@@ -216,49 +194,6 @@ class NumbersTest(ReportCase):
         self.assertEqual(page.figures["stages"][0]["bytes_in"], 4 * 4096 * 8192)
         self.assertEqual(page.figures["sweep"]["values"], 4096 * 8192)
         self.assertEqual(page.text.count("values from the middle of the field"), 2)
-
-    def test_an_archive_of_chunks_has_the_figures_of_all_its_values(self):
-        values, dims, _ = support.fields()["cube.f32"]
-        data = support.write_field(self.folder, "cube.f32", values)
-        words = ("-q", "-f", "-p", "pfpl", "-b", "abs:1e-4", "-d", dims, "--report", "page.html", "--sweep=1e-4")
-        self.fz("compress", *words, "--chunk", "none", "cube.f32")
-        whole = support.Page(self.folder / "page.html").figures
-        self.fz("compress", *words, "--chunk", "16x24x4", "cube.f32")
-        page = support.Page(self.folder / "page.html")
-        self.fz("verify", "-q", "--report", "check.html", "cube.f32.fzm", "cube.f32")
-        check = support.Page(self.folder / "check.html").figures
-        for key in ("field", "value_histogram", "spectrum"):
-            self.assertEqual(page.figures[key], check[key])
-        for key in ("values", "crc32", "original", "finite_without_fill"):
-            self.assertEqual(page.figures["field"][key], whole["field"][key])
-        self.assertEqual(page.figures["error"]["violations"], 0)
-        self.assertLessEqual(page.figures["error"]["max_error"], 1e-4)
-        archive = (self.folder / "cube.f32.fzm").read_bytes()
-        self.assertEqual(page.figures["archive"]["sha256"], hashlib.sha256(archive).hexdigest())
-        self.assertEqual(page.figures["archive"]["bytes"], len(archive))
-        self.assertEqual(page.figures["archive"]["chunks"], 10)
-        # Stages are those of a chunk.
-        self.assertEqual(page.figures["stages_values"], 16 * 24 * 4)
-        self.assertEqual(page.figures["stages"][0]["bytes_in"], 4 * 16 * 24 * 4)
-        self.assertIsNotNone(page.figures["stages"][0]["compress_ms"])
-        self.assertIsNone(check["stages"][0]["compress_ms"])
-        self.assertEqual(len(page.figures["sweep"]["points"]), 1)
-        self.assertEqual(sorted(os.listdir(self.folder)), ["check.html", "cube.f32", "cube.f32.fzm", "page.html"])
-
-    def test_originals_of_archives_in_another_order_are_read_by_parts(self):
-        values, dims, _ = support.fields()["grid.f32"]
-        header = b"{'descr': '>f4', 'fortran_order': False, 'shape': (48, 64), }"
-        header = header.ljust(117) + b"\n"
-        swapped = array.array("f", values)
-        swapped.byteswap()
-        npy = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + swapped.tobytes()
-        (self.folder / "grid.npy").write_bytes(npy)
-        self.fz("compress", "-q", "-b", "abs:0.01", "--chunk", "64x8", "--report", "page.html", "grid.npy")
-        figures = support.Page(self.folder / "page.html").figures
-        plain = array.array("f", values)
-        self.assertEqual(figures["field"]["crc32"], f"{zlib.crc32(plain.tobytes()):08x}")
-        self.assertEqual(figures["archive"]["chunks"], 6)
-        self.assertEqual(figures["error"]["violations"], 0)
 
     def test_sweep_bounds_are_kept_and_rates_rise(self):
         data, _, page = self.page("cube.f32", "--sweep")
@@ -487,7 +422,7 @@ class OptionsTest(ReportCase):
 
     def test_archive_and_report_cannot_share_standard_output(self):
         self.fz("compress", "-o", "-", "--report", "-", "a.f32", code=1)
-        done = support.run(BINARY, self.folder, "compress", "-q", "-b", "abs:1", "--report", "-", "a.f32")
+        done = support.run(support.BINARY, self.folder, "compress", "-q", "-b", "abs:1", "--report", "-", "a.f32")
         self.assertTrue(done.stdout.startswith(b"<!doctype html>"))
 
     def test_a_broken_bound_is_shown_and_still_an_error(self):
@@ -509,5 +444,5 @@ class OptionsTest(ReportCase):
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    BINARY = os.path.abspath(sys.argv.pop(1))
+    support.BINARY = os.path.abspath(sys.argv.pop(1))
     unittest.main()
