@@ -197,7 +197,8 @@ void DeviceBatch::Impl::runAll(cudaStream_t stream, const Each& each) {
     const std::size_t field = waiting[row];
     try {
       each(*lanes[worker], field, outcome[field]);
-    } catch (...) {
+    } catch (const std::exception& error) {
+      FZ_LOG(INFO, "DeviceBatch: field %zu: %s", field, error.what());
       outcome[field].status = statusOf(std::current_exception());
     }
   });
