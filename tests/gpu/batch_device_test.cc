@@ -391,6 +391,7 @@ TEST_F(DeviceBatches, OfOtherSizesFollowEachOther) {
     SCOPED_TRACE(n);
     batch.compress(data.inputs, n * sizeof(float), data.slots, data.results.data());
     std::vector<std::vector<float>> parts;
+    parts.reserve(fields.size());
     for (const std::vector<float>& field : fields) {
       parts.emplace_back(field.begin(), field.begin() + static_cast<std::ptrdiff_t>(n));
     }
@@ -416,6 +417,7 @@ TEST_F(DeviceBatches, OfTheHostHaveTheFramesOfTheCpu) {
     CompressOptions options = batchOptions(preset, ErrorBoundMode::NOA);
     const auto fields = deviceFields<float>(40);
     std::vector<BatchField> batch;
+    batch.reserve(fields.size());
     for (const auto& field : fields) {
       batch.push_back({DataType::FLOAT32, bytesOfValues(field), std::nullopt});
     }

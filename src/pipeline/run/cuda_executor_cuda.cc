@@ -336,6 +336,7 @@ bool CudaExecutor::takeResult(const DAGNode& node) {
 bool CudaExecutor::finish(cudaStream_t stream) {
   std::vector<Step>& steps = engine_.plan.steps();
   std::vector<unsigned> passes;
+  passes.reserve(steps.size());
   for (Step& step : steps) {
     passes.push_back(std::exchange(step.pass, 0u));  // the next run begins anew, unless a rerun
   }
