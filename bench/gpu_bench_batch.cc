@@ -150,6 +150,7 @@ BatchRow::Times measureHostBatch(BatchData& data, CompressOptions options, Backe
   std::vector<BatchResult<Frame>> made;
   times.compress_ms = 1e3 * medianSeconds(3, [&] { made = compressBatch(fields, options); });
   std::vector<ByteView> frames;
+  frames.reserve(made.size());
   for (const auto& frame : made) {
     frames.push_back(frame.get().bytes());
   }

@@ -8,32 +8,27 @@
 extern "C" {
 #endif
 
-/* fz_compress of n_fields arrays: field i from values[i], n_bytes[i] bytes, to archives[i], which
- * has room for capacities[i]. statuses[i] and archive_bytes[i] are what fz_compress for that field
- * alone would give; a field that fails leaves the others. FZ_OK when all are done, else the status
- * of the first that is not, with its message. Arrays in host memory may differ in length, and
- * threads of the options take one field each; an allocator of the caller is not used. With
- * FZ_MEMORY_DEVICE all have the same length. */
-FZ_API fz_status fz_compress_batch(fz_pipeline* pipeline,
-                                   size_t n_fields,
-                                   const void* const* values,
-                                   const size_t* n_bytes,
-                                   void* const* archives,
-                                   const size_t* capacities,
-                                   size_t* archive_bytes,
-                                   fz_status* statuses,
-                                   void* stream);
-/* The same for fz_decompress: archive i to values[i], which has room for capacities[i]; n_bytes[i]
- * is the length of its values, and 0 where it is not decoded. */
-FZ_API fz_status fz_decompress_batch(fz_pipeline* pipeline,
-                                     size_t n_fields,
-                                     const void* const* archives,
-                                     const size_t* archive_bytes,
-                                     void* const* values,
-                                     const size_t* capacities,
-                                     size_t* n_bytes,
-                                     fz_status* statuses,
-                                     void* stream);
+/* The fields of one call. Each array has n_fields entries; the last two are results. */
+typedef struct fz_batch {
+  size_t struct_size; /* sizeof(fz_batch) */
+  size_t n_fields;
+  const void* const* inputs;
+  const size_t* input_bytes;
+  void* const* outputs;
+  const size_t* capacities; /* bytes of the outputs */
+  size_t* output_bytes;
+  fz_status* statuses;
+} fz_batch;
+
+/* fz_compress of n_fields arrays: inputs are values, outputs archives. statuses[i] and
+ * output_bytes[i] are what fz_compress for that field alone would give; a field that fails leaves
+ * the others. FZ_OK when all are done, else the status of the first that is not, with its message.
+ * Arrays in host memory may differ in length, and threads of the options take one field each; an
+ * allocator of the caller is not used. With FZ_MEMORY_DEVICE all have the same length. */
+FZ_API fz_status fz_compress_batch(fz_pipeline* pipeline, const fz_batch* batch, void* stream);
+/* The same for fz_decompress: inputs are archives, outputs values. output_bytes[i] is 0 where a
+ * field is not decoded, unless its buffer is too small. */
+FZ_API fz_status fz_decompress_batch(fz_pipeline* pipeline, const fz_batch* batch, void* stream);
 
 #ifdef __cplusplus
 }

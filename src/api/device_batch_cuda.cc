@@ -93,10 +93,12 @@ bool isAlignedField(const void* data) {
   return data != nullptr && reinterpret_cast<std::uintptr_t>(data) % kFieldAlignment == 0;
 }
 
-// NOLINTNEXTLINE(performance-no-int-to-ptr): from addressOf()
+/// From addressOf().
+// NOLINTBEGIN(performance-no-int-to-ptr)
 const void* placeOf(std::uint64_t address) {
   return reinterpret_cast<const void*>(address);
 }
+// NOLINTEND(performance-no-int-to-ptr)
 
 std::uint64_t addressOf(const void* data) {
   return reinterpret_cast<std::uint64_t>(data);
@@ -197,7 +199,8 @@ void DeviceBatch::Impl::runAll(cudaStream_t stream, const Each& each) {
     const std::size_t field = waiting[row];
     try {
       each(*lanes[worker], field, outcome[field]);
-    } catch (...) {
+    } catch (const std::exception& error) {
+      FZ_LOG(INFO, "DeviceBatch: field %zu: %s", field, error.what());
       outcome[field].status = statusOf(std::current_exception());
     }
   });

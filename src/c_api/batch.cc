@@ -4,6 +4,7 @@
 #include "backends/cuda/device_guard.h"
 #include "c_api/guard.h"
 #include "c_api/handles.h"
+#include "c_api/versioned.h"
 #include "fz_batch.h"
 
 using fz::ErrorCode;
@@ -14,17 +15,10 @@ namespace fz::c_api {
 namespace {
 
 /// The caller's arrays, one entry for each field.
-struct BatchArrays {
-  std::size_t n_fields;
-  const void* const* inputs;
-  const std::size_t* input_bytes;
-  void* const* outputs;
-  const std::size_t* capacities;
-  std::size_t* output_bytes;
-  fz_status* statuses;
-
+struct BatchArrays : fz_batch {
   /// Nothing is done yet. Throws Error(kInvalidArgument) for a missing array.
-  void begin(const char* who) const {
+  BatchArrays(const fz_batch& given, const char* who)
+      : fz_batch(readVersioned(given, sizeof(fz_batch), "fz_batch")) {
     FZ_REQUIRE(
         n_fields == 0 || (inputs != nullptr && input_bytes != nullptr && outputs != nullptr &&
                           capacities != nullptr && output_bytes != nullptr && statuses != nullptr),
@@ -194,47 +188,29 @@ void decompressDeviceBatch(fz_pipeline& handle,
 }  // namespace
 }  // namespace fz::c_api
 
-fz_status fz_compress_batch(fz_pipeline* pipeline,
-                            size_t n_fields,
-                            const void* const* values,
-                            const size_t* n_bytes,
-                            void* const* archives,
-                            const size_t* capacities,
-                            size_t* archive_bytes,
-                            fz_status* statuses,
-                            void* stream) {
+fz_status fz_compress_batch(fz_pipeline* pipeline, const fz_batch* batch, void* stream) {
   return guarded(__func__, [&](const char* who) {
     FZ_REQUIRE_POINTER(pipeline);
-    const fz::c_api::BatchArrays batch{n_fields,   values,        n_bytes, archives,
-                                       capacities, archive_bytes, statuses};
-    batch.begin(who);
+    FZ_REQUIRE_POINTER(batch);
+    const fz::c_api::BatchArrays arrays(*batch, who);
     fz::c_api::requireEncoder(*pipeline, who);
     if (pipeline->device_memory) {
-      fz::c_api::compressDeviceBatch(*pipeline, batch, who, static_cast<cudaStream_t>(stream));
+      fz::c_api::compressDeviceBatch(*pipeline, arrays, who, static_cast<cudaStream_t>(stream));
     } else {
-      fz::c_api::compressHostBatch(*pipeline, batch, who);
+      fz::c_api::compressHostBatch(*pipeline, arrays, who);
     }
   });
 }
 
-fz_status fz_decompress_batch(fz_pipeline* pipeline,
-                              size_t n_fields,
-                              const void* const* archives,
-                              const size_t* archive_bytes,
-                              void* const* values,
-                              const size_t* capacities,
-                              size_t* n_bytes,
-                              fz_status* statuses,
-                              void* stream) {
+fz_status fz_decompress_batch(fz_pipeline* pipeline, const fz_batch* batch, void* stream) {
   return guarded(__func__, [&](const char* who) {
     FZ_REQUIRE_POINTER(pipeline);
-    const fz::c_api::BatchArrays batch{n_fields,   archives, archive_bytes, values,
-                                       capacities, n_bytes,  statuses};
-    batch.begin(who);
+    FZ_REQUIRE_POINTER(batch);
+    const fz::c_api::BatchArrays arrays(*batch, who);
     if (pipeline->device_memory) {
-      fz::c_api::decompressDeviceBatch(*pipeline, batch, who, static_cast<cudaStream_t>(stream));
+      fz::c_api::decompressDeviceBatch(*pipeline, arrays, who, static_cast<cudaStream_t>(stream));
     } else {
-      fz::c_api::decompressHostBatch(*pipeline, batch, who);
+      fz::c_api::decompressHostBatch(*pipeline, arrays, who);
     }
   });
 }

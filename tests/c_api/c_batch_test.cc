@@ -29,15 +29,17 @@ struct CBatch {
   }
 
   fz_status compress(fz_pipeline* pipeline) {
-    return fz_compress_batch(pipeline, fields.size(), field_data.data(), field_bytes.data(),
-                             archive_data.data(), archive_rooms.data(), archive_bytes.data(),
-                             statuses.data(), nullptr);
+    const fz_batch batch{sizeof(fz_batch),     fields.size(),       field_data.data(),
+                         field_bytes.data(),   archive_data.data(), archive_rooms.data(),
+                         archive_bytes.data(), statuses.data()};
+    return fz_compress_batch(pipeline, &batch, nullptr);
   }
   fz_status decompress(fz_pipeline* pipeline) {
     const std::vector<const void*> from(archive_data.begin(), archive_data.end());
-    return fz_decompress_batch(pipeline, fields.size(), from.data(), archive_bytes.data(),
-                               value_data.data(), value_rooms.data(), value_bytes.data(),
-                               statuses.data(), nullptr);
+    const fz_batch batch{sizeof(fz_batch),     fields.size(),     from.data(),
+                         archive_bytes.data(), value_data.data(), value_rooms.data(),
+                         value_bytes.data(),   statuses.data()};
+    return fz_decompress_batch(pipeline, &batch, nullptr);
   }
   Bytes archive(std::size_t i) const {
     return {archives[i].begin(),
@@ -109,15 +111,16 @@ TEST(CBatches, AFieldThatFailsLeavesTheOthers) {
 
 TEST(CBatches, MissingArgumentsAreRefused) {
   const PipelineHandle pipeline = fromPreset("cuszp2", cpuOptions());
-  EXPECT_EQ(fz_compress_batch(pipeline.get(), 0, nullptr, nullptr, nullptr, nullptr, nullptr,
-                              nullptr, nullptr),
-            FZ_OK);
-  EXPECT_EQ(fz_decompress_batch(pipeline.get(), 0, nullptr, nullptr, nullptr, nullptr, nullptr,
-                                nullptr, nullptr),
-            FZ_OK);
-  expectError(fz_compress_batch(pipeline.get(), 2, nullptr, nullptr, nullptr, nullptr, nullptr,
-                                nullptr, nullptr),
-              FZ_ERROR_INVALID_ARGUMENT, "NULL");
+  fz_batch none = {};
+  expectError(fz_compress_batch(pipeline.get(), &none, nullptr), FZ_ERROR_INVALID_ARGUMENT,
+              "struct_size");
+  none.struct_size = sizeof(fz_batch);
+  EXPECT_EQ(fz_compress_batch(pipeline.get(), &none, nullptr), FZ_OK);
+  EXPECT_EQ(fz_decompress_batch(pipeline.get(), &none, nullptr), FZ_OK);
+  expectError(fz_compress_batch(pipeline.get(), nullptr, nullptr), FZ_ERROR_INVALID_ARGUMENT,
+              "batch is NULL");
+  none.n_fields = 2;
+  expectError(fz_compress_batch(pipeline.get(), &none, nullptr), FZ_ERROR_INVALID_ARGUMENT, "NULL");
   CBatch batch(2);
   expectError(batch.compress(nullptr), FZ_ERROR_INVALID_ARGUMENT, "pipeline is NULL");
   expectError(batch.compress(decoder(cpuOptions()).get()), FZ_ERROR_INVALID_STATE, "decoding");

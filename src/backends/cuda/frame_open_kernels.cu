@@ -3,6 +3,7 @@
 #include "backends/cuda/frame_kernels.h"
 #include "backends/cuda/graph_launcher.h"
 #include "backends/cuda/host_flag.cuh"
+#include "backends/cuda/padding.h"
 #include "backends/cuda/payload_crc.cuh"
 
 namespace fz::cuda {
@@ -258,9 +259,11 @@ void enqueueOpen(const std::uint8_t* frame,
                  const SegmentLimits& limits,
                  FrameState* state,
                  const Launcher& launcher) {
+  OpenJob job = {frame,  capacity_bytes, header_template, header_bytes,
+                 fields, n_fields,       limits,          state};
+  clearPadding(job);
   launcher.launch("openKernel", withEach(openKernel, openEachKernel), 1, kThreads, header_bytes,
-                  OpenJob{frame, capacity_bytes, header_template, header_bytes, fields, n_fields,
-                          limits, state});
+                  job);
 }
 
 void enqueueFrontRead(const std::uint8_t* frame,
@@ -288,8 +291,10 @@ void enqueueExtract(const std::uint8_t* payload,
                     const Launcher& launcher) {
   const unsigned blocks =
       std::min(gridFor(max_bytes, 4 * kThreads * 4), 16 * multiprocessorCount());
+  ExtractJob job = {payload, to, state, index};
+  clearPadding(job);
   launcher.launch("extractKernel", withEach(extractKernel, extractEachKernel, 1), blocks, kThreads,
-                  0, ExtractJob{payload, to, state, index});
+                  0, job);
 }
 
 }  // namespace fz::cuda

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/launch.h"
+#include "backends/cuda/padding.h"
 #include "backends/cuda/zeroed_scratch.h"
 #include "coders/adaptive_bitpack/adaptive_bitpack_stage.h"
 #include "coders/adaptive_bitpack/cuda/kernels.h"
@@ -169,10 +170,13 @@ template <class T>
 void CudaSide<T>::beginGroup(const cuda::Call& call, const GroupRun& group, GroupArgs& args) {
   if (stage_.isInverse()) {
     std::size_t n_values = 0;
-    args.add(groupsArgs(measure(call, n_values)));
+    GroupsArgs own = groupsArgs(measure(call, n_values));
+    cuda::clearPadding(own);
+    args.add(own);
   } else {
     GroupsArgs own = {};
     prepareEncode(call, group.n_tiles, own);
+    cuda::clearPadding(own);
     args.add(own);
   }
 }

@@ -8,6 +8,7 @@
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
 #include "coders/huffman/cuda/kernels.h"
+#include "coders/huffman/cuda/shared_limit.h"
 #include "fz/cuda_part.h"
 
 namespace fz::huffman {
@@ -269,6 +270,7 @@ void launchEncodeOf(const EncodeArgs& args, const cuda::Call& call) {
       sizeof(std::uint32_t) *
       ((kCodesShared ? args.n_codes : 0) + std::size_t{2} * kTilePartitions * warp_words);
   const auto kernel = encodeKernel<T, kValues, kCodesShared>;
+  const std::lock_guard lock(sharedLimitMutex());
   FZ_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      static_cast<int>(shared_bytes)));
   const unsigned grid = encodeBlocks(n_tiles, cuda::multiprocessorCount());

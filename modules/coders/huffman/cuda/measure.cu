@@ -5,6 +5,7 @@
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/launch.h"
 #include "coders/huffman/cuda/kernels.h"
+#include "coders/huffman/cuda/shared_limit.h"
 #include "fz/cuda_part.h"
 
 namespace fz::huffman {
@@ -130,6 +131,7 @@ void launchCountOf(const CountArgs& args, const cuda::Call& call) {
   const unsigned n_rows = (args.n_symbols + shape.n_bins - 1) / shape.n_bins;
   const std::size_t shared_bytes =
       sizeof(std::uint32_t) * (std::size_t{shape.n_bins} << shape.copies_log2);
+  const std::lock_guard lock(sharedLimitMutex());
   FZ_CUDA_CHECK(cudaFuncSetAttribute(countKernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      static_cast<int>(shared_bytes)));
   const dim3 grid(std::min(cuda::gridFor(args.size.n_bytes, 16 * kThreads * kLoads),

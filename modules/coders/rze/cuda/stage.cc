@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/cuda/padding.h"
 #include "backends/cuda/zeroed_scratch.h"
 #include "coders/rze/codec.h"
 #include "coders/rze/cuda/kernels.h"
@@ -120,10 +121,11 @@ void CudaSide::beginGroup(const cuda::Call& call, const GroupRun& group, GroupAr
                     "input must be at most {} bytes, got {}", kMaxInputBytes, size.n_bytes);
   }
   const auto n_chunks = static_cast<std::uint32_t>(group.n_tiles);
-  const RzeArgs own = makeArgs(
-      call, n_chunks, stage_.levels_,
-      stage_.isInverse() ? decodeStates(call, n_chunks, group.shape.blocks_per_processor == 0)
-                         : encodeStates(call, n_chunks));
+  RzeArgs own = makeArgs(call, n_chunks, stage_.levels_,
+                         stage_.isInverse()
+                             ? decodeStates(call, n_chunks, group.shape.blocks_per_processor == 0)
+                             : encodeStates(call, n_chunks));
+  cuda::clearPadding(own);
   if (stage_.isInverse()) {
     launchPlaces(own, static_cast<std::uint32_t>(stage_.chunk_bytes_), call);
   }

@@ -1,4 +1,5 @@
 #include "backends/cuda/delta_cuda.h"
+#include "backends/cuda/padding.h"
 #include "core/cuda_part_maker.h"
 #include "core/require.h"
 #include "mem/scratch.h"
@@ -93,7 +94,9 @@ void CudaSide<T, TOut>::beginGroup(const cuda::Call& call,
                                    const GroupRun& /*group*/,
                                    GroupArgs& args) {
   begin(call.inputs[0].size);
-  args.add(DiffArgs{stage_.chunk_bytes_ / sizeof(T)});
+  DiffArgs own = {stage_.chunk_bytes_ / sizeof(T)};
+  cuda::clearPadding(own);
+  args.add(own);
 }
 
 template <class T, class TOut>

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "backends/cuda/delta_cuda.h"
+#include "backends/cuda/padding.h"
 #include "core/cuda_part_maker.h"
 #include "core/require.h"
 #include "mem/scratch.h"
@@ -172,7 +173,9 @@ void CudaSide<T>::beginGroup(const cuda::Call& call, const GroupRun& /*group*/, 
   } else {
     stage_.inferred_x_ = stage_.encodeDimsFor(n_bytes)[0];
   }
-  args.add(BlockArgs{static_cast<std::uint32_t>(stage_.blockValues())});
+  BlockArgs own = {static_cast<std::uint32_t>(stage_.blockValues())};
+  cuda::clearPadding(own);
+  args.add(own);
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 #include <bit>
 #include <limits>
 
+#include "backends/cuda/padding.h"
 #include "core/cuda_part_maker.h"
 #include "core/require.h"
 #include "predictors/tiled_lorenzo/cuda/kernels.h"
@@ -132,18 +133,20 @@ void CudaSide<T>::beginGroup(const cuda::Call& call, const GroupRun& /*group*/, 
   }
   const Grid grid = {stage_.coded_dims_[0], stage_.coded_dims_[1], stage_.coded_dims_[2],
                      shapeOf(stage_.coded_tile_)};
-  args.add(TilesArgs{.record = call.record,
-                     .nx = grid.nx,
-                     .ny = grid.ny,
-                     .nz = grid.nz,
-                     .plane = grid.nx * grid.ny,
-                     .tiles_x = FastDivisor::of(static_cast<std::uint32_t>(grid.tilesX())),
-                     .tiles_y = FastDivisor::of(static_cast<std::uint32_t>(grid.tilesY())),
-                     .n_tiles = grid.tileCount(),
-                     .has_whole_tiles = grid.nx % grid.tile.x == 0 && grid.ny % grid.tile.y == 0 &&
-                                        grid.nz % grid.tile.z == 0,
-                     .publishes = stage_.isInverse() && !call.outputs[0].size_known,
-                     .capacity_bytes = call.outputs[0].capacity_bytes});
+  TilesArgs own = {.record = call.record,
+                   .nx = grid.nx,
+                   .ny = grid.ny,
+                   .nz = grid.nz,
+                   .plane = grid.nx * grid.ny,
+                   .tiles_x = FastDivisor::of(static_cast<std::uint32_t>(grid.tilesX())),
+                   .tiles_y = FastDivisor::of(static_cast<std::uint32_t>(grid.tilesY())),
+                   .n_tiles = grid.tileCount(),
+                   .has_whole_tiles = grid.nx % grid.tile.x == 0 && grid.ny % grid.tile.y == 0 &&
+                                      grid.nz % grid.tile.z == 0,
+                   .publishes = stage_.isInverse() && !call.outputs[0].size_known,
+                   .capacity_bytes = call.outputs[0].capacity_bytes};
+  cuda::clearPadding(own);
+  args.add(own);
 }
 
 template <class T>

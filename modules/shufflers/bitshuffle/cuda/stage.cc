@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "backends/cuda/padding.h"
 #include "shufflers/bitshuffle/bitshuffle_stage.h"
 #include "shufflers/bitshuffle/cuda/kernels.h"
 
@@ -49,7 +50,9 @@ std::string CudaSide::tileOpType() const {
 }
 
 void CudaSide::beginGroup(const cuda::Call& /*call*/, const GroupRun& /*group*/, GroupArgs& args) {
-  args.add(BitshuffleArgs{static_cast<std::uint32_t>(stage_.block_bytes_)});
+  BitshuffleArgs own = {static_cast<std::uint32_t>(stage_.block_bytes_)};
+  cuda::clearPadding(own);
+  args.add(own);
 }
 
 MakeCudaPart cudaPartMaker() {
