@@ -303,6 +303,11 @@ nlohmann::json toJson(const std::vector<SmallCallRow>& rows) {
   return list;
 }
 
+void addVerbose(CLI::App& app) {
+  app.add_flag_callback(
+      "--verbose", [] { Logger::enableStderr(); }, "what the library has to say");
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Speed on a device; % is of a device-to-device copy in the same run."};
   Bench bench;
@@ -327,8 +332,7 @@ int run(int argc, char** argv) {
   bool missing_only = false;
   app.add_flag("--missing", missing_only,
                "what missing values cost presets: whole calls, beside the same field filled");
-  bool is_verbose = false;
-  app.add_flag("--verbose", is_verbose, "what the library has to say, on standard error");
+  addVerbose(app);
   bool batch_only = false;
   app.add_flag("--batch", batch_only, "1,024 fields of 256 KiB beside one of 256 MiB");
   bool host_only = false;
@@ -359,9 +363,6 @@ int run(int argc, char** argv) {
       std::ofstream(json_path) << json.dump(2) << '\n';
     }
   };
-  if (is_verbose) {
-    Logger::enableStderr();
-  }
   if (batch_only) {
     print(measureBatches(bench.only, bench.runs));
     return 0;
