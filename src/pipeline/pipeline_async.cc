@@ -46,7 +46,7 @@ void Pipeline::decompressAsync(const void* d_frame,
                                cudaStream_t stream) try {
   requireDevice(impl_->on_device, "decompressAsync")
       .decompressAsync(d_frame, capacity_bytes, d_out, original_bytes, d_out_bytes,
-                       impl_->read_header, impl_->decoder.get(), stream);
+                       {impl_->read_header, impl_->decoder.get()}, stream);
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }

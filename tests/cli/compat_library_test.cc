@@ -32,6 +32,7 @@ class FzgmodCliMain : public testing::Test {
   static int call(std::vector<std::string> words) {
     words.insert(words.begin(), "fzgmod-cli");
     std::vector<char*> argv;
+    argv.reserve(words.size() + 1);
     for (std::string& word : words) {
       argv.push_back(word.data());
     }

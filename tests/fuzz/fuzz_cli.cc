@@ -64,8 +64,8 @@ class Workplace {
 class QuietErrors {
  public:
   QuietErrors() : saved_(stderr) {
-    static std::FILE* const nowhere = std::fopen("/dev/null", "w");
-    stderr = nowhere;
+    static std::FILE* const kNowhere = std::fopen("/dev/null", "w");
+    stderr = kNowhere;
   }
   QuietErrors(const QuietErrors&) = delete;
   QuietErrors& operator=(const QuietErrors&) = delete;
@@ -77,6 +77,7 @@ class QuietErrors {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it by this name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes) {
   static Workplace workplace;
   std::vector<std::string> words;

@@ -5,6 +5,7 @@
 #include "fz/error.h"
 #include "fz/host_api.h"
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it by this name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes) {
   fz::DecompressOptions options;
   options.threads = 1;

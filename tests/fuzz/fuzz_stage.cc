@@ -56,6 +56,7 @@ void decode(const std::uint8_t* data, std::size_t n_left) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it by this name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes) {
   if (n_bytes == 0) {
     return 0;

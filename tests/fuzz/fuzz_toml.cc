@@ -6,6 +6,7 @@
 #include "fz/error.h"
 #include "pipeline/compressor.h"
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it by this name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t n_bytes) {
   try {
     fz::Pipeline pipeline;

@@ -56,7 +56,7 @@ std::vector<Chain> chains() {
   const std::string plain = wide + "zigzag_codes = false\n";
   for (const std::string type : {"float32", "float64"}) {
     for (const std::string mode : {"ABS", "NOA", "REL"}) {
-      all.push_back({"Pfpl_" + mode + "_" + type,
+      all.push_back({std::string("Pfpl_").append(mode).append("_").append(type),
                      quantizer(type, "uint32", mode, plain) + difference(16384) + shuffle(4, "d") +
                          stage("c", "RZE", "s"),
                      4, 4});

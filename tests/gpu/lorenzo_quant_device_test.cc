@@ -188,6 +188,7 @@ StageRecord encodeOfUnknownSize(F32& stage, const std::vector<float>& values, st
   const CudaInput input{onDevice(values.data(), 4 * n_limit, n_bytes), {4 * n_limit, size}};
   const std::vector<std::size_t> limits = stage.maxOutputSizes({4 * n_limit});
   std::vector<CudaOutput> outputs;
+  outputs.reserve(limits.size());
   for (const std::size_t n : limits) {
     outputs.push_back({onDevice(nullptr, n, 0), n, false});
   }

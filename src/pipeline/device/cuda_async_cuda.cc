@@ -53,8 +53,7 @@ void CudaRunner::decompressAsync(const void* d_frame,
                                  void* d_out,
                                  std::size_t original_bytes,
                                  std::uint64_t* d_out_bytes,
-                                 const FrameHeader& last_header,
-                                 const FrameDecoder* decoder,
+                                 const LastDecoded& last,
                                  cudaStream_t stream) {
   const cuda::NvtxRange range("fz::decompressAsync");
   const cuda::DeviceGuard guard(core_.device);
@@ -63,16 +62,16 @@ void CudaRunner::decompressAsync(const void* d_frame,
   FZ_REQUIRE(cuda::isAligned(d_frame) && cuda::isAligned(d_out), ErrorCode::kInvalidArgument,
              "Pipeline::decompressAsync: frame and result must be {}-byte aligned",
              cuda::kPointerAlignment);
-  const bool primed = decoder != nullptr && decoder->plan() != nullptr &&
-                      last_header.description.original_bytes == original_bytes;
+  const bool primed = last.decoder != nullptr && last.decoder->plan() != nullptr &&
+                      last.header.description.original_bytes == original_bytes;
   if (async_decoder_ == nullptr || !async_decoder_->isFor(original_bytes)) {
     FZ_REQUIRE(primed, ErrorCode::kInvalidState,
                "Pipeline::decompressAsync: decompress() one frame of {} bytes of data first (or "
                "warmup()), so that its kind is known",
                original_bytes);
     async_decoder_ = std::make_shared<AsyncDecoder>(
-        last_header, ByteView(opener_.lastHeader(), last_header.core.header_size),
-        decoder->customStages(), core_.pool);
+        last.header, ByteView(opener_.lastHeader(), last.header.core.header_size),
+        last.decoder->customStages(), core_.pool);
   }
   if (original_bytes > 0) {
     requireDevicePointer(d_out, "result");

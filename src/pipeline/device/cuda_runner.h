@@ -39,8 +39,7 @@ class CudaRunner final : public DeviceRunner {
                        void* d_out,
                        std::size_t original_bytes,
                        std::uint64_t* d_out_bytes,
-                       const FrameHeader& last_header,
-                       const FrameDecoder* decoder,
+                       const LastDecoded& last,
                        cudaStream_t stream) override;
   std::size_t finishAsync(cudaStream_t stream) override;
   bool recordCompress(std::size_t n_bytes,

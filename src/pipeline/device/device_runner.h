@@ -17,6 +17,12 @@ struct PipelineCore;
 struct BatchAddresses;
 struct BatchRecording;
 
+/// The header of the frame that a pipeline opened and decoded last, and what did it, or null.
+struct LastDecoded {
+  const FrameHeader& header;
+  const FrameDecoder* decoder;
+};
+
 /// The part of a pipeline that works on a device: runs, frames, graphs. The CPU has none.
 class DeviceRunner {
  public:
@@ -37,15 +43,13 @@ class DeviceRunner {
                              std::size_t capacity_bytes,
                              std::uint64_t* d_frame_bytes,
                              cudaStream_t stream) = 0;
-  /// Enqueues the decoding of a frame like the last one that was opened and decoded, which had this
-  /// header; `decoder` is the one that did it, or null.
+  /// Enqueues the decoding of a frame like the last one that was opened and decoded.
   virtual void decompressAsync(const void* d_frame,
                                std::size_t capacity_bytes,
                                void* d_out,
                                std::size_t original_bytes,
                                std::uint64_t* d_out_bytes,
-                               const FrameHeader& last_header,
-                               const FrameDecoder* decoder,
+                               const LastDecoded& last,
                                cudaStream_t stream) = 0;
   /// Waits for the last compressAsync or decompressAsync and throws what it found.
   virtual std::size_t finishAsync(cudaStream_t stream) = 0;
