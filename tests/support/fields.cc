@@ -39,7 +39,8 @@ std::size_t countRelative(const Field& original, const std::uint8_t* decoded, do
   eachValue<T>(original, [&](std::size_t i, T x) {
     T y;
     std::memcpy(&y, decoded + i * sizeof(T), sizeof(T));
-    if (std::memcmp(&x, &y, sizeof(T)) == 0) {
+    if (std::memcmp(original.bytes.data() + i * sizeof(T), decoded + i * sizeof(T), sizeof(T)) ==
+        0) {
       return;
     }
     const long double error = std::fabs(static_cast<long double>(x) - static_cast<long double>(y));
@@ -60,7 +61,8 @@ Field smoothField(DataType type, std::array<std::size_t, 3> dims) {
   for (std::size_t i = 0; i < n; ++i) {
     const double x = static_cast<double>(i % dims[0]);
     const double y = static_cast<double>(i / dims[0] % dims[1]);
-    const double z = static_cast<double>(i / (dims[0] * dims[1]));
+    const std::size_t plane = i / (dims[0] * dims[1]);
+    const double z = static_cast<double>(plane);
     const double noise = static_cast<double>(rng() % 1000) * 1e-5;
     const double v =
         50 * std::sin(0.01 * x) + 20 * std::cos(0.03 * y) + 5 * std::sin(0.1 * z) + noise;
