@@ -81,11 +81,12 @@ bool hasHdf5Signature(ByteView bytes) {
 #if !FZ_HAVE_HDF5
 
 [[noreturn]] void failNotBuilt(const Hdf5Name& name) {
-  throw Failure(ExitCode::kUsage,
-                fmt::format("'{}:{}' is an HDF5 dataset, and this fz was built without HDF5, as that of the "
-                            "Python wheel is; export the dataset to .npy (h5py and numpy.save do), "
-                            "or take an fz that was built where HDF5 is installed",
-                            name.file, name.dataset));
+  throw Failure(
+      ExitCode::kUsage,
+      fmt::format("'{}:{}' is an HDF5 dataset, and this fz was built without HDF5, as that of the "
+                  "Python wheel is; export the dataset to .npy (h5py and numpy.save do), "
+                  "or take an fz that was built where HDF5 is installed",
+                  name.file, name.dataset));
 }
 
 bool isHdf5Built() {

@@ -269,9 +269,10 @@ FZ_API fz_status fz_find_bound(const fz_pipeline* pipeline,
                                double* reached);
 
 /* Settings that stages choose by looking at these values (host memory), for the next field of the
- * kind: a line "stage.key=value" for each, whose two parts an fz_param takes, and a zero byte at the
- * end; "" where no stage looks for any. The presets "best", "auto" and "balanced" look for a plan.
- * Costs a compression. A capacity of 0 asks for *text_bytes alone, as for fz_pipeline_toml. */
+ * kind: a line "stage.key=value" for each, whose two parts an fz_param takes, and a zero byte at
+ * the end; "" where no stage looks for any. The presets "best", "auto" and "balanced" look for a
+ * plan. Costs a compression. A capacity of 0 asks for *text_bytes alone, as for fz_pipeline_toml.
+ */
 FZ_API fz_status fz_find_settings(const fz_pipeline* pipeline,
                                   const void* values,
                                   size_t n_bytes,
