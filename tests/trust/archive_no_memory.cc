@@ -152,10 +152,12 @@ void addWriters(std::vector<Scenario>& all, bool is_release) {
                  true});
 }
 
+using Read = std::function<Bytes(const ArchiveReader&)>;
+
 void addReaders(std::vector<Scenario>& all) {
   const auto archive = std::make_shared<ChunkedArchive>(
       makeChunked("pfpl", DataType::FLOAT32, {{kX, kY, kZ}, {kX, 5, 2}}));
-  const auto onReader = [&](const char* name, std::function<Bytes(const ArchiveReader&)> call) {
+  const auto onReader = [&](const char* name, const Read& call) {
     all.push_back({std::string("read: ") + name, [=] {
                      const auto reader = std::make_shared<ArchiveReader>(sourceOf(archive->bytes));
                      return [=]() -> Bytes {
@@ -268,7 +270,7 @@ void addRecoveries(std::vector<Scenario>& all) {
                      std::optional<heap::Pause> pause(std::in_place);
                      std::vector<double> fill = {-9999.0};
                      pause.reset();
-                     RangeScan scan(field->type, std::move(fill), 1);
+                     RangeScan scan(field->type, fill, 1);
                      scan.add(field->bytes);
                      scan.requireWithoutFill(1e-3);
                      const std::optional<ValueRange> range = scan.range();

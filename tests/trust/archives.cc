@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kTailCrcOffset = 24;
 
 const std::vector<ChunkedShape>& shapes() {
-  static const std::vector<ChunkedShape> all = {
+  static const std::vector<ChunkedShape> kAll = {
       {{12, 10, 6}, {12, 10, 2}, ChunkedShape::kAppended},
       {{90}, {30}, ChunkedShape::kAppended},
       {{9, 8, 4}, {5, 8, 2}, ChunkedShape::kPutBackwards},
@@ -24,7 +24,7 @@ const std::vector<ChunkedShape>& shapes() {
       {{6, 5, 4, 3}, {6, 5, 4, 1}, ChunkedShape::kAppended},
       {{7, 6, 5}, {4, 6, 2}, ChunkedShape::kGrown},
   };
-  return all;
+  return kAll;
 }
 
 void putBackwards(ArchiveWriter& writer, const test::Field& field, const AxisValues& extents) {

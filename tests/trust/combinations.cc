@@ -22,8 +22,8 @@ constexpr double kBounds[] = {1e-3, 1e-6, 0.5, 1e-2, 0x1p-10, 1e-1, 1e-42, 1e10,
 constexpr const char* kModes[] = {"ABS", "REL", "NOA"};
 
 const std::vector<test::FusionChain>& chains() {
-  static const std::vector<test::FusionChain> all = test::fusionChains();
-  return all;
+  static const std::vector<test::FusionChain> kAll = test::fusionChains();
+  return kAll;
 }
 
 std::string exactText(double value) {

@@ -13,7 +13,8 @@ class Fixed {
  public:
   /// mantissa * 2^exponent.
   Fixed(unsigned __int128 mantissa, int exponent) {
-    const auto place = static_cast<std::size_t>(exponent + kPoint);
+    const int first_bit = exponent + kPoint;
+    const auto place = static_cast<std::size_t>(first_bit);
     for (std::size_t bit = 0; bit < 128; ++bit) {
       if ((mantissa >> bit & 1) != 0) {
         limbs_[(place + bit) / 64] |= std::uint64_t{1} << ((place + bit) % 64);

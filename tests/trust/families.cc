@@ -206,14 +206,14 @@ std::vector<Family<T>> specialFamilies() {
 
 template <class T>
 const std::vector<Family<T>>& families() {
-  static const std::vector<Family<T>> all = [] {
+  static const std::vector<Family<T>> kAll = [] {
     std::vector<Family<T>> list = plainFamilies<T>();
     for (auto& more : {boundFamilies<T>(), specialFamilies<T>()}) {
       list.insert(list.end(), more.begin(), more.end());
     }
     return list;
   }();
-  return all;
+  return kAll;
 }
 
 template <class T>

@@ -1,5 +1,6 @@
 // R8: archives of every stage, type, setting and version are made anew and compared with
 // committed hashes; what they decode to is compared as well.
+#include <fmt/format.h>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -92,8 +93,9 @@ const RegisterGoal kGolden(
       for (const auto& [name, line] : before) {
         const auto found = now.find(name);
         report.check(found != now.end(), name + ": no longer written");
-        report.check(found == now.end() || found->second == line,
-                     name + ": was " + line + ", is " + (found == now.end() ? "" : found->second));
+        report.check(
+            found == now.end() || found->second == line,
+            fmt::format("{}: was {}, is {}", name, line, found == now.end() ? "" : found->second));
       }
       for (const auto& [name, line] : now) {
         report.check(before.count(name) != 0, name + ": has no committed hash");

@@ -153,11 +153,14 @@ void* refused() {
 // operator new comes through here too.
 extern "C" {
 
+// What the C library calls its own.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 void* __libc_malloc(std::size_t n_bytes);
 void* __libc_calloc(std::size_t n, std::size_t n_bytes);
 void* __libc_realloc(void* memory, std::size_t n_bytes);
 void* __libc_memalign(std::size_t alignment, std::size_t n_bytes);
 void __libc_free(void* memory);
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 void* malloc(std::size_t n_bytes) {
   using namespace fz::trust::heap;  // NOLINT(google-build-using-namespace)
