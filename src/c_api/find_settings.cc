@@ -24,7 +24,7 @@ fz_status fz_find_settings(const fz_pipeline* pipeline,
         pipeline->masked_type, {static_cast<const std::uint8_t*>(values), n_bytes}, options);
     std::string lines;
     for (const auto& [key, value] : found.params) {
-      lines += key + "=" + value + "\n";
+      lines.append(key).append("=").append(value).append("\n");
     }
     fz::c_api::giveText(lines, text, capacity, text_bytes, who);
   });
