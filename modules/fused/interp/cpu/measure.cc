@@ -37,6 +37,15 @@ HWY_INLINE void addMagnitudes(Vec codes, std::uint32_t* sums) {
   hn::StoreU(hn::Add(hn::LoadU(du, sums), sizesOf(codes)), du, sums);
 }
 
+/// The sum of all lanes, which 32 bits hold as a number without sign; compilers add up 32 bits with
+/// one.
+HWY_INLINE std::uint32_t total(hn::Vec<SumTag> sums) {
+  const hn::Repartition<std::uint64_t, SumTag> d64;
+  const auto pairs = hn::BitCast(d64, sums);
+  const auto wide = hn::Add(hn::And(pairs, hn::Set(d64, 0xFFFFFFFFu)), hn::ShiftRight<32>(pairs));
+  return static_cast<std::uint32_t>(hn::GetLane(hn::SumOfLanes(d64, wide)));
+}
+
 // ---- codes
 
 template <class C>
@@ -64,7 +73,7 @@ std::uint64_t costOfCodes(std::span<const C> codes) {
       for (std::size_t i = 0; i < kBlockCodes; i += hn::Lanes(du)) {
         sum = hn::Add(sum, sizesOf(loadCodes(at + i)));
       }
-      sizes[block] = static_cast<std::uint32_t>(hn::GetLane(hn::SumOfLanes(du, sum)));
+      sizes[block] = total(sum);
     }
     cost += costOfSizes({sizes, n});
   }
