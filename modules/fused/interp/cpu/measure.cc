@@ -2,6 +2,7 @@
 #include "fused/interp/cpu/measure.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "fused/interp/cpu/cost.h"
 
@@ -37,13 +38,13 @@ HWY_INLINE void addMagnitudes(Vec codes, std::uint32_t* sums) {
   hn::StoreU(hn::Add(hn::LoadU(du, sums), sizesOf(codes)), du, sums);
 }
 
-/// The sum of all lanes, which 32 bits hold as a number without sign; compilers add up 32 bits with
-/// one.
+/// The sum of all lanes, which 32 bits hold as a number without sign: SumOfLanes() may add them up
+/// with one.
 HWY_INLINE std::uint32_t total(hn::Vec<SumTag> sums) {
-  const hn::Repartition<std::uint64_t, SumTag> d64;
-  const auto pairs = hn::BitCast(d64, sums);
-  const auto wide = hn::Add(hn::And(pairs, hn::Set(d64, 0xFFFFFFFFu)), hn::ShiftRight<32>(pairs));
-  return static_cast<std::uint32_t>(hn::GetLane(hn::SumOfLanes(d64, wide)));
+  const SumTag du;
+  std::uint32_t lanes[hn::MaxLanes(du)];
+  hn::StoreU(sums, du, lanes);
+  return std::accumulate(lanes, lanes + hn::Lanes(du), 0u);
 }
 
 // ---- codes
