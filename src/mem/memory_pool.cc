@@ -327,6 +327,7 @@ std::vector<PoolBlock> MemoryPool::blocksInUse() const {
     by_number[block.number] = {memory, block.block_bytes, block.pinned};
   }
   std::vector<PoolBlock> blocks;
+  blocks.reserve(by_number.size());
   for (const auto& [number, block] : by_number) {
     blocks.push_back(block);
   }

@@ -58,6 +58,7 @@ ByteView bytesOf(const std::vector<T>& values) {
 template <class T>
 std::vector<BatchField> batchOf(const std::vector<std::vector<T>>& fields) {
   std::vector<BatchField> batch;
+  batch.reserve(fields.size());
   for (const std::vector<T>& field : fields) {
     batch.push_back({kDataTypeOf<T>, bytesOf(field), std::nullopt});
   }
@@ -221,6 +222,7 @@ std::vector<Frame> framesOfManyKinds() {
 
 std::vector<ByteView> viewsOf(const std::vector<Frame>& frames) {
   std::vector<ByteView> views;
+  views.reserve(frames.size());
   for (const Frame& frame : frames) {
     views.push_back(frame.bytes());
   }
