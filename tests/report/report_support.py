@@ -59,7 +59,7 @@ def compress_words(name, dims, bound, page):
 
 def run(binary, folder, *words):
     return subprocess.run(
-        [binary, *words], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=120
+        [binary, *words], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=600
     )
 
 
