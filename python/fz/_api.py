@@ -117,8 +117,7 @@ def compress(
     params
         Other settings: ``{"stage.key": value}`` or ``{"key": value}``.
     backend
-        ``"auto"``: where the array is; ``"cpu"``, ``"cuda"``. The bytes are the same, except for
-        arrays on a GPU that have missing values: those are not looked for there.
+        ``"auto"``: where the array is; ``"cpu"``, ``"cuda"``. The bytes are the same.
     threads
         Threads on the CPU; 0 means all. The bytes are the same.
     fallback
