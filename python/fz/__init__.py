@@ -15,6 +15,7 @@ from ._api import (
     find_bound,
     find_settings,
     free_device_memory,
+    free_host_memory,
     has_backend,
     presets,
     stages,
@@ -60,6 +61,6 @@ __all__ = [
     "LimitError", "Missing", "NoDeviceError", "NotFoundError", "OutOfMemoryError", "Pipeline",
     "Recovery", "Stage", "TargetError", "TypeMismatchError", "UnsupportedError", "VerifyReport",
     "__version__", "compress", "compress_batch", "create", "decompress", "decompress_batch",
-    "find_bound", "find_settings", "free_device_memory", "has_backend", "inspect", "load", "open",
-    "presets", "recover", "save", "stages", "value_range", "verify",
+    "find_bound", "find_settings", "free_device_memory", "free_host_memory", "has_backend", "inspect",
+    "load", "open", "presets", "recover", "save", "stages", "value_range", "verify",
 ]  # fmt: skip

@@ -457,6 +457,15 @@ def has_backend(name: str) -> bool:
     return bool(_fz.backend_available(name))
 
 
+def free_host_memory() -> None:
+    """Gives back the memory that `compress` and `decompress` on the CPU keep for their next calls.
+
+    They keep the blocks of earlier calls and of results that are gone, so that the system need not
+    clear new pages; never more than was in use at once before. Arrays and frames are not touched.
+    """
+    _fz.release_host_memory()
+
+
 def free_device_memory() -> None:
     """Gives back the GPU memory that `compress` and `decompress` keep for their next calls.
 

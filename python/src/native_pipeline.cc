@@ -204,24 +204,8 @@ std::map<std::string, std::string> findSettingsFor(const std::string& toml,
 /// A guess at how much there is to decode, before the header is read.
 constexpr std::size_t kUsualRatio = 8;
 
-/// Memory is taken only once the header has been found sound.
-Bytes decompressOnCpu(const HostBuffer& frame, const DecodeSettings& settings) {
-  void* data = nullptr;
-  std::size_t n_bytes = 0;
-  runInterruptibly(frame.size() * kUsualRatio, [&](RunProgress& progress) {
-    Pipeline pipeline;
-    pipeline.setBackend(Backend::CPU);
-    pipeline.setThreads(settings.threads);
-    pipeline.setDecodeLimits(settings.limits);
-    pipeline.setPoolManagedDecompOutput(false);
-    pipeline.setProgress(&progress);
-    pipeline.decompressFrame(frame.bytes(), &data, &n_bytes);
-  });
-  const nb::capsule owner(data, [](void* memory) noexcept { std::free(memory); });
-  return Bytes(static_cast<std::uint8_t*>(data), {n_bytes}, owner);
-}
-
-Bytes decompressElsewhere(const HostBuffer& frame, const DecodeSettings& settings) {
+Bytes decompress(nb::handle source, const DecodeSettings& settings) {
+  const HostBuffer frame(source, HostBuffer::Access::kRead);
   auto values = std::make_unique<Array>();
   runInterruptibly(frame.size() * kUsualRatio, [&](RunProgress& progress) {
     *values = fz::decompress(frame.bytes(), {.limits = settings.limits,
@@ -234,12 +218,6 @@ Bytes decompressElsewhere(const HostBuffer& frame, const DecodeSettings& setting
                           [](void* array) noexcept { delete static_cast<Array*>(array); });
   // The array has no other owner, so that its values may be written to.
   return Bytes(const_cast<std::uint8_t*>(bytes.data()), {bytes.size()}, owner);
-}
-
-Bytes decompress(nb::handle frame, const DecodeSettings& settings) {
-  const HostBuffer bytes(frame, HostBuffer::Access::kRead);
-  return settings.backend == Backend::CPU ? decompressOnCpu(bytes, settings)
-                                          : decompressElsewhere(bytes, settings);
 }
 
 std::size_t decompressOnCpuInto(ByteView frame,
@@ -382,6 +360,7 @@ void bindPipeline(nb::module_& module) {
   module.def("find_settings", &findSettingsFor);
   module.def("decompress", &decompress);
   module.def("decompress_into", &decompressInto);
+  module.def("release_host_memory", &releaseHostMemory, nb::call_guard<nb::gil_scoped_release>());
   module.def("stages_to_toml", [](const nb::list& rows, const std::string& input_type) {
     std::vector<StageRequest> requests;
     for (const nb::handle row : rows) {

@@ -296,3 +296,14 @@ def test_ranges_that_are_the_fields_own_are_taken():
     nan[3] = np.inf
     for field in (clipped, lonely, nan, np.full(1000, -9999.0), np.repeat([0.0, 1.0], 500)):
         assert fz.verify(fz.compress(field, "range:1e-3"), field)
+
+
+def test_what_calls_keep_for_the_next_one_can_be_given_back():
+    values = np.arange(4 << 20, dtype=np.float32)
+    frame = fz.compress(values, bound="abs:0.5")
+    first = fz.decompress(frame, backend="cpu")
+    fz.free_host_memory()  # a result that lives is not touched
+    second = fz.decompress(frame, backend="cpu")
+    assert np.array_equal(first, second)
+    second[:] = 0
+    assert np.abs(first - values).max() <= 0.5

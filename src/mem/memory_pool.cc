@@ -7,7 +7,7 @@
 
 #include "core/require.h"
 #include "log.h"
-#include "mem/host_memory.h"
+#include "mem/kept_blocks.h"
 #include "mem/mempool.h"
 #include "mem/scratch.h"
 
@@ -23,10 +23,10 @@ constexpr std::size_t kAlignment = 256;  // what device memory has, and a few ca
 constexpr std::size_t kDefaultPoolBytes = 1u << 30;  // size hint when the input size is unknown
 
 void* systemAllocate(std::size_t n_bytes, void* /*context*/) {
-  return allocateOnHost(n_bytes, kAlignment);
+  return takeBlock(n_bytes, kAlignment);
 }
-void systemRelease(void* memory, std::size_t /*n_bytes*/, void* /*context*/) {
-  std::free(memory);
+void systemRelease(void* memory, std::size_t n_bytes, void* /*context*/) {
+  giveBlock(memory, n_bytes);
 }
 
 #if FZ_HAVE_CUDA
@@ -378,7 +378,7 @@ void Scratch::release() {
   if (pool_ != nullptr) {
     pool_->freePersistentDevice(memory_);
   } else {
-    std::free(memory_);
+    giveBlock(memory_, capacity_bytes_);
   }
   memory_ = nullptr;
   capacity_bytes_ = 0;
@@ -395,7 +395,7 @@ void* Scratch::bytes(MemoryPool* pool, std::size_t n_bytes) {
   }
   pool_ = pool;
   memory_ = pool != nullptr ? pool->allocatePersistentDevice(rounded, "scratch")
-                            : allocateOnHost(rounded, kAlignment);
+                            : takeBlock(rounded, kAlignment);
   FZ_REQUIRE(memory_ != nullptr, ErrorCode::kOutOfMemory, "scratch: cannot allocate {} bytes",
              rounded);
   capacity_bytes_ = rounded;
