@@ -295,10 +295,9 @@ void compressWhole(const CompressJob& job,
 void compressFile(const CompressJob& job, const std::string& input, JsonRows& rows) {
   const Outputs outputs = outputsFor(job, input);
   Progress progress(progressMode(job.common), inputName(input));
-  // Bounds by result look at the whole array several times, and so do reports, which read it and
-  // the archive again where both are files.
+  // Bounds by result look at all values several times, and reports at the archive as well.
   const bool needs_whole =
-      job.pipeline.target.has_value() ||
+      (job.pipeline.target && isStream(input)) ||
       (!outputs.page.empty() && (isStream(input) || !isReplaceable(outputs.archive)));
   const std::uint64_t limit = job.common.limits.max_memory_bytes;
   std::optional<InputBytes> piped;
@@ -309,8 +308,8 @@ void compressFile(const CompressJob& job, const std::string& input, JsonRows& ro
     if (needs_whole) {
       throw Failure(
           ExitCode::kUsage,
-          "psnr:, ratio: and a report from or to a pipe need the whole array in memory; add "
-          "--chunk none");
+          "psnr: and ratio: from a pipe, and a report from or to one, need the whole array in "
+          "memory; add --chunk none");
     }
     compressChunked(job, input, outputs, *chunked, progress, rows);
     return;

@@ -17,6 +17,7 @@
 #include "pipeline_options.h"
 #include "progress.h"
 #include "standard_streams.h"
+#include "target.h"
 #include "warnings.h"
 
 namespace fz::cli {
@@ -87,6 +88,7 @@ std::uint64_t planeBytes(const AxisValues& extents, std::size_t value_bytes) {
 Cut cutBy(const CompressJob& job,
           const ChunkedInput& input,
           const CompressOptions& options,
+          bool decodes,
           std::uint64_t chunk_bytes) {
   const Field& field = input.field;
   const std::size_t value_bytes = getDataTypeSize(field.type);
@@ -111,7 +113,7 @@ Cut cutBy(const CompressJob& job,
   CompressOptions how = options;
   how.extents = cut.chunk;
   how.max_memory_bytes = 0;
-  cut.memory_bytes = estimateMemory(field.type, n_chunk, how) + (job.verify ? n_chunk : 0);
+  cut.memory_bytes = estimateMemory(field.type, n_chunk, how) + (decodes ? n_chunk : 0);
   // A chunk at work and one that is read; of a pipe all chunks that go on at the same time.
   cut.memory_bytes += input.isPipe() ? cut.chunk.back() * planeBytes(extents, value_bytes) +
                                            n_chunk + input.begun.size()
@@ -120,14 +122,17 @@ Cut cutBy(const CompressJob& job,
 }
 
 /// Chunks as asked for, or smaller ones where memory is limited.
-Cut chooseCut(const CompressJob& job, const ChunkedInput& input, const CompressOptions& options) {
+Cut chooseCut(const CompressJob& job,
+              const ChunkedInput& input,
+              const CompressOptions& options,
+              bool decodes) {
   const std::uint64_t limit = job.common.limits.max_memory_bytes;
   const bool is_fixed = job.chunk.is_given;
   std::uint64_t chunk_bytes = job.chunk.n_bytes != 0 ? job.chunk.n_bytes : kDefaultChunkBytes;
-  Cut cut = cutBy(job, input, options, chunk_bytes);
+  Cut cut = cutBy(job, input, options, decodes, chunk_bytes);
   while (limit != 0 && cut.memory_bytes > limit && !is_fixed && chunk_bytes > kLeastChunkBytes) {
     chunk_bytes /= 2;
-    cut = cutBy(job, input, options, chunk_bytes);
+    cut = cutBy(job, input, options, decodes, chunk_bytes);
   }
   if (limit != 0 && cut.memory_bytes > limit) {
     throw Failure(ExitCode::kMemory,
@@ -271,8 +276,15 @@ double compressInChunks(const CompressJob& job,
   options.compress.dims = {0, 1, 1};
   options.extents = field.extents;
   options.verify = job.verify;
-  const Cut cut = chooseCut(job, input, options.compress);
+  const std::optional<ResultTarget>& target = job.pipeline.target;
+  if (target) {
+    options.compress.mode = ErrorBoundMode::ABS;
+    options.compress.error_bound = 1.0;  // until it is found; memory does not depend on it
+  }
+  const bool decodes = job.verify || (target && target->kind == ResultTarget::Kind::kPsnr);
+  const Cut cut = chooseCut(job, input, options.compress, decodes);
   options.chunk = cut.chunk;
+  applyTarget(job.pipeline, input, job.common.quiet, options, progress);
   if (const auto bound = boundOf(field.type, options.compress);
       bound && bound->mode == ErrorBoundMode::NOA) {
     options.range = findRange(job, input, options.compress, bound->requested, progress);

@@ -1,6 +1,8 @@
 #pragma once
 
+#include "chunked_input.h"
 #include "field_io.h"
+#include "fz/archive.h"
 #include "fz/host_api.h"
 #include "pipeline_options.h"
 #include "progress.h"
@@ -13,6 +15,14 @@ void applyTarget(const PipelineChoice& choice,
                  const Field& field,
                  bool quiet,
                  CompressOptions& options,
+                 Progress& progress);
+
+/// The same for an array that becomes an archive of chunks; the input is read several times, so it
+/// is no pipe.
+void applyTarget(const PipelineChoice& choice,
+                 const ChunkedInput& input,
+                 bool quiet,
+                 ArchiveOptions& options,
                  Progress& progress);
 
 }  // namespace fz::cli

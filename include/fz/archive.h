@@ -141,7 +141,8 @@ class ArchiveWriter {
   /// One chunk, its values in the order of memory. In any order, each once, from several threads.
   void put(std::uint64_t chunk, ByteView values);
   /// All chunks, in order: `read` fills in the values of a box. While one chunk is compressed the
-  /// next is read, in another thread.
+  /// next is read, in another thread; on a GPU up to three are under way at once, where no memory
+  /// limit is set. One call of `read` at a time.
   void putAll(const std::function<void(const Box& box, MutableByteView values)>& read);
   /// Writes the index. Throws Error(kBadSize) where values or chunks are missing. Returns the bytes
   /// of the archive. What fails once the end is being written cannot be made again.
@@ -149,12 +150,16 @@ class ArchiveWriter {
 
   /// The largest |x - x'| of the chunks that were verified so far.
   double largestError() const;
+  /// The mean of (x - x')^2 over the finite values of the chunks that were verified so far, missing
+  /// ones left out; 0 where there are none.
+  double meanSquaredError() const;
   /// What all chunks promise so far.
   std::optional<BoundInfo> bound() const;
   /// Values that were missing in the chunks so far, and those of them that were declared.
   MissingInfo missing() const;
 
  private:
+  class OrderedWork;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string_view>
 
+#include "fz/archive.h"
 #include "fz/error.h"
 #include "fz/host_api.h"
 
@@ -51,5 +53,21 @@ TargetBound findBound(DataType type,
                       ByteView values,
                       const ResultTarget& target,
                       const CompressOptions& options = {});
+
+/// The same for an array of any size that becomes an archive of chunks: `options` are those of its
+/// ArchiveWriter, with known extents, and `read` fills in the values of a box, as for
+/// ArchiveWriter::putAll(). Memory is that of the writer. The range of all values is found first,
+/// and what it returns was tried on the whole archive, so `read` goes through the array two to five
+/// times.
+TargetBound findBound(DataType type,
+                      const ArchiveOptions& options,
+                      const ResultTarget& target,
+                      const std::function<void(const Box& box, MutableByteView values)>& read);
+
+/// The same for an array in memory, in the order of memory.
+TargetBound findBound(DataType type,
+                      ByteView values,
+                      const ResultTarget& target,
+                      const ArchiveOptions& options);
 
 }  // namespace fz

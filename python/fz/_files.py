@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ._api import compress, decompress, find_bound
+from ._api import compress, decompress
 from ._arrays import host_array, is_device_array
 from ._bounds import Bound, target_of
-from ._pipeline import Pipeline
-from ._writer import Progress, create, value_range
+from ._pipeline import Pipeline, default_preset
+from ._writer import Progress, create, find_archive_bound, value_range
 from .errors import InvalidArgumentError, IoError
 
 #: Above this a file has several chunks, as those that the command line tool makes.
@@ -97,8 +97,15 @@ def _save_chunks(
 ) -> None:  # fmt: skip
     target = target_of(bound)
     if target is not None:
-        rest = {key: settings[key] for key in settings if key != "pipeline"}
-        bound = find_bound(array, f"{target[0]}:{target[1]!r}", **rest)
+        if settings["pipeline"] is not None:
+            raise TypeError("save: a pipeline brings its own bound and settings")
+        rest = {key: settings[key] for key in ("toml", "params", "fallback", "fill")}
+        preset = settings["preset"]
+        if rest["toml"] is None:
+            preset = preset or default_preset(None)
+        bound = find_archive_bound(
+            array, target, chunks, Pipeline(preset=preset, **rest), settings["backend"], settings["threads"]
+        )
     made = settings["pipeline"]
     kind = made.bound if made is not None else None if bound is None else Bound.of(bound)
     limits = None

@@ -119,6 +119,10 @@ def find_bound(
     toml: str, source_name: str, settings: PipelineSettings, kind: str, value: float,
     values: Bytes, /
 ) -> tuple[float, float]: ...  # fmt: skip
+def find_archive_bound(
+    toml: str, source_name: str, settings: PipelineSettings, chunks: Sequence[int] | None,
+    kind: str, value: float, values: Bytes, /
+) -> float: ...  # fmt: skip
 def find_settings(
     toml: str, source_name: str, settings: PipelineSettings, values: Bytes, /
 ) -> dict[str, str]: ...

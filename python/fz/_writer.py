@@ -225,17 +225,13 @@ def create(
     dtype = np.dtype(dtype).newbyteorder("=")
     name = check_type(dtype)
     known = tuple(_extent(n, axis) for axis, n in enumerate(check_shape(shape)))
-    extents = tuple(n or 0 for n in known)
     made = _pipeline(pipeline, preset, toml, bound, params, fallback, fill)
     if made.bound is not None and made.bound.kind == "range" and range is None:
         raise InvalidArgumentError(
             f"create: {made.bound} is a part of the range of the whole array, which no chunk knows; "
             "give range=(low, high), which fz.value_range(array) finds, or an absolute bound"
         )
-    settings = _fz.PipelineSettings(
-        name, extents, made._extra, "cpu" if backend == "auto" else backend,
-        check_count(threads, "threads"), made.fallback, made._fill,
-    )  # fmt: skip
+    settings = _settings(made, name, known, backend, threads)
     toml = made._toml_for(name)  # which a preset refuses for some types
     native = _fz.NativeWriter(
         toml if made._preset is None else "", made._source, settings,
@@ -244,6 +240,29 @@ def create(
         os.fsdecode(path), replace, verify,
     )  # fmt: skip
     return ArchiveWriter(native, known, dtype, progress)
+
+
+def find_archive_bound(
+    array: np.ndarray, target: tuple[str, float], chunks: Any, made: Pipeline, backend: str, threads: int
+) -> Bound:
+    """The absolute bound with which an archive of chunks reaches a result."""
+    name = check_type(array.dtype)
+    toml = made._toml_for(name)
+    bound = _fz.find_archive_bound(
+        toml if made._preset is None else "", made._source,
+        _settings(made, name, array.shape, backend, threads),
+        _chunk_shape(chunks, name, array.shape), *target, array,
+    )  # fmt: skip
+    return Bound("abs", bound)
+
+
+def _settings(
+    made: Pipeline, name: str, shape: tuple[int | None, ...], backend: str, threads: int
+) -> Any:
+    return _fz.PipelineSettings(
+        name, tuple(n or 0 for n in shape), made._extra, "cpu" if backend == "auto" else backend,
+        check_count(threads, "threads"), made.fallback, made._fill,
+    )  # fmt: skip
 
 
 def _pipeline(

@@ -11,6 +11,7 @@
 #include "convert.h"
 #include "fz/archive.h"
 #include "fz/error.h"
+#include "fz/target.h"
 #include "host_buffer.h"
 #include "native_pipeline.h"
 
@@ -85,6 +86,27 @@ void makeWriter(NativeWriter* self,
       NativeWriter(compress, settings.input_type, std::move(chunks), range, path, replace, verify);
 }
 
+/// The bound with which an archive of an array reaches a target.
+double findArchiveBound(const std::string& toml,
+                        const std::string& source_name,
+                        const PipelineSettings& settings,
+                        std::optional<AxisValues> chunks,
+                        const std::string& kind,
+                        double value,
+                        nb::handle values) {
+  const HostBuffer input(values, HostBuffer::Access::kRead);
+  const nb::gil_scoped_release release;
+  ArchiveOptions options;
+  options.compress = optionsOf(toml, source_name, settings);
+  options.extents = options.compress.extents.value_or(AxisValues{});
+  options.compress.extents.reset();
+  if (chunks) {
+    options.chunk = extentsFrom(std::move(*chunks));
+  }
+  const ResultTarget target{targetKindFromName(kind).value(), value};
+  return findBound(settings.input_type, input.bytes(), target, options).absolute;
+}
+
 void append(const NativeWriter& self, nb::handle values) {
   const HostBuffer input(values, HostBuffer::Access::kRead);
   const nb::gil_scoped_release release;
@@ -112,6 +134,7 @@ std::optional<Range> rangeOf(const RangeScan& scan) {
 }  // namespace
 
 void bindArchiveWriter(nb::module_& module) {
+  module.def("find_archive_bound", &findArchiveBound);
   nb::class_<NativeWriter>(module, "NativeWriter")
       .def("__init__", &makeWriter)
       .def("chunks",

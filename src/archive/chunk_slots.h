@@ -41,8 +41,8 @@ struct ChunkTeam {
   DecompressOptions each;
 };
 /// Chunks side by side use threads better than threads inside of one: reading, checking and copying
-/// are done by all. One at a time where the memory limit leaves no room for more, where a device
-/// decodes and where somebody follows the stages.
+/// are done by all; on a device a few of them keep both ways of the bus busy. One at a time where
+/// the memory limit leaves no room for more and where somebody follows the stages.
 ChunkTeam teamFor(const ChunkGrid& grid, std::uint64_t n_chunks, const DecompressOptions& options);
 
 }  // namespace fz

@@ -96,6 +96,7 @@ ArchiveWriter::State::State(DataType data_type, const ArchiveOptions& how)
   const std::optional<BoundInfo> asked = boundOf(type, options.compress);
   array_id =
       options.array_id != 0 ? options.array_id : makeArrayId(type, options, grid.chunk(), asked);
+  is_on_device = options.compress.backend == Backend::CUDA;
   if (!grows) {
     entries.resize(grid.count());
   }
@@ -117,17 +118,26 @@ void ArchiveWriter::State::requireOpen(const char* call) const {
   FZ_REQUIRE(!is_finished && !has_failed, ErrorCode::kInvalidState,
              "ArchiveWriter::{}: the archive {}", call,
              is_finished ? "is finished" : "could not be written");
+  requireNotCancelled(call);
+}
+
+void ArchiveWriter::State::requireNotCancelled(const char* call) const {
   FZ_REQUIRE(options.progress == nullptr || !options.progress->is_cancelled, ErrorCode::kCancelled,
              "ArchiveWriter::{}: stopped as asked", call);
 }
 
-void ArchiveWriter::State::encode(std::uint64_t chunk, const Box& box, ByteView values) {
-  const Frame frame = compressChunk(box, values);
-  const FrameInfo info = inspect(frame);
+ArchiveWriter::State::Made ArchiveWriter::State::make(const Box& box, ByteView values) {
+  Made made{compressChunk(box, values), {}, {}};
+  made.info = inspect(made.frame);
   if (options.verify) {
-    verify(info, frame, values, box);
+    made.errors = verify(made, values, box);
   }
-  note(info);
+  return made;
+}
+
+void ArchiveWriter::State::place(std::uint64_t chunk, const Box& box, const Made& made) {
+  const Frame& frame = made.frame;
+  count(made);
   if (isOne()) {
     FrameHeader header = readHeader(frame.bytes(), frame.size());
     emit(chunk, header, {}, frame.bytes());
@@ -153,7 +163,10 @@ Frame ArchiveWriter::State::compressChunk(const Box& box, ByteView values) {
   CompressOptions how = chunk_options;
   how.extents = box.extents;
   if (!is_ordered || !searches_plan) {
-    return HostCompression(type, values, how).run();
+    HostCompression compression(type, values, how);
+    Frame frame = compression.run();
+    is_on_device = std::as_const(compression).pipeline().getBackend() == Backend::CUDA;
+    return frame;
   }
   if (!plan.text.empty()) {
     CompressOptions with_plan = how;
@@ -185,30 +198,32 @@ Frame ArchiveWriter::State::compressChunk(const Box& box, ByteView values) {
   return frame;
 }
 
-void ArchiveWriter::State::verify(const FrameInfo& info,
-                                  const Frame& frame,
-                                  ByteView values,
-                                  const Box& box) {
-  const std::optional<BoundRule> rule = ruleOfFrame(info);
+ArchiveWriter::State::Errors ArchiveWriter::State::verify(const Made& made,
+                                                          ByteView values,
+                                                          const Box& box) const {
+  const std::optional<BoundRule> rule = ruleOfFrame(made.info);
   FZ_REQUIRE_ARG(rule.has_value(),
                  "archive: this pipeline promises no bound that could be verified");
   const Array decoded =
-      decompress(frame, {.backend = chunk_options.backend, .threads = chunk_options.threads});
+      decompress(made.frame, {.backend = chunk_options.backend, .threads = chunk_options.threads});
   FZ_REQUIRE(decoded.bytes().size() == values.size(), ErrorCode::kInternal,
              "archive: {} bytes decoded to {}", values.size(), decoded.bytes().size());
   const CheckReport check = checkValues(type, values, decoded.bytes(), *rule);
   FZ_REQUIRE(check.passed(), ErrorCode::kBoundViolation, "archive: verify {}: {}", boxText(box),
              violationText(check));
-  const std::lock_guard lock(mutex);
-  largest_error = std::max(largest_error, check.stats.max_error);
+  return {check.stats.max_error, check.stats.mse * static_cast<double>(check.n_finite),
+          check.n_finite};
 }
 
-void ArchiveWriter::State::note(const FrameInfo& info) {
-  if (info.missing) {
-    const std::lock_guard lock(mutex);
-    missing.fill = info.missing->fill;
-    missing.n_missing += info.missing->n_missing;
-    missing.n_filled += info.missing->n_filled;
+void ArchiveWriter::State::count(const Made& made) {
+  const std::lock_guard lock(mutex);
+  errors.largest = std::max(errors.largest, made.errors.largest);
+  errors.sum_of_squares += made.errors.sum_of_squares;
+  errors.n_finite += made.errors.n_finite;
+  if (made.info.missing) {
+    missing.fill = made.info.missing->fill;
+    missing.n_missing += made.info.missing->n_missing;
+    missing.n_filled += made.info.missing->n_filled;
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -34,8 +35,26 @@ class FileSink : public ByteSink {
 struct ArchiveWriter::State {
   State(DataType data_type, const ArchiveOptions& how);
 
-  /// Compresses one chunk and gives it its place; in any thread.
-  void encode(std::uint64_t chunk, const Box& box, ByteView values);
+  /// What was found by decoding.
+  struct Errors {
+    double largest = 0.0;
+    double sum_of_squares = 0.0;
+    std::uint64_t n_finite = 0;
+  };
+  /// The frame of a chunk, and what it says.
+  struct Made {
+    Frame frame;
+    FrameInfo info;
+    Errors errors;
+  };
+  /// Compresses one chunk, and verifies it where asked to; in any thread.
+  Made make(const Box& box, ByteView values);
+  /// Gives a chunk its place in the archive; in any thread.
+  void place(std::uint64_t chunk, const Box& box, const Made& made);
+  /// Both.
+  void encode(std::uint64_t chunk, const Box& box, ByteView values) {
+    place(chunk, box, make(box, values));
+  }
   /// Values of a chunk that stands in a slab: all of the array but for the slowest axis.
   void encodeSlab(ByteView slab, std::uint64_t n_planes);
   void encodeChunks(ByteView slab, std::uint64_t n_planes);
@@ -44,9 +63,11 @@ struct ArchiveWriter::State {
   void emit(std::uint64_t chunk, FrameHeader& header, ByteView header_bytes, ByteView payload);
   Frame compressChunk(const Box& box, ByteView values);
   void emitHeld();
-  void verify(const FrameInfo& info, const Frame& frame, ByteView values, const Box& box);
-  void note(const FrameInfo& info);
+  Errors verify(const Made& made, ByteView values, const Box& box) const;
+  void count(const Made& made);
+  /// With the mutex, or before any thread works.
   void requireOpen(const char* call) const;
+  void requireNotCancelled(const char* call) const;
   void closeGrid();
 
   std::uint64_t planeValues() const;
@@ -73,7 +94,7 @@ struct ArchiveWriter::State {
   std::vector<ChunkEntry> entries;
   std::optional<BoundInfo> bound;
   MissingInfo missing;
-  double largest_error = 0.0;
+  Errors errors;
   std::uint64_t position = 0;
   bool is_finished = false;
   bool has_failed = false;
@@ -87,6 +108,8 @@ struct ArchiveWriter::State {
   bool is_ordered = false;
   bool searches_plan = false;
   Plan plan;
+  /// Where the last chunk was coded, or where the next one will be.
+  std::atomic<bool> is_on_device = false;
 
   // For append().
   std::vector<std::uint8_t> pending;

@@ -93,6 +93,51 @@ TEST(ArchiveWriter, GivesTheSameBytesForAnyPiecesAndAnyThreads) {
   EXPECT_EQ(sink.bytes(), expected);
 }
 
+TEST(ArchiveWriter, TheErrorOfPutAllIsThatOfTheFirstChunkWhichHasOne) {
+  const AxisValues extents = {16, 16, 40};
+  const std::vector<float> values = waves(extents);
+  for (std::uint64_t bad = 0; bad < 10; ++bad) {
+    MemorySink sink;
+    ArchiveWriter writer(DataType::FLOAT32, optionsWith(extents, {16, 16, 4}), sink);
+    std::vector<std::uint64_t> asked;
+    try {
+      writer.putAll([&](const Box& box, MutableByteView out) {
+        const std::uint64_t chunk = box.origin[2] / 4;
+        asked.push_back(chunk);
+        if (chunk >= bad) {
+          throw Error(ErrorCode::kIo, "chunk " + std::to_string(chunk));
+        }
+        const std::vector<float> part = pick(values, extents, box);
+        std::memcpy(out.data(), part.data(), out.size());
+      });
+      ADD_FAILURE() << bad;
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), ("chunk " + std::to_string(bad)).c_str());
+    }
+    EXPECT_EQ(asked.size(), bad + 1) << "nothing is read after an error";
+    EXPECT_TRUE(std::is_sorted(asked.begin(), asked.end()));
+  }
+}
+
+TEST(ArchiveWriter, ASinkThatFailsEndsPutAllWithItsError) {
+  const AxisValues extents = {32, 32, 40};
+  const std::vector<float> values = waves(extents);
+  MemorySink sink;
+  sink.n_most = 3000;
+  ArchiveWriter writer(DataType::FLOAT32, optionsWith(extents, {32, 32, 4}), sink);
+  const auto read = [&](const Box& box, MutableByteView out) {
+    const std::vector<float> part = pick(values, extents, box);
+    std::memcpy(out.data(), part.data(), out.size());
+  };
+  try {
+    writer.putAll(read);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kIo);
+  }
+  EXPECT_THROW(writer.finish(), Error);
+}
+
 TEST(ArchiveWriter, ChunksInOrderKeepThePlanOfTheFirst) {
   const AxisValues extents = {64, 48, 50};
   std::vector<float> values = waves(extents);

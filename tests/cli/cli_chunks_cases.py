@@ -133,10 +133,27 @@ class ChunkTest(ChunkCase):
         self.fails(USAGE, "compress", "-t", "f32", "-b", "abs:1e-3", "--chunk", "64K", "-d", "1000x99", "-", stdin=field.tobytes(), says=["more values"])
         self.fails(USAGE, "compress", "-t", "f32", "-b", "abs:1e-3", "--chunk", "64K", "-d", "1000x101", "-", stdin=field.tobytes(), says=["404000 bytes"])
 
-    def test_reports_and_targets_need_the_whole(self):
-        self.put("a.f32", wave(COUNT).tobytes())
-        self.fails(USAGE, "compress", "-b", "psnr:60", "--chunk", "16K", "a.f32", says=["--chunk none"])
-        self.fz("compress", "-b", "psnr:60", "a.f32")
+    def test_results_are_of_the_whole_archive(self):
+        field = wave(COUNT)
+        self.put("a.f32", field.tobytes())
+        for kind, value in (("psnr", 60), ("ratio", 6)):
+            said = self.fz("compress", "-f", "-b", f"{kind}:{value}", "--chunk", "16K", "a.f32").stderr.decode()
+            self.assertRegex(said, rf"{kind}:{value} by abs:[0-9.e-]+: {kind}:[0-9.]+ \(\d trials\)")
+            info = one(self.fz("info", "--json", "a.f32.fzm").stdout)
+            self.assertGreater(info["chunks"]["count"], 1)
+            report = one(self.fz("verify", "--json", "a.f32.fzm", "a.f32").stdout)
+            reached = report["psnr"] if kind == "psnr" else info["original_bytes"] / info["archive_bytes"]
+            self.assertGreaterEqual(reached, value)
+        self.fails(BOUND, "compress", "-f", "-b", "ratio:1e7", "--chunk", "16K", "-o", "b.fzm", "a.f32", says=["no bound reaches"])
+        self.assertNotIn("b.fzm", self.names())
+
+    def test_results_and_reports_of_a_pipe_need_the_whole(self):
+        field = wave(COUNT)
+        piped = ("compress", "-t", "f32", "-b", "psnr:60")
+        self.fails(USAGE, *piped, "--chunk", "16K", "-", stdin=field.tobytes(), says=["--chunk none"])
+        self.put("a.fzm", self.fz(*piped, "-", stdin=field.tobytes()).stdout)
+        self.put("a.f32", field.tobytes())
+        self.assertGreaterEqual(one(self.fz("verify", "--json", "a.fzm", "a.f32").stdout)["psnr"], 60)
 
     def test_hdf5_datasets(self):
         if not cli_support.MAKE_HDF5:
