@@ -8,7 +8,7 @@
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
 #include "coders/huffman/cuda/kernels.h"
-#include "coders/huffman/cuda/shared_limit.h"
+#include "coders/huffman/cuda/setup.h"
 #include "fz/cuda_part.h"
 
 namespace fz::huffman {

@@ -5,7 +5,7 @@
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/launch.h"
 #include "coders/huffman/cuda/kernels.h"
-#include "coders/huffman/cuda/shared_limit.h"
+#include "coders/huffman/cuda/setup.h"
 #include "fz/cuda_part.h"
 
 namespace fz::huffman {

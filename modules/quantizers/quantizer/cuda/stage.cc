@@ -271,8 +271,8 @@ std::string CudaSide::tileOpType() const {
 }
 
 std::string CudaSide::tileOpHeader() const {
-  return stage_.hasOutlierPorts() ? "quantizers/quantizer/cuda/op/lists.cuh"
-                                  : "quantizers/quantizer/cuda/op/flat.cuh";
+  return stage_.hasOutlierPorts() ? "quantizers/quantizer/cuda/op/outliers.cuh"
+                                  : "quantizers/quantizer/cuda/op/values.cuh";
 }
 
 void CudaSide::beginGroup(const cuda::Call& call, const GroupRun& group, GroupArgs& args) {

@@ -12,7 +12,7 @@
 namespace fz::quantizer {
 
 /// The stage on a device: alone (stage.cc), and in fused groups by one of two ops, depending on
-/// where values without a code go: into the codes (flat.cc) or into lists (lists.cc).
+/// where values without a code go: into the codes (values.cc) or into lists (outliers.cc).
 class CudaSide final : public CudaPart {
  public:
   explicit CudaSide(QuantizerBase& stage) : stage_(stage), state_(*stage.state_) {}

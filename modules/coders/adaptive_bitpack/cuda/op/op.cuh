@@ -5,9 +5,9 @@
 
 #include "backends/cuda/group/front.cuh"
 #include "backends/cuda/unaligned_copy.cuh"
-#include "coders/adaptive_bitpack/cuda/op/pack.cuh"
+#include "coders/adaptive_bitpack/cuda/op/decode.cuh"
+#include "coders/adaptive_bitpack/cuda/op/encode.cuh"
 #include "coders/adaptive_bitpack/cuda/op/place.cuh"
-#include "coders/adaptive_bitpack/cuda/op/unpack.cuh"
 #include "coders/adaptive_bitpack/cuda/policy.h"
 
 namespace fz::adaptive_bitpack {

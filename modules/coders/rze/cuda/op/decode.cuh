@@ -4,7 +4,7 @@
 
 #include "backends/cuda/group/lines.cuh"
 #include "coders/rze/cuda/kernels.h"
-#include "coders/rze/cuda/op/unpack.cuh"
+#include "coders/rze/cuda/op/decode_chunks.cuh"
 
 namespace fz::rze::device {
 

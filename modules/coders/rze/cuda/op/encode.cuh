@@ -8,7 +8,7 @@
 #include "backends/cuda/tile_ticket.cuh"
 #include "backends/cuda/unaligned_copy.cuh"
 #include "coders/rze/cuda/kernels.h"
-#include "coders/rze/cuda/op/pack.cuh"
+#include "coders/rze/cuda/op/encode_chunks.cuh"
 
 namespace fz::rze::device {
 

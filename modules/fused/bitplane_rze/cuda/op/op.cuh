@@ -8,8 +8,8 @@
 #include "backends/cuda/lookback.cuh"
 #include "fused/bitplane_rze/codec.h"
 #include "fused/bitplane_rze/cuda/kernels.h"
-#include "fused/bitplane_rze/cuda/op/pack.cuh"
-#include "fused/bitplane_rze/cuda/op/unpack.cuh"
+#include "fused/bitplane_rze/cuda/op/decode.cuh"
+#include "fused/bitplane_rze/cuda/op/encode.cuh"
 
 namespace fz::bitplane_rze {
 

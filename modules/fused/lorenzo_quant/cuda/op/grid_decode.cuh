@@ -8,8 +8,8 @@
 
 #include "backends/cuda/group/runs.cuh"
 #include "fused/lorenzo_quant/cuda/args.h"
-#include "fused/lorenzo_quant/cuda/op/columns_walk.cuh"
 #include "fused/lorenzo_quant/cuda/op/grid_tile.cuh"
+#include "fused/lorenzo_quant/cuda/op/grid_walk.cuh"
 #include "fused/lorenzo_quant/cuda/op/sums.cuh"
 
 namespace fz::lorenzo_quant {

@@ -6,7 +6,7 @@
 // (grid_decode.cuh). Device code only; must compile with NVRTC.
 
 #include "backends/cuda/group/lines.cuh"
-#include "fused/lorenzo_quant/cuda/op/grid_columns.cuh"
+#include "fused/lorenzo_quant/cuda/op/grid_place.cuh"
 #include "fused/lorenzo_quant/cuda/op/lines.cuh"
 
 namespace fz::lorenzo_quant {

@@ -1,8 +1,8 @@
 // In place and linear: every value has its code's place, and nothing else is written.
 #include "backends/cuda/launch.h"
 #include "fz/cuda_part.h"
-#include "quantizers/quantizer/cuda/op/flat.cuh"
 #include "quantizers/quantizer/cuda/op/tile.cuh"
+#include "quantizers/quantizer/cuda/op/values.cuh"
 
 namespace fz::quantizer::device {
 

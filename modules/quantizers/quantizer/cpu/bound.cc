@@ -3,7 +3,7 @@
 
 // Compiled once per vector target; the plain loop below is vectorised by the compiler.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "quantizers/quantizer/cpu/range.cc"  // NOLINT
+#define HWY_TARGET_INCLUDE "quantizers/quantizer/cpu/bound.cc"  // NOLINT
 #include "backends/cpu/simd_targets.h"
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>
