@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
+#include <limits>
 #include <mutex>
 #include <span>
 
@@ -65,16 +66,22 @@ class Shelf {
       use(best->n_bytes);
       return remove(*best);
     }
-    use(n_bytes);
-    while (used_bytes_ + kept_bytes_ > peak_bytes_ && n_entries_ > 0) {
-      std::free(remove(leastToMakeRoom()));
+    const std::size_t n_most = std::max(peak_bytes_, used_bytes_ + n_bytes);
+    while (used_bytes_ + n_bytes + kept_bytes_ > n_most && n_entries_ > 0) {
+      std::free(remove(leastOf(used_bytes_ + n_bytes + kept_bytes_ - n_most)));
     }
     return nullptr;
   }
 
+  /// A block that take() had not.
+  void use(std::size_t n_bytes) {
+    used_bytes_ += n_bytes;
+    peak_bytes_ = std::max(peak_bytes_, used_bytes_);
+  }
+
   void put(void* block) {
     const std::size_t n_bytes = lengthOf(block);
-    forget(n_bytes);
+    used_bytes_ -= std::min(used_bytes_, n_bytes);
     if (n_entries_ == kMaxBlocks || !letSystemTakePages(block, n_bytes)) {
       std::free(block);
       return;
@@ -82,9 +89,6 @@ class Shelf {
     entries_[n_entries_++] = {block, n_bytes};
     kept_bytes_ += n_bytes;
   }
-
-  /// A block that was asked for and could not be had.
-  void forget(std::size_t n_bytes) { used_bytes_ -= std::min(used_bytes_, n_bytes); }
 
   void clear() {
     while (n_entries_ > 0) {
@@ -95,23 +99,24 @@ class Shelf {
 
   std::size_t keptBytes() const { return kept_bytes_; }
 
+  /// Maybe more than was asked for.
+  static std::size_t lengthOf(void* block) {
+#if FZ_KEEPS_BLOCKS
+    return malloc_usable_size(block) / kLargePageBytes * kLargePageBytes;
+#else
+    return block == nullptr ? 0 : kShortestBytes;
+#endif
+  }
+
  private:
   struct Entry {
     void* block;
     std::size_t n_bytes;
   };
 
-  /// Maybe more than was asked for.
-  static std::size_t lengthOf(void* block) {
-    return malloc_usable_size(block) / kLargePageBytes * kLargePageBytes;
+  std::span<Entry> entries() {
+    return {entries_.data(), n_entries_};
   }
-
-  void use(std::size_t n_bytes) {
-    used_bytes_ += n_bytes;
-    peak_bytes_ = std::max(peak_bytes_, used_bytes_);
-  }
-
-  std::span<Entry> entries() { return {entries_.data(), n_entries_}; }
 
   void* remove(Entry& entry) {
     void* const block = entry.block;
@@ -121,9 +126,8 @@ class Shelf {
     return block;
   }
 
-  /// The shortest block that is long enough for what is too much, or the longest.
-  Entry& leastToMakeRoom() {
-    const std::size_t excess = used_bytes_ + kept_bytes_ - peak_bytes_;
+  /// The shortest block that is at least so long, or the longest.
+  Entry& leastOf(std::size_t excess) {
     Entry* found = entries_.data();
     for (Entry& entry : entries()) {
       const bool is_enough = entry.n_bytes >= excess;
@@ -184,18 +188,21 @@ void* takeBlock(std::size_t n_bytes, std::size_t alignment) noexcept {
   if (!isLong(n_bytes)) {
     return allocateOnHost(n_bytes, alignment);
   }
+  if (n_bytes > std::numeric_limits<std::size_t>::max() / 2) {
+    return nullptr;
+  }
   const std::size_t rounded = roundedBytes(n_bytes);
   LockedShelf& shelf = LockedShelf::ofProcess();
-  void* block = shelf.with([&](Shelf& kept) { return kept.take(rounded); });
-  if (block == nullptr) {
-    block = allocateOnHost(rounded, alignment);
+  if (void* const kept = shelf.with([&](Shelf& s) { return s.take(rounded); }); kept != nullptr) {
+    return kept;
   }
+  void* block = allocateOnHost(rounded, alignment);
   if (block == nullptr) {
     releaseHostMemory();
     block = allocateOnHost(rounded, alignment);
   }
-  if (block == nullptr) {
-    shelf.with([&](Shelf& kept) { kept.forget(rounded); });
+  if (block != nullptr) {
+    shelf.with([&](Shelf& s) { s.use(Shelf::lengthOf(block)); });
   }
   return block;
 }

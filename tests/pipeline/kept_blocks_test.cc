@@ -92,6 +92,18 @@ TEST_F(KeptBlocks, KeptAndUsedAreNeverMoreThanWasUsedAtOnce) {
   }
 }
 
+TEST_F(KeptBlocks, WhatCannotBeHadIsNullAndChangesNothing) {
+  giveBlock(takeBlock(8 * kMiB), 8 * kMiB);
+  for (const std::size_t n_bytes : {SIZE_MAX, SIZE_MAX - kMiB, SIZE_MAX / 2, SIZE_MAX / 4}) {
+    EXPECT_EQ(takeBlock(n_bytes), nullptr) << n_bytes;
+  }
+  // Had the huge ones been counted, nothing would make room for others any more.
+  releaseHostMemory();
+  giveBlock(takeBlock(8 * kMiB), 8 * kMiB);
+  giveBlock(takeBlock(64 * kMiB), 64 * kMiB);
+  EXPECT_LT(keptBlockBytes(), 72 * kMiB);
+}
+
 TEST_F(KeptBlocks, AResultIsWrittenWhereTheOneBeforeStood) {
   std::vector<float> values(4 * kMiB);
   for (std::size_t i = 0; i < values.size(); ++i) {
