@@ -12,8 +12,6 @@ namespace {
 
 /// Of all chunks that are decoded at once, when nobody set a limit.
 constexpr std::uint64_t kBytesAtOnce = std::uint64_t{512} << 20;
-/// One frame on its way to a device, one that is decoded, and values on their way back.
-constexpr std::uint64_t kAtOnceOnDevice = 3;
 /// A chunk in memory, its frame, and what stages keep between them.
 constexpr std::uint64_t kCopiesOfChunk = 4;
 
@@ -43,7 +41,7 @@ ChunkTeam teamFor(const ChunkGrid& grid, std::uint64_t n_chunks, const Decompres
   if (options.backend != Backend::CPU && isBackendAvailable(Backend::CUDA)) {
     const std::uint64_t n_fit = std::max<std::uint64_t>(1, kBytesAtOnce / chunk_bytes);
     team.n_at_once =
-        limit != 0 ? 1 : static_cast<std::size_t>(std::min({n_chunks, n_fit, kAtOnceOnDevice}));
+        limit != 0 ? 1 : static_cast<std::size_t>(std::min({n_chunks, n_fit, kChunksOnDevice}));
     return team;
   }
   const std::uint64_t n_fit =

@@ -13,6 +13,10 @@
 
 namespace fz {
 
+/// Chunks under way at once through a device: one comes from the host, one is worked on, one goes
+/// back.
+inline constexpr std::uint64_t kChunksOnDevice = 3;
+
 /// Memory that is taken once and used again: what a call writes to pages that it has used before
 /// costs half of what fresh ones do.
 class KeptBytes {

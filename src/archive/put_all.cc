@@ -5,6 +5,7 @@
 #include <new>
 #include <vector>
 
+#include "archive/chunk_slots.h"
 #include "archive/turns.h"
 #include "archive/writer_state.h"
 #include "backends/cuda/device_guard.h"
@@ -18,26 +19,25 @@ namespace {
 // busy both ways.
 constexpr std::size_t kAtOnceOnDevice = 3;
 // One is read while another is coded.
-constexpr std::size_t kAtOnceOnCpu = 2;
+constexpr std::uint64_t kChunksOnCpu = 2;
 // Larger chunks are enough for a bus by themselves, and each takes several times its length on a
 // device.
 constexpr std::uint64_t kMostBytesAtOnce = std::uint64_t{512} << 20;
 
-using Read = std::function<void(const Box& box, MutableByteView values)>;
+using ReadBox = std::function<void(const Box& box, MutableByteView values)>;
 
 }  // namespace
 
 /// What the threads of one putAll() share.
 class ArchiveWriter::OrderedWork {
  public:
-  OrderedWork(State& state, const Read& read)
+  OrderedWork(State& state, const ReadBox& read)
       : state_(state),
         read_(read),
         device_(mayBeOnDevice() && cuda::isInUse() ? cuda::currentDevice() : -1) {}
 
   void run() {
-    const std::size_t n_threads =
-        static_cast<std::size_t>(std::min<std::uint64_t>(atOnce(), state_.grid.count()));
+    const std::size_t n_threads = static_cast<std::size_t>(std::min(atOnce(), state_.grid.count()));
     std::vector<std::future<void>> others;  // wait for their threads when an exception passes
     for (std::size_t i = 1; i < n_threads; ++i) {
       others.push_back(std::async(std::launch::async, [this] {
@@ -58,10 +58,10 @@ class ArchiveWriter::OrderedWork {
   bool mayBeOnDevice() const {
     return state_.chunk_options.backend != Backend::CPU && cuda::isBuiltIn();
   }
-  std::size_t atOnce() const {
+  std::uint64_t atOnce() const {
     const bool has_room = state_.chunk_options.max_memory_bytes == 0 &&
-                          state_.grid.chunkBytes() <= kMostBytesAtOnce / kAtOnceOnDevice;
-    return mayBeOnDevice() && has_room ? kAtOnceOnDevice : kAtOnceOnCpu;
+                          state_.grid.chunkBytes() <= kMostBytesAtOnce / kChunksOnDevice;
+    return mayBeOnDevice() && has_room ? kChunksOnDevice : kChunksOnCpu;
   }
 
   void work() {
@@ -119,7 +119,7 @@ class ArchiveWriter::OrderedWork {
   }
 
   State& state_;
-  const Read& read_;
+  const ReadBox& read_;
   int device_;  // of the caller; -1: none, or the first
   std::atomic<std::uint64_t> n_begun_ = 0;
   Turns reading_;
@@ -128,7 +128,7 @@ class ArchiveWriter::OrderedWork {
   std::exception_ptr failure_;
 };
 
-void ArchiveWriter::putAll(const Read& read) try {
+void ArchiveWriter::putAll(const ReadBox& read) try {
   State& s = *state_;
   FZ_REQUIRE(!s.grows, ErrorCode::kInvalidState,
              "ArchiveWriter::putAll: needs an array whose extents are known");

@@ -17,7 +17,7 @@ namespace fz {
 
 namespace {
 
-constexpr std::uint64_t kPartBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kSampleBytes = std::uint64_t{16} << 20;
 
 using Read = std::function<void(const Box& box, MutableByteView values)>;
 
@@ -69,10 +69,10 @@ class ArchiveTrials : public TargetTrials {
     return values;
   }
 
-  /// A box of about kPartBytes in the middle of the array.
+  /// A box of about kSampleBytes in the middle of the array.
   void readPart() {
     const AxisValues& extents = options_.extents;
-    part_extents_ = chooseChunk(type_, extents, kPartBytes);
+    part_extents_ = chooseChunk(type_, extents, kSampleBytes);
     Box box{AxisValues(extents.size(), 0), part_extents_};
     for (std::size_t axis = 0; axis < extents.size(); ++axis) {
       box.extents[axis] = part_extents_[axis] = std::min(part_extents_[axis], extents[axis]);
@@ -84,7 +84,7 @@ class ArchiveTrials : public TargetTrials {
   /// The range of all values.
   void scan() {
     RangeScan ends(type_, options_.compress.fill, options_.compress.threads);
-    const AxisValues piece = chooseChunk(type_, options_.extents, kPartBytes);
+    const AxisValues piece = chooseChunk(type_, options_.extents, kSampleBytes);
     const ChunkGrid grid(type_, options_.extents, piece);
     n_bytes_ = grid.arrayBytes();
     for (std::uint64_t k = 0; k < grid.count(); ++k) {
