@@ -45,6 +45,16 @@ def test_chunks_keep_the_bound_of_the_whole(bound, tmp_path):
     assert error <= limit[bound]
 
 
+def test_a_ratio_is_that_of_the_file_with_its_chunks(tmp_path):
+    field = wave((60, 70, 80))
+    n_bytes = fz.save(tmp_path / "a.fz", field, "ratio:12", chunks=(6, 70, 80))
+    assert field.nbytes / n_bytes >= 12
+    assert fz.open(tmp_path / "a.fz").chunk_count == 10
+    with pytest.raises(fz.TargetError, match="no bound reaches ratio"):
+        fz.save(tmp_path / "b.fz", field, "ratio:1e7", chunks=(6, 70, 80))
+    assert not (tmp_path / "b.fz").exists()
+
+
 def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "a.fz"
     fz.save(path, wave((10,)), "abs:1e-3")
