@@ -36,7 +36,7 @@ std::uint32_t mostHalvings(std::uint32_t n_axes) {
 // ---- lattices
 
 FoundPlan Programme::solve(std::int32_t* x, const Extents& n) {
-  const std::size_t mark = team_.first().stack.top();
+  const std::size_t mark = home_.stack.top();
   listNodes(n);
   takeMemory(x);
   for (std::size_t end = nodes_.size(); end > 0;) {
@@ -47,7 +47,7 @@ FoundPlan Programme::solve(std::int32_t* x, const Extents& n) {
     solveWave(first, end);
     end = first;
   }
-  team_.first().stack.popTo(mark);
+  home_.stack.popTo(mark);
   return planOf(nodes_.front().best);
 }
 
@@ -92,7 +92,7 @@ void Programme::takeMemory(std::int32_t* x) {
     n_most = std::max(n_most, n_wave);
     n_all += n_node;
   }
-  std::int32_t* const memory = team_.first().stack.values(nullptr, n_most + n_all);
+  std::int32_t* const memory = home_.stack.values(nullptr, n_most + n_all);
   std::int32_t* r = memory + n_most;
   std::int32_t* wave = memory;
   nodes_.front().x = x;
@@ -201,7 +201,8 @@ OpenWays Programme::nearlyBest() const {
 
 void Programme::solveWave(std::size_t first, std::size_t end) {
   if (first > 0) {
-    team_.forEach(end - first, [&](std::size_t i, Worker& /*worker*/) { pick(nodes_[first + i]); });
+    home_.forEach(end - first,
+                  [&](std::size_t i, Worker& worker) { pick(nodes_[first + i], worker); });
   }
   // What takes longest comes last: it need not be tried where it cannot win.
   for (const bool is_late : {false, true}) {
@@ -217,7 +218,7 @@ void Programme::solveWave(std::size_t first, std::size_t end) {
     for (std::size_t at = first; at < end; ++at) {
       nodes_[at].limit = leastMost(nodes_[at]);
     }
-    team_.forEach(items.size(), [&](std::size_t i, Worker& worker) {
+    home_.forEach(items.size(), [&](std::size_t i, Worker& worker) {
       estimate(nodes_[items[i].node], items[i].way, worker);
     });
   }
@@ -240,23 +241,24 @@ Cost Programme::leastMost(const Node& node) {
   return least;
 }
 
-void Programme::pick(Node& node) const {
+void Programme::pick(Node& node, Worker& worker) const {
   const Node& first = nodes_.front();
-  const std::size_t row = first.n[0];
-  const std::size_t plane = row * first.n[1];
-  std::int32_t* out = node.x;
-  for (std::size_t z = 0; z < node.n[2]; ++z) {
-    for (std::size_t y = 0; y < node.n[1]; ++y, out += node.n[0]) {
-      const std::int32_t* const in = first.x + (z << node.s[2]) * plane + (y << node.s[1]) * row;
-      if (node.s[0] == 0) {
-        std::copy_n(in, node.n[0], out);
-      } else {
-        for (std::size_t x = 0; x < node.n[0]; ++x) {
-          out[x] = in[x << node.s[0]];
-        }
+  const std::size_t in_row = first.n[0];
+  const std::size_t in_plane = in_row * first.n[1];
+  const CpuExecutor& executor = worker.core(countOf(node.n)).executor;
+  parallelFor(executor, std::size_t{node.n[1]} * node.n[2], [&](std::size_t row) {
+    const std::size_t y = row % node.n[1];
+    const std::size_t z = row / node.n[1];
+    const std::int32_t* const in = first.x + (z << node.s[2]) * in_plane + (y << node.s[1]) * in_row;
+    std::int32_t* const out = node.x + row * node.n[0];
+    if (node.s[0] == 0) {
+      std::copy_n(in, node.n[0], out);
+    } else {
+      for (std::size_t x = 0; x < node.n[0]; ++x) {
+        out[x] = in[x << node.s[0]];
       }
     }
-  }
+  });
 }
 
 void Programme::estimate(Node& node, std::size_t way, Worker& worker) const {
@@ -273,8 +275,8 @@ void Programme::estimateLorenzo(Node& node, Worker& worker) const {
   Way& way = node.ways[kLorenzo];
   const OneIn one_in = firstLook(node.n);
   const bool fills_gaps = settings_.has_gaps && !is_nested_;
-  const auto costs = probeEnds({{node.x, countOf(node.n)}, node.n, binOf(node), fills_gaps}, one_in,
-                               worker.probe_memory);
+  const auto costs = costsOfEnds({{node.x, countOf(node.n)}, node.n, binOf(node), fills_gaps},
+                                 one_in, worker);
   for (std::uint32_t set = 8; set-- > 0;) {
     if ((set & ~activeAxes(node.n)) == 0 && costs[set] < way.cost) {
       way.cost = costs[set];
@@ -317,8 +319,7 @@ void Programme::estimateNested(Node& node, const LevelStep& step, Way& way, Work
   const std::size_t n_all = countOf(pointsOf(node.n, axes, axes));
   const OddPart part = oddPart(node.n, axes, std::max(kNestedValues, n_all / kNestedShare));
   std::int32_t* const difference = differencesOf(step, sourceOfNode(node), part, worker);
-  const SearchTeam alone(CpuExecutor::serial(), {&worker, 1});
-  Programme inside(alone, settings_, static_cast<Axes>(axes_ & ~axes), halvingsOf(node), true);
+  Programme inside(worker, settings_, static_cast<Axes>(axes_ & ~axes), halvingsOf(node), true);
   FoundPlan plan = inside.solve(difference, part.n);
   const Cost cost = plan.cost * n_all / countOf(part.n);
   way.level->is_nested = true;
@@ -331,7 +332,7 @@ void Programme::estimateNested(Node& node, const LevelStep& step, Way& way, Work
 
 void Programme::decide(std::span<Node> wave) {
   std::vector<std::vector<Way*>> ways(wave.size());
-  team_.forEach(wave.size(), [&](std::size_t i, Worker& worker) {
+  home_.forEach(wave.size(), [&](std::size_t i, Worker& worker) {
     Node& node = wave[i];
     node.limit = leastMost(node);
     ways[i] = inOrder(node);
@@ -345,17 +346,16 @@ void Programme::decide(std::span<Node> wave) {
     Way& way;
     std::int32_t* r;
   };
-  ScratchStack& stack = team_.first().stack;
-  const std::size_t mark = stack.top();
+  const std::size_t mark = home_.stack.top();
   std::vector<Other> others;
   for (std::size_t i = 0; i < wave.size(); ++i) {
     for (Way* const way : std::span(ways[i]).subspan(1)) {
       if (way->least() <= wave[i].limit && way->least() < wave[i].best.cost) {
-        others.push_back({wave[i], *way, stack.values(nullptr, countOf(wave[i].n))});
+        others.push_back({wave[i], *way, home_.stack.values(nullptr, countOf(wave[i].n))});
       }
     }
   }
-  team_.forEach(others.size(), [&](std::size_t i, Worker& worker) {
+  home_.forEach(others.size(), [&](std::size_t i, Worker& worker) {
     others[i].way.cost = code(others[i].node, others[i].way, others[i].r, worker);
     others[i].way.slack = 0;
   });
@@ -365,7 +365,7 @@ void Programme::decide(std::span<Node> wave) {
       std::copy_n(other.r, countOf(other.node.n), other.node.r);
     }
   }
-  stack.popTo(mark);
+  home_.stack.popTo(mark);
 }
 
 void Programme::decideFirst() {
@@ -374,7 +374,7 @@ void Programme::decideFirst() {
   std::vector<Way*> open = inOrder(node);
   std::erase_if(open, [&](const Way* way) { return way->least() > limit; });
   if (open.size() > 1) {
-    team_.forEach(open.size(), [&](std::size_t i, Worker& worker) {
+    home_.forEach(open.size(), [&](std::size_t i, Worker& worker) {
       if (open[i]->slack != 0) {
         open[i]->cost = code(node, *open[i], nullptr, worker);
         open[i]->slack = 0;
@@ -405,9 +405,9 @@ Cost Programme::code(const Node& node, const Way& way, std::int32_t* r, Worker& 
   Cost cost = 0;
   if (!way.level) {
     const std::uint64_t n_codes = makeCodeArray(node.n).codes();
-    encodeLorenzo(worker.core(), {way.lorenzo, binOf(node), node.n, is_nested_, {}},
+    encodeLorenzo(worker.core(countOf(node.n)), {way.lorenzo, binOf(node), node.n, is_nested_, {}},
                   sourceOfNode(node), worker.codes.reserve(n_codes), fine);
-    cost = worker.codes.cost(0, n_codes);
+    cost = worker.costOfCodes(n_codes);
   } else {
     const Node& below = nodes_[way.below];
     LevelStep step = stepOf(node, below, way.level->axes, worker);
@@ -425,7 +425,6 @@ Cost Programme::codeNested(const Node& node,
                            const LevelStep& step,
                            const Lattice& fine,
                            Worker& worker) const {
-  const Core core = worker.core();
   PlanStep inside;
   inside.steps = {way.inner, way.level->inner_lorenzo};
   inside.n = pointsOf(node.n, way.level->axes, way.level->axes);
@@ -433,6 +432,7 @@ Cost Programme::codeNested(const Node& node,
   inside.n_axes = settings_.n_axes;
   inside.halvings = halvingsOf(node);
   inside.is_nested = true;
+  const Core core = worker.core(countOf(inside.n));
   const OddPart all = oddPart(node.n, way.level->axes, countOf(inside.n));
   std::int32_t* const difference = differencesOf(step, sourceOfNode(node), all, worker);
   const Lattice found = fine.data == nullptr
@@ -447,7 +447,7 @@ Cost Programme::codeNested(const Node& node,
     args.result = resultOf(fine);
     mergeNested(core, args, node.n);
   }
-  return worker.codes.cost(0, n_codes);
+  return worker.costOfCodes(n_codes);
 }
 
 }  // namespace fz::interp

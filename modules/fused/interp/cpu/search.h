@@ -16,7 +16,8 @@
 ///
 /// All ways to a lattice are estimated from a share of it; those that may be the best are coded.
 /// Lattices are solved in waves, those that were halved most often first: within a wave none needs
-/// another one, so threads share them out, and what is found does not depend on how.
+/// another one, so threads share them out, and help each other with what takes long; what is found
+/// does not depend on how.
 namespace fz::interp {
 
 /// A way to code a lattice: by a level on top of another one, or by Lorenzo alone.
@@ -66,12 +67,12 @@ class OpenWays {
 class Programme {
  public:
   /// Levels are along some of `axes`; `halvings` of the field's axes were made before.
-  Programme(const SearchTeam& team,
+  Programme(Worker& home,
             const SearchSettings& settings,
             Axes axes,
             std::uint32_t halvings,
             bool is_nested)
-      : team_(team), settings_(settings), axes_(axes), halvings_(halvings), is_nested_(is_nested) {}
+      : home_(home), settings_(settings), axes_(axes), halvings_(halvings), is_nested_(is_nested) {}
 
   /// Leaves all other ways out.
   void setOpen(OpenWays open) { open_ = std::move(open); }
@@ -119,7 +120,7 @@ class Programme {
   Cost slackOf(Cost cost, Cost share) const;
   /// What a lattice costs at most, as far as it was looked at.
   static Cost leastMost(const Node& node);
-  void pick(Node& node) const;
+  void pick(Node& node, Worker& worker) const;
   void estimate(Node& node, std::size_t way, Worker& worker) const;
   void estimateLorenzo(Node& node, Worker& worker) const;
   void estimateLevel(Node& node, std::size_t place, Worker& worker) const;
@@ -141,7 +142,7 @@ class Programme {
                   const Lattice& fine,
                   Worker& worker) const;
 
-  SearchTeam team_;
+  Worker& home_;  // all memory is its own but for that of items
   const SearchSettings& settings_;
   Axes axes_;
   std::uint32_t halvings_;

@@ -1,0 +1,73 @@
+#include "fused/interp/cpu/search_team.h"
+
+#include <atomic>
+#include <mutex>
+
+namespace fz::interp {
+
+namespace {
+
+// Below this, starting others takes longer than what they would do.
+constexpr std::size_t kLeastShared = std::size_t{1} << 13;
+constexpr std::uint64_t kPieceCodes = std::uint64_t{1} << 15;  // whole blocks
+
+}  // namespace
+
+void Worker::join(SearchTeam& team, std::size_t place) {
+  team_ = &team;
+  place_ = place;
+  depth_ = 0;
+  stack.popTo(0);  // of a search that ended early
+}
+
+bool Worker::hasHelp() const {
+  return team_ != nullptr && team_->crew_.size() > 1;
+}
+
+Core Worker::core(std::size_t n_values) {
+  const bool is_shared = hasHelp() && n_values >= kLeastShared;
+  return {is_shared ? threads_ : CpuExecutor::serial(), nullptr, stack, tile_memory_, type_, {},
+          nullptr};
+}
+
+Cost Worker::costOfCodes(std::uint64_t n_codes) {
+  if (!hasHelp()) {
+    return codes.cost(0, n_codes);
+  }
+  std::atomic<Cost> cost = 0;
+  forPieces(bits::ceilDiv(n_codes, kPieceCodes), [&](std::size_t piece, Worker& /*worker*/) {
+    const std::uint64_t first = piece * kPieceCodes;
+    cost.fetch_add(codes.cost(first, std::min(kPieceCodes, n_codes - first)),
+                   std::memory_order_relaxed);
+  });
+  return cost.load(std::memory_order_relaxed);
+}
+
+void Worker::addCodesTo(ClassCost& total, std::uint64_t n_codes) {
+  if (!hasHelp()) {
+    codes.addTo(total, 0, n_codes);
+    return;
+  }
+  std::mutex mutex;
+  forPieces(bits::ceilDiv(n_codes, kPieceCodes), [&](std::size_t piece, Worker& /*worker*/) {
+    const std::uint64_t first = piece * kPieceCodes;
+    ClassCost part;
+    codes.addTo(part, first, std::min(kPieceCodes, n_codes - first));
+    const std::lock_guard lock(mutex);
+    total.add(part);
+  });
+}
+
+std::size_t Worker::Threads::threadCount() const noexcept {
+  return worker_.team_->crew_.size();
+}
+
+void Worker::Threads::run(std::size_t n_items, Body body) const {
+  constexpr std::size_t kPiecesEach = 4;
+  const std::size_t n_pieces = std::min(n_items, kPiecesEach * threadCount());
+  worker_.forPieces(n_pieces, [&](std::size_t piece, Worker& /*worker*/) {
+    body.call(body.object, piece * n_items / n_pieces, (piece + 1) * n_items / n_pieces);
+  });
+}
+
+}  // namespace fz::interp
