@@ -113,6 +113,7 @@ void chooseTiles(LevelArgs& args, std::size_t n_threads) {
   constexpr std::uint32_t kPlaneCells = 4096;
   constexpr std::uint32_t kMinRows = 8;
   constexpr std::uint32_t kMinPlanes = 16;
+  constexpr std::uint32_t kFewRows = 16;  // where threads would have nothing to do else
   const bool is_plane = args.cells[1] == 1;
   args.tile[0] = std::min(args.cells[0], is_plane ? kPlaneCells / 2 : kPlaneCells / kMinRows);
   args.tile[1] = std::min(args.cells[1], std::max(kMinRows, kPlaneCells / args.tile[0]));
@@ -124,6 +125,9 @@ void chooseTiles(LevelArgs& args, std::size_t n_threads) {
         std::min<std::size_t>(bits::ceilDiv<std::size_t>(4 * n_threads, n_columns), args.cells[2]));
     args.tile[2] =
         std::min(args.cells[2], std::max(kMinPlanes, bits::ceilDiv(args.cells[2], n_slabs)));
+    if (n_columns * bits::ceilDiv(args.cells[2], args.tile[2]) < n_threads) {
+      args.tile[1] = std::min(args.tile[1], kFewRows);
+    }
   }
   for (std::size_t axis = 0; axis < 3; ++axis) {
     args.tile[axis] = bits::roundUp(args.tile[axis], unit[axis]);

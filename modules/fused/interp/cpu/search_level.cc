@@ -21,6 +21,11 @@ struct FewSets {
   std::uint8_t pair, cube;
 };
 constexpr std::array<FewSets, 3> kFewSets = {{{0, 0}, {2, 4}, {4, 3}}};
+// So many threads may wait for less than what is saved where one of them tries less.
+constexpr std::size_t kManyThreads = 6;
+
+// The classes that weights change.
+constexpr std::array<Axes, 4> kCorrected = {kX | kY, kX | kZ, kY | kZ, kXyz};
 
 // Sets for xyz: all, half and none of the correction; those next to each; and those that trust some
 // axes more than others, which are looked at where pairs do.
@@ -67,7 +72,7 @@ std::array<Cost, kWays> costsBy(const CodeArray& array,
   const std::size_t n_rows = blockRowsOf(array).end;
   const std::size_t n_values = countOf(array.n) / one_in;
   const std::size_t n_pieces =
-      worker.hasHelp() ? std::clamp<std::size_t>(n_values / kPieceValues, 1, kMostPieces) : 1;
+      worker.teamSize() > 1 ? std::clamp<std::size_t>(n_values / kPieceValues, 1, kMostPieces) : 1;
   std::array<Look<kWays>, kMostPieces> looks;
   worker.forEach(n_pieces, [&](std::size_t i, Worker& by) {
     const BlockRows rows = {i * n_rows / n_pieces, (i + 1) * n_rows / n_pieces};
@@ -205,34 +210,50 @@ Cost LevelTuner::chooseKernels(LevelStep& step, const Source& source, OneIn one_
 }
 
 Cost LevelTuner::chooseFew(LevelStep& step, const Source& source, Cost limit) {
+  std::array<std::array<Cost, 8>, kFewSets.size()> costs;
+  const auto look = [&](std::size_t first, std::size_t n_sets) {
+    worker_.forEach(n_sets, [&](std::size_t i, Worker& worker) {
+      LevelStep tried = step;
+      tried.level.pair_sets.fill(kFewSets[first + i].pair);
+      tried.level.cube_set = kFewSets[first + i].cube;
+      code(tried, source, {}, worker);
+      for (const Axes odd : kCorrected) {
+        costs[first + i][odd] = classCost(odd, worker);
+      }
+    });
+  };
+  // All at once, or one by one, as not all may be needed.
+  const bool is_at_once = worker_.teamSize() >= kManyThreads;
+  if (is_at_once) {
+    look(0, kFewSets.size());
+  }
   std::array<Cost, 8> best;
   best.fill(std::numeric_limits<Cost>::max());
   Level chosen = step.level;
   Cost total = 0;
-  for (const FewSets& sets : kFewSets) {
-    step.level.pair_sets.fill(sets.pair);
-    step.level.cube_set = sets.cube;
-    code(step, source, {}, worker_);
+  for (std::size_t set = 0; set < kFewSets.size(); ++set) {
+    if (!is_at_once) {
+      look(set, 1);
+    }
     total = 0;
     bool has_gained = false;
-    for (const Axes odd : {Axes{kX | kY}, Axes{kX | kZ}, Axes{kY | kZ}, kXyz}) {
+    for (const Axes odd : kCorrected) {
       if ((odd & ~step.level.axes) != 0) {
         continue;
       }
-      const Cost cost = classCost(odd, worker_);
-      if (cost < best[odd]) {
-        best[odd] = cost;
+      if (costs[set][odd] < best[odd]) {
+        best[odd] = costs[set][odd];
         has_gained = true;
         if (odd == kXyz) {
-          chosen.cube_set = sets.cube;
+          chosen.cube_set = kFewSets[set].cube;
         } else {
-          chosen.pair_sets[pairPlace(odd)] = sets.pair;
+          chosen.pair_sets[pairPlace(odd)] = kFewSets[set].pair;
         }
       }
       total += best[odd];
     }
     // Weights are no better where less of them is worse already; and they gain less than a quarter.
-    if ((&sets != kFewSets.data() && !has_gained) || total - total / 4 >= limit) {
+    if ((set > 0 && !has_gained) || total - total / 4 >= limit) {
       break;
     }
   }

@@ -7,8 +7,8 @@ namespace fz::interp {
 
 namespace {
 
-// Below this, starting others takes longer than what they would do.
-constexpr std::size_t kLeastShared = std::size_t{1} << 13;
+// For less than this, waking another thread takes longer than what it would do.
+constexpr std::size_t kThreadValues = std::size_t{1} << 12;
 constexpr std::uint64_t kPieceCodes = std::uint64_t{1} << 15;  // whole blocks
 
 }  // namespace
@@ -20,18 +20,17 @@ void Worker::join(SearchTeam& team, std::size_t place) {
   stack.popTo(0);  // of a search that ended early
 }
 
-bool Worker::hasHelp() const {
-  return team_ != nullptr && team_->crew_.size() > 1;
+std::size_t Worker::teamSize() const {
+  return team_ == nullptr ? 1 : team_->crew_.size();
 }
 
 Core Worker::core(std::size_t n_values) {
-  const bool is_shared = hasHelp() && n_values >= kLeastShared;
-  return {is_shared ? threads_ : CpuExecutor::serial(), nullptr, stack, tile_memory_, type_, {},
-          nullptr};
+  threads_.setFor(n_values);
+  return {threads_, nullptr, stack, tile_memory_, type_, {}, nullptr};
 }
 
 Cost Worker::costOfCodes(std::uint64_t n_codes) {
-  if (!hasHelp()) {
+  if (teamSize() == 1) {
     return codes.cost(0, n_codes);
   }
   std::atomic<Cost> cost = 0;
@@ -44,7 +43,7 @@ Cost Worker::costOfCodes(std::uint64_t n_codes) {
 }
 
 void Worker::addCodesTo(ClassCost& total, std::uint64_t n_codes) {
-  if (!hasHelp()) {
+  if (teamSize() == 1) {
     codes.addTo(total, 0, n_codes);
     return;
   }
@@ -58,13 +57,12 @@ void Worker::addCodesTo(ClassCost& total, std::uint64_t n_codes) {
   });
 }
 
-std::size_t Worker::Threads::threadCount() const noexcept {
-  return worker_.team_->crew_.size();
+void Worker::Threads::setFor(std::size_t n_values) {
+  n_threads_ = std::clamp<std::size_t>(n_values / kThreadValues, 1, worker_.teamSize());
 }
 
 void Worker::Threads::run(std::size_t n_items, Body body) const {
-  constexpr std::size_t kPiecesEach = 4;
-  const std::size_t n_pieces = std::min(n_items, kPiecesEach * threadCount());
+  const std::size_t n_pieces = std::min(n_items, n_threads_);
   worker_.forPieces(n_pieces, [&](std::size_t piece, Worker& /*worker*/) {
     body.call(body.object, piece * n_items / n_pieces, (piece + 1) * n_items / n_pieces);
   });

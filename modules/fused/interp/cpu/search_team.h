@@ -62,8 +62,8 @@ class Worker {
   void join(SearchTeam& team, std::size_t place);
   /// For work on so many values, which the team shares where they are many.
   Core core(std::size_t n_values);
-  /// Whether others may help.
-  bool hasHelp() const;
+  /// How many may work on what this one cuts, itself included.
+  std::size_t teamSize() const;
 
   /// f(item, worker) for all items, in any order, possibly at the same time. Meanwhile codes and
   /// probe_memory of this one may be used by items of other work.
@@ -82,15 +82,18 @@ class Worker {
   ProbeMemory probe_memory;
 
  private:
-  /// The threads of the team, for functions that know executors.
+  /// Threads of the team, for functions that know executors.
   class Threads final : public CpuExecutor {
    public:
     explicit Threads(Worker& worker) : worker_(worker) {}
-    std::size_t threadCount() const noexcept override;
+    /// As many as work on so many values is worth.
+    void setFor(std::size_t n_values);
+    std::size_t threadCount() const noexcept override { return n_threads_; }
     void run(std::size_t n_items, Body body) const override;
 
    private:
     Worker& worker_;
+    std::size_t n_threads_ = 1;
   };
 
   template <class F>
