@@ -1,8 +1,34 @@
 #include "fused/interp/cpu/crew.h"
 
+#include <algorithm>
 #include <thread>
+#include <utility>
+
+#include "shared/bits.h"
 
 namespace fz::interp {
+
+namespace {
+
+constexpr int kPieceBits = 32;
+
+/// Called again and again by who waits. Most waits are shorter than going to sleep and being woken
+/// takes, but others may want the core.
+void waitABit(unsigned n_looks) {
+  constexpr unsigned kLooksPerYield = 16;
+  if (n_looks % kLooksPerYield == kLooksPerYield - 1) {
+    std::this_thread::yield();
+  }
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+Crew::Crew(const CpuExecutor& executor)
+    : executor_(executor), n_members_(std::min(executor.threadCount(), kMostMembers)) {
+}
 
 void Crew::forEach(std::size_t n_pieces, std::size_t depth, std::size_t member, Body body) {
   if (n_pieces <= 1 || n_members_ == 1) {
@@ -12,119 +38,101 @@ void Crew::forEach(std::size_t n_pieces, std::size_t depth, std::size_t member, 
     }
     return;
   }
-  Work work = {body, n_pieces, depth};
-  open(work);
-  takePieces(work, member);
-  close(work);
-  for (;;) {
-    const unsigned seen = news_.load(std::memory_order_acquire);
-    if (isLeft(work)) {
-      break;
-    }
+  const std::size_t place = depth * kMostMembers + member;
+  Work& work = works_[place];
+  work.object.store(body.object, std::memory_order_relaxed);
+  work.call.store(body.call, std::memory_order_relaxed);
+  work.has_failed.store(false, std::memory_order_relaxed);
+  work.n_left.store(n_pieces, std::memory_order_relaxed);
+  open_.fetch_or(std::uint64_t{1} << place);  // before somebody may take the last piece
+  work.taken.store(std::uint64_t{n_pieces} << kPieceBits, std::memory_order_release);
+  if (n_asleep_.load() > 0) {
+    wakeAll();
+  }
+  takePieces(place, member);
+  for (unsigned n_looks = 0; work.n_left.load(std::memory_order_acquire) > 0; ++n_looks) {
     if (depth == kDeepest || !help(depth + 1, member)) {
-      waitForNews(seen);
+      waitABit(n_looks);
     }
   }
-  if (work.failure != nullptr) {
-    std::rethrow_exception(work.failure);
+  if (work.has_failed.load(std::memory_order_relaxed)) {
+    const std::lock_guard lock(mutex_);
+    std::rethrow_exception(std::exchange(work.failure, nullptr));
   }
 }
 
 void Crew::helpUntilDone(std::size_t member) {
-  for (;;) {
-    const unsigned seen = news_.load(std::memory_order_acquire);
-    if (is_done_.load(std::memory_order_relaxed)) {
-      return;
-    }
-    if (!help(0, member)) {
-      waitForNews(seen);
+  constexpr unsigned kMostLooks = 1000;
+  for (unsigned n_looks = 0; !is_done_.load(std::memory_order_acquire); ++n_looks) {
+    if (help(0, member)) {
+      n_looks = 0;
+    } else if (n_looks < kMostLooks) {
+      waitABit(n_looks);
+    } else {
+      sleep();
     }
   }
 }
 
 bool Crew::help(std::size_t least_depth, std::size_t member) {
-  Work* work = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    for (work = oldest_; work != nullptr; work = work->newer) {
-      if (work->depth >= least_depth &&
-          work->next.load(std::memory_order_relaxed) < work->n_pieces) {
-        ++work->n_helpers;
-        break;
-      }
+  std::uint64_t open = open_.load(std::memory_order_relaxed) >> (least_depth * kMostMembers);
+  for (; open != 0; open &= open - 1) {
+    const std::size_t place = least_depth * kMostMembers + bits::firstSet(open);
+    const std::uint64_t taken = works_[place].taken.load(std::memory_order_relaxed);
+    if (static_cast<std::uint32_t>(taken) < taken >> kPieceBits) {
+      takePieces(place, member);
+      return true;
     }
   }
-  if (work == nullptr) {
-    return false;
-  }
-  takePieces(*work, member);
-  bool is_last = false;
-  {
-    const std::lock_guard lock(mutex_);
-    is_last = --work->n_helpers == 0;  // from here on it may be gone
-  }
-  if (is_last) {
-    tellAll();
-  }
-  return true;
+  return false;
 }
 
-void Crew::takePieces(Work& work, std::size_t member) {
-  try {
-    for (std::size_t piece = work.next.fetch_add(1, std::memory_order_relaxed);
-         piece < work.n_pieces; piece = work.next.fetch_add(1, std::memory_order_relaxed)) {
-      executor_.requireNotCancelled();
-      work.body.call(work.body.object, piece, member);
+void Crew::takePieces(std::size_t place, std::size_t member) {
+  Work& work = works_[place];
+  for (;;) {
+    // Who begins a piece knows that the work cannot end before it does.
+    const std::uint64_t taken = work.taken.fetch_add(1, std::memory_order_acquire);
+    const std::uint64_t n_pieces = taken >> kPieceBits;
+    const std::uint64_t piece = static_cast<std::uint32_t>(taken);
+    if (piece >= n_pieces) {
+      return;
     }
+    if (piece + 1 == n_pieces) {
+      open_.fetch_and(~(std::uint64_t{1} << place), std::memory_order_relaxed);
+    }
+    runPiece(work, piece, member);
+    work.n_left.fetch_sub(1, std::memory_order_acq_rel);
+  }
+}
+
+void Crew::runPiece(Work& work, std::size_t piece, std::size_t member) {
+  if (work.has_failed.load(std::memory_order_relaxed)) {
+    return;
+  }
+  try {
+    executor_.requireNotCancelled();
+    work.call.load(std::memory_order_relaxed)(work.object.load(std::memory_order_relaxed), piece,
+                                              member);
   } catch (...) {
     const std::lock_guard lock(mutex_);
     work.failure = work.failure == nullptr ? std::current_exception() : work.failure;
-    work.next.store(work.n_pieces, std::memory_order_relaxed);
+    work.has_failed.store(true, std::memory_order_relaxed);
   }
 }
 
-void Crew::open(Work& work) {
-  {
-    const std::lock_guard lock(mutex_);
-    Work** end = &oldest_;
-    while (*end != nullptr) {
-      end = &(*end)->newer;
-    }
-    *end = &work;
+void Crew::sleep() {
+  // Whoever opens work after the look at what is open sees this one asleep, and wakes it.
+  n_asleep_.fetch_add(1);
+  const unsigned seen = n_wakes_.load();
+  if (open_.load() == 0 && !is_done_.load()) {
+    n_wakes_.wait(seen);
   }
-  tellAll();
+  n_asleep_.fetch_sub(1);
 }
 
-void Crew::close(Work& work) {
-  const std::lock_guard lock(mutex_);
-  Work** at = &oldest_;
-  while (*at != &work) {
-    at = &(*at)->newer;
-  }
-  *at = work.newer;
-}
-
-bool Crew::isLeft(const Work& work) {
-  const std::lock_guard lock(mutex_);
-  return work.n_helpers == 0;
-}
-
-void Crew::tellAll() {
-  news_.fetch_add(1, std::memory_order_release);
-  news_.notify_all();
-}
-
-void Crew::waitForNews(unsigned seen) const {
-  // The next step of a search begins within microseconds as a rule, and going to sleep and being
-  // woken takes longer; but others may want the core.
-  constexpr int kLooks = 100;
-  for (int look = 0; look < kLooks; ++look) {
-    if (news_.load(std::memory_order_acquire) != seen) {
-      return;
-    }
-    std::this_thread::yield();
-  }
-  news_.wait(seen, std::memory_order_acquire);
+void Crew::wakeAll() {
+  n_wakes_.fetch_add(1);
+  n_wakes_.notify_all();
 }
 
 }  // namespace fz::interp

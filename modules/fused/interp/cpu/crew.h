@@ -1,34 +1,39 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
-#include <limits>
 #include <mutex>
 
 #include "backends/cpu/parallel_for.h"
 
 /// Threads that help each other: work may be cut wherever it is, inside other pieces too, and
-/// whoever has nothing to do takes pieces of any of it.
+/// whoever has nothing to do takes pieces of any of it. Beginning and ending takes microseconds.
 namespace fz::interp {
 
 class Crew {
  public:
-  /// f(piece, member), for members below size(); each runs one piece at a time, but for those that
-  /// it cuts its own into, and for what it helps with while it waits for them.
+  static constexpr std::size_t kMostMembers = 16;
+  /// Pieces of work are cut in turn so many times, with the first.
+  static constexpr std::size_t kDepths = 4;
+  /// Of work whose pieces cut nothing and use nothing that their member has in use: who waits for
+  /// them helps nobody.
+  static constexpr std::size_t kDeepest = kDepths - 1;
+
+  /// f(piece, member), for members below size(). A member is in one piece at a time, but for those
+  /// that it cuts its own into, and for deeper ones that it helps with while it waits for them.
   struct Body {
     void* object;
     void (*call)(void* object, std::size_t piece, std::size_t member);
   };
-  /// Of work whose pieces leave what their member has at hand alone: who waits for them helps
-  /// nobody.
-  static constexpr std::size_t kDeepest = std::numeric_limits<std::size_t>::max();
 
-  explicit Crew(const CpuExecutor& executor)
-      : executor_(executor), n_members_(executor.threadCount()) {}
+  explicit Crew(const CpuExecutor& executor);
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
 
   std::size_t size() const noexcept { return n_members_; }
-  const CpuExecutor& executor() const noexcept { return executor_; }
 
   /// lead(member), called once, while all other threads help with what it cuts.
   template <class F>
@@ -47,19 +52,18 @@ class Crew {
   }
 
   /// Runs all pieces, the calling member some of them; returns, or throws what one of them threw,
-  /// when all have ended. While it waits it helps with work deeper than this, which is less.
+  /// when all have ended. A member has one work of a depth at a time.
   void forEach(std::size_t n_pieces, std::size_t depth, std::size_t member, Body body);
 
  private:
+  /// Work that is cut, or has been. It stays where it is, so that who comes late may look at it.
   struct Work {
-    Body body;
-    std::size_t n_pieces;
-    std::size_t depth;
-    std::atomic<std::size_t> next = 0;
-    // Guarded by mutex_:
-    std::size_t n_helpers = 0;
-    std::exception_ptr failure = nullptr;
-    Work* newer = nullptr;
+    alignas(64) std::atomic<std::uint64_t> taken = 0;  // pieces there are << 32 | pieces begun
+    std::atomic<void*> object = nullptr;
+    std::atomic<void (*)(void*, std::size_t, std::size_t)> call = nullptr;
+    std::atomic<bool> has_failed = false;
+    std::exception_ptr failure = nullptr;  // guarded by mutex_
+    alignas(64) std::atomic<std::size_t> n_left = 0;
   };
   class Done {
    public:
@@ -67,8 +71,8 @@ class Crew {
     Done(const Done&) = delete;
     Done& operator=(const Done&) = delete;
     ~Done() {
-      crew_.is_done_.store(true, std::memory_order_relaxed);
-      crew_.tellAll();
+      crew_.is_done_.store(true);
+      crew_.wakeAll();
     }
 
    private:
@@ -76,23 +80,23 @@ class Crew {
   };
 
   void helpUntilDone(std::size_t member);
-  /// Helps with the oldest work, which is most, of such a depth or deeper. False: there is none.
+  /// Helps with the least deep work, which is most, of such a depth or deeper. False: there is none.
   bool help(std::size_t least_depth, std::size_t member);
-  void takePieces(Work& work, std::size_t member);
-  void open(Work& work);
-  /// Takes it off the list; false: somebody still works on it.
-  void close(Work& work);
-  bool isLeft(const Work& work);
-  void tellAll();
-  void waitForNews(unsigned seen) const;
+  /// Takes pieces as long as there are any.
+  void takePieces(std::size_t place, std::size_t member);
+  void runPiece(Work& work, std::size_t piece, std::size_t member);
+  void sleep();
+  void wakeAll();
 
   const CpuExecutor& executor_;
   std::size_t n_members_;
   std::atomic<std::size_t> n_entered_ = 0;
-  std::atomic<bool> is_done_ = false;
-  std::atomic<unsigned> news_ = 0;  // counts up when something begins or ends
+  std::array<Work, kDepths * kMostMembers> works_;  // by depth, then by member
+  alignas(64) std::atomic<std::uint64_t> open_ = 0;  // by place in works_: there may be a piece
+  alignas(64) std::atomic<bool> is_done_ = false;
+  std::atomic<int> n_asleep_ = 0;
+  std::atomic<unsigned> n_wakes_ = 0;
   std::mutex mutex_;
-  Work* oldest_ = nullptr;
 };
 
 }  // namespace fz::interp

@@ -212,7 +212,7 @@ void encodeLevel(const Core& core,
     }
   }
   forEachWithMemory(
-      core, args.tileCount(), tileValues(args),
+      core, {args.tileCount()}, tileValues(args),
       [&](std::size_t tile, std::int32_t* memory) { encodeTile(args, tile, memory); });
 }
 
@@ -224,7 +224,7 @@ void decodeLevel(const Core& core, const LevelStep& step, const void* codes, con
     std::swap(args.result.row, args.result.plane);
   }
   forEachWithMemory(
-      core, args.tileCount(), tileValues(args),
+      core, {args.tileCount()}, tileValues(args),
       [&](std::size_t tile, std::int32_t* memory) { decodeTile(args, tile, memory); });
 }
 

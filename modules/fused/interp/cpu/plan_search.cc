@@ -120,10 +120,11 @@ class Tuner {
   /// f(item, worker) for all items.
   template <class F>
   void forEach(std::size_t n_items, F f) {
+    const std::size_t n_coded = n_items * countOf(judged_.front().n);
     if (lead_ != nullptr) {
-      lead_->forEach(n_items, f);
+      lead_->forEach(n_items, n_coded, f);
     } else {
-      team_.run([&](Worker& lead) { lead.forEach(n_items, f); });
+      team_.run([&](Worker& lead) { lead.forEach(n_items, n_coded, f); });
     }
   }
 

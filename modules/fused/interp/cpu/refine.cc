@@ -31,7 +31,7 @@ void Refiner::refineTo(Plan& plan, const Target& target) {
   below.x = worker_.stack.values(nullptr, n_below);
   below.r = worker_.stack.values(nullptr, n_below);
   const Source source = sourceOf(latticeOf(target.x, target.n), settings_.has_gaps);
-  pickEven(worker_.core(n_below), source, target.n, axes, latticeOf(below.x, below.n));
+  pickEven(worker_.core(n_below / 4), source, target.n, axes, latticeOf(below.x, below.n));
   refineTo(plan, below);
   if (plan.levels[at].is_nested) {
     codeAll(plan, target);

@@ -200,8 +200,12 @@ OpenWays Programme::nearlyBest() const {
 // ---- a wave
 
 void Programme::solveWave(std::size_t first, std::size_t end) {
+  std::size_t n_values = 0;
+  for (std::size_t at = first; at < end; ++at) {
+    n_values += countOf(nodes_[at].n);
+  }
   if (first > 0) {
-    home_.forEach(end - first,
+    home_.forEach(end - first, n_values / 8,
                   [&](std::size_t i, Worker& worker) { pick(nodes_[first + i], worker); });
   }
   // What takes longest comes last: it need not be tried where it cannot win.
@@ -218,7 +222,7 @@ void Programme::solveWave(std::size_t first, std::size_t end) {
     for (std::size_t at = first; at < end; ++at) {
       nodes_[at].limit = leastMost(nodes_[at]);
     }
-    home_.forEach(items.size(), [&](std::size_t i, Worker& worker) {
+    home_.forEach(items.size(), 2 * n_values, [&](std::size_t i, Worker& worker) {
       estimate(nodes_[items[i].node], items[i].way, worker);
     });
   }
@@ -226,7 +230,7 @@ void Programme::solveWave(std::size_t first, std::size_t end) {
     decideFirst();
     return;
   }
-  decide(std::span(nodes_).subspan(first, end - first));
+  decide(std::span(nodes_).subspan(first, end - first), n_values);
 }
 
 Cost Programme::slackOf(Cost cost, Cost share) const {
@@ -245,7 +249,7 @@ void Programme::pick(Node& node, Worker& worker) const {
   const Node& first = nodes_.front();
   const std::size_t in_row = first.n[0];
   const std::size_t in_plane = in_row * first.n[1];
-  const CpuExecutor& executor = worker.core(countOf(node.n)).executor;
+  const CpuExecutor& executor = worker.core(countOf(node.n) / 8).executor;
   parallelFor(executor, std::size_t{node.n[1]} * node.n[2], [&](std::size_t row) {
     const std::size_t y = row % node.n[1];
     const std::size_t z = row / node.n[1];
@@ -330,9 +334,9 @@ void Programme::estimateNested(Node& node, const LevelStep& step, Way& way, Work
   way.slack = cost / kNearly;
 }
 
-void Programme::decide(std::span<Node> wave) {
+void Programme::decide(std::span<Node> wave, std::size_t n_values) {
   std::vector<std::vector<Way*>> ways(wave.size());
-  home_.forEach(wave.size(), [&](std::size_t i, Worker& worker) {
+  home_.forEach(wave.size(), n_values, [&](std::size_t i, Worker& worker) {
     Node& node = wave[i];
     node.limit = leastMost(node);
     ways[i] = inOrder(node);
@@ -355,7 +359,7 @@ void Programme::decide(std::span<Node> wave) {
       }
     }
   }
-  home_.forEach(others.size(), [&](std::size_t i, Worker& worker) {
+  home_.forEach(others.size(), n_values, [&](std::size_t i, Worker& worker) {
     others[i].way.cost = code(others[i].node, others[i].way, others[i].r, worker);
     others[i].way.slack = 0;
   });
@@ -374,7 +378,7 @@ void Programme::decideFirst() {
   std::vector<Way*> open = inOrder(node);
   std::erase_if(open, [&](const Way* way) { return way->least() > limit; });
   if (open.size() > 1) {
-    home_.forEach(open.size(), [&](std::size_t i, Worker& worker) {
+    home_.forEach(open.size(), open.size() * countOf(node.n), [&](std::size_t i, Worker& worker) {
       if (open[i]->slack != 0) {
         open[i]->cost = code(node, *open[i], nullptr, worker);
         open[i]->slack = 0;

@@ -127,7 +127,7 @@ class Programme {
   void estimateNested(Node& node, const LevelStep& step, Way& way, Worker& worker) const;
   /// For each lattice the best of the ways that may be, coded: the one that looks best, then others
   /// that may be better.
-  void decide(std::span<Node> wave);
+  void decide(std::span<Node> wave, std::size_t n_values);
   /// The same for the first lattice, of which no reconstruction is needed.
   void decideFirst();
   /// Those that were estimated, the cheapest first.

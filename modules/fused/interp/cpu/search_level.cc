@@ -74,7 +74,7 @@ std::array<Cost, kWays> costsBy(const CodeArray& array,
   const std::size_t n_pieces =
       worker.teamSize() > 1 ? std::clamp<std::size_t>(n_values / kPieceValues, 1, kMostPieces) : 1;
   std::array<Look<kWays>, kMostPieces> looks;
-  worker.forEach(n_pieces, [&](std::size_t i, Worker& by) {
+  worker.forEach(n_pieces, n_values, [&](std::size_t i, Worker& by) {
     const BlockRows rows = {i * n_rows / n_pieces, (i + 1) * n_rows / n_pieces};
     looks[i] = probe(rows, one_in, by.probe_memory);
   });
@@ -190,29 +190,30 @@ void LevelTuner::code(const LevelStep& step,
 }
 
 Cost LevelTuner::chooseKernels(LevelStep& step, const Source& source, OneIn one_in) {
-  std::array<Cost, 3> least = {};
+  Cost total = 0;
   step.level.kernels.fill(Kernel::kCubic);
-  worker_.forEach(3, [&](std::size_t axis, Worker& worker) {
+  for (std::size_t axis = 0; axis < 3; ++axis) {
     if (!has(step.level.axes, axis)) {
-      return;
+      continue;
     }
-    const auto costs = costsOfKernels({step, source, axis}, one_in, worker);
-    least[axis] = std::numeric_limits<Cost>::max();
+    const auto costs = costsOfKernels({step, source, axis}, one_in, worker_);
+    Cost best = std::numeric_limits<Cost>::max();
     for (const Kernel kernel : {Kernel::kCubic, Kernel::kLinear, Kernel::kNatural}) {
       const Cost cost = costs[static_cast<std::size_t>(kernel)];
-      if (cost < least[axis]) {
-        least[axis] = cost;
+      if (cost < best) {
+        best = cost;
         step.level.kernels[axis] = kernel;
       }
     }
-  });
-  return least[0] + least[1] + least[2];
+    total += best;
+  }
+  return total;
 }
 
 Cost LevelTuner::chooseFew(LevelStep& step, const Source& source, Cost limit) {
   std::array<std::array<Cost, 8>, kFewSets.size()> costs;
   const auto look = [&](std::size_t first, std::size_t n_sets) {
-    worker_.forEach(n_sets, [&](std::size_t i, Worker& worker) {
+    worker_.forEach(n_sets, n_sets * countOf(step.n), [&](std::size_t i, Worker& worker) {
       LevelStep tried = step;
       tried.level.pair_sets.fill(kFewSets[first + i].pair);
       tried.level.cube_set = kFewSets[first + i].cube;
@@ -263,7 +264,7 @@ Cost LevelTuner::chooseFew(LevelStep& step, const Source& source, Cost limit) {
 
 void LevelTuner::choosePairs(LevelStep& step, const Source& source) {
   std::array<std::array<Cost, 3>, kPairSets.size()> costs = {};
-  worker_.forEach(kPairSets.size(), [&](std::size_t set, Worker& worker) {
+  worker_.forEach(kPairSets.size(), kPairSets.size() * countOf(step.n), [&](std::size_t set, Worker& worker) {
     LevelStep tried = step;
     tried.level.pair_sets.fill(static_cast<std::uint8_t>(set));
     code(tried, source, {}, worker);
@@ -284,7 +285,7 @@ void LevelTuner::chooseCube(LevelStep& step, const Source& source) {
   costs.fill(std::numeric_limits<Cost>::max());
   std::uint8_t chosen = 0;
   const auto look = [&](std::span<const std::uint8_t> sets) {
-    worker_.forEach(sets.size(), [&](std::size_t i, Worker& worker) {
+    worker_.forEach(sets.size(), sets.size() * countOf(step.n), [&](std::size_t i, Worker& worker) {
       LevelStep tried = step;
       tried.level.cube_set = sets[i];
       code(tried, source, {}, worker);
@@ -312,7 +313,7 @@ Lattice withGhosts(Worker& worker,
                    const Extents& n,
                    Axes axes,
                    const Extents& n_fine) {
-  const Core core = worker.core(countOf(n));
+  const Core core = worker.core(countOf(n) / 8);
   const Lattice base = core.stack.lattice(core.pool, n, axes);
   parallelFor(core.executor, std::size_t{n[1]} * n[2], [&](std::size_t row) {
     std::copy_n(values + row * n[0], n[0], base.at(row % n[1], row / n[1]));

@@ -7,8 +7,8 @@ namespace fz::interp {
 
 namespace {
 
-// For less than this, waking another thread takes longer than what it would do.
-constexpr std::size_t kThreadValues = std::size_t{1} << 12;
+// For less than this, another thread need not begin.
+constexpr std::size_t kThreadCoded = std::size_t{1} << 13;
 constexpr std::uint64_t kPieceCodes = std::uint64_t{1} << 15;  // whole blocks
 
 }  // namespace
@@ -24,13 +24,13 @@ std::size_t Worker::teamSize() const {
   return team_ == nullptr ? 1 : team_->crew_.size();
 }
 
-Core Worker::core(std::size_t n_values) {
-  threads_.setFor(n_values);
+Core Worker::core(std::size_t n_coded) {
+  threads_.setFor(n_coded);
   return {threads_, nullptr, stack, tile_memory_, type_, {}, nullptr};
 }
 
 Cost Worker::costOfCodes(std::uint64_t n_codes) {
-  if (teamSize() == 1) {
+  if (n_codes <= kPieceCodes || teamSize() == 1) {
     return codes.cost(0, n_codes);
   }
   std::atomic<Cost> cost = 0;
@@ -43,7 +43,7 @@ Cost Worker::costOfCodes(std::uint64_t n_codes) {
 }
 
 void Worker::addCodesTo(ClassCost& total, std::uint64_t n_codes) {
-  if (teamSize() == 1) {
+  if (n_codes <= kPieceCodes || teamSize() == 1) {
     codes.addTo(total, 0, n_codes);
     return;
   }
@@ -57,12 +57,16 @@ void Worker::addCodesTo(ClassCost& total, std::uint64_t n_codes) {
   });
 }
 
-void Worker::Threads::setFor(std::size_t n_values) {
-  n_threads_ = std::clamp<std::size_t>(n_values / kThreadValues, 1, worker_.teamSize());
+void Worker::Threads::setFor(std::size_t n_coded) {
+  n_threads_ = std::clamp<std::size_t>(n_coded / kThreadCoded, 1, worker_.teamSize());
 }
 
 void Worker::Threads::run(std::size_t n_items, Body body) const {
   const std::size_t n_pieces = std::min(n_items, n_threads_);
+  if (n_pieces <= 1) {
+    body.call(body.object, 0, n_items);
+    return;
+  }
   worker_.forPieces(n_pieces, [&](std::size_t piece, Worker& /*worker*/) {
     body.call(body.object, piece * n_items / n_pieces, (piece + 1) * n_items / n_pieces);
   });

@@ -60,16 +60,17 @@ class Worker {
   }
   /// Makes it one of a team.
   void join(SearchTeam& team, std::size_t place);
-  /// For work on so many values, which the team shares where they are many.
-  Core core(std::size_t n_values);
+  /// For steps that take as long as coding so many values; others help where that is long.
+  Core core(std::size_t n_coded);
   /// How many may work on what this one cuts, itself included.
   std::size_t teamSize() const;
 
-  /// f(item, worker) for all items, in any order, possibly at the same time. Meanwhile codes and
-  /// probe_memory of this one may be used by items of other work.
+  /// f(item, worker) for all items, in any order, possibly at the same time. All of them take as
+  /// long as coding so many values. Meanwhile codes and probe_memory of this one may be used by
+  /// items of other work.
   template <class F>
-  void forEach(std::size_t n_items, F f);
-  /// The same for items that cut nothing in pieces, and use no memory that this one has in use.
+  void forEach(std::size_t n_items, std::size_t n_coded, F f);
+  /// The same for items that cut nothing in pieces, and use nothing that this one has in use.
   template <class F>
   void forPieces(std::size_t n_items, F f);
 
@@ -86,8 +87,8 @@ class Worker {
   class Threads final : public CpuExecutor {
    public:
     explicit Threads(Worker& worker) : worker_(worker) {}
-    /// As many as work on so many values is worth.
-    void setFor(std::size_t n_values);
+    /// As many as it takes to code so many values.
+    void setFor(std::size_t n_coded);
     std::size_t threadCount() const noexcept override { return n_threads_; }
     void run(std::size_t n_items, Body body) const override;
 
@@ -101,7 +102,7 @@ class Worker {
 
   SearchTeam* team_ = nullptr;
   std::size_t place_ = 0;
-  std::size_t depth_ = 0;  // of the work that the item it runs is of
+  std::size_t depth_ = 0;  // of what it cuts next
   Threads threads_{*this};
   DataType type_ = DataType::INT16;
   Scratch tile_memory_;
@@ -135,15 +136,9 @@ class SearchTeam {
 
 template <class F>
 void Worker::share(std::size_t n_items, std::size_t depth, F f) {
-  if (team_ == nullptr) {
-    for (std::size_t item = 0; item < n_items; ++item) {
-      f(item, *this);
-    }
-    return;
-  }
   auto body = [&](std::size_t item, std::size_t member) {
     Worker& worker = team_->workers_[member];
-    const std::size_t depth_before = std::exchange(worker.depth_, depth);
+    const std::size_t depth_before = std::exchange(worker.depth_, depth + 1);
     f(item, worker);
     worker.depth_ = depth_before;
   };
@@ -154,8 +149,16 @@ void Worker::share(std::size_t n_items, std::size_t depth, F f) {
 }
 
 template <class F>
-void Worker::forEach(std::size_t n_items, F f) {
-  share(n_items, depth_ + 1, f);
+void Worker::forEach(std::size_t n_items, std::size_t n_coded, F f) {
+  // Less is done before others have begun.
+  constexpr std::size_t kLeastCoded = std::size_t{1} << 13;
+  if (team_ != nullptr && n_coded >= kLeastCoded && depth_ < Crew::kDeepest) {
+    share(n_items, depth_, f);
+    return;
+  }
+  for (std::size_t item = 0; item < n_items; ++item) {
+    f(item, *this);
+  }
 }
 template <class F>
 void Worker::forPieces(std::size_t n_items, F f) {
