@@ -31,14 +31,28 @@ std::int32_t* ScratchStack::values(MemoryPool* pool, std::size_t n) {
 }
 
 Lattice ScratchStack::lattice(MemoryPool* pool, const Extents& n, Axes ghosts) {
-  const auto room = [&](std::size_t axis) -> std::size_t { return has(ghosts, axis) ? 3 : 0; };
+  return latticeIn(values(pool, latticeValues(n, ghosts)), n, ghosts);
+}
+
+namespace {
+
+std::size_t roomFor(Axes ghosts, std::size_t axis) {
+  return has(ghosts, axis) ? 3 : 0;
+}
+
+}  // namespace
+
+std::size_t latticeValues(const Extents& n, Axes ghosts) {
+  return (n[0] + roomFor(ghosts, 0)) * (n[1] + roomFor(ghosts, 1)) * (n[2] + roomFor(ghosts, 2));
+}
+
+Lattice latticeIn(std::int32_t* memory, const Extents& n, Axes ghosts) {
   const auto before = [&](std::size_t axis) -> std::size_t { return has(ghosts, axis) ? 1 : 0; };
   Lattice made;
   made.n = n;
-  made.row = n[0] + room(0);
-  made.plane = made.row * (n[1] + room(1));
-  made.data = values(pool, made.plane * (n[2] + room(2))) + before(2) * made.plane +
-              before(1) * made.row + before(0);
+  made.row = n[0] + roomFor(ghosts, 0);
+  made.plane = made.row * (n[1] + roomFor(ghosts, 1));
+  made.data = memory + before(2) * made.plane + before(1) * made.row + before(0);
   return made;
 }
 

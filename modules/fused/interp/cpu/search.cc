@@ -81,6 +81,9 @@ void Programme::listNodes(const Extents& n) {
 }
 
 void Programme::takeMemory(std::int32_t* x) {
+  const auto roomOf = [](const Node& node) {
+    return bits::roundUp<std::size_t>(latticeValues(node.n, ghostsOf(node)), 16);
+  };
   // Fixed point is needed in its wave alone.
   std::size_t n_all = 0;
   std::size_t n_most = 0;
@@ -90,7 +93,7 @@ void Programme::takeMemory(std::int32_t* x) {
     const bool is_new = halvingsOf(nodes_[at]) != halvingsOf(nodes_[at - 1]);
     n_wave = (is_new ? 0 : n_wave) + n_node;
     n_most = std::max(n_most, n_wave);
-    n_all += n_node;
+    n_all += roomOf(nodes_[at]);
   }
   std::int32_t* const memory = home_.stack.values(nullptr, n_most + n_all);
   std::int32_t* r = memory + n_most;
@@ -101,7 +104,8 @@ void Programme::takeMemory(std::int32_t* x) {
     wave = is_new ? memory : wave;
     nodes_[at].x =
         std::exchange(wave, wave + bits::roundUp<std::size_t>(countOf(nodes_[at].n), 16));
-    nodes_[at].r = std::exchange(r, r + bits::roundUp<std::size_t>(countOf(nodes_[at].n), 16));
+    nodes_[at].r =
+        latticeIn(std::exchange(r, r + roomOf(nodes_[at])), nodes_[at].n, ghostsOf(nodes_[at]));
   }
 }
 
@@ -147,6 +151,24 @@ std::size_t Programme::belowOf(const Node& node, Axes axes) const {
     s[axis] += has(axes, axis) ? 1 : 0;
   }
   return places_[idOf(s)];
+}
+
+Axes Programme::ghostsOf(const Node& node) {
+  unsigned axes = 0;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    axes |= node.s[axis] > 0 ? 1u << axis : 0u;
+  }
+  return static_cast<Axes>(axes);
+}
+
+void Programme::fillGhostsOf(const Node& node, Worker& worker) const {
+  Extents n_fine = nodes_.front().n;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    for (std::uint32_t i = 1; i < node.s[axis]; ++i) {
+      n_fine[axis] = bits::ceilDiv(n_fine[axis], 2u);
+    }
+  }
+  fillGhosts(worker.core(countOf(node.n) / 8), node.r, ghostsOf(node), n_fine);
 }
 
 Source Programme::sourceOfNode(const Node& node) const {
@@ -290,12 +312,12 @@ void Programme::estimateLorenzo(Node& node, Worker& worker) const {
   way.slack = slackOf(way.cost, fills_gaps ? kNearly : one_in == 1 ? 0 : kSpread);
 }
 
-LevelStep Programme::stepOf(const Node& node, const Node& below, Axes axes, Worker& worker) const {
+LevelStep Programme::stepOf(const Node& node, const Node& below, Axes axes) const {
   LevelStep step;
   step.level.axes = axes;
   step.bin = binOf(node);
   step.n = node.n;
-  step.base = withGhosts(worker, below.r, below.n, axes, node.n);
+  step.base = below.r;
   return step;
 }
 
@@ -305,7 +327,7 @@ void Programme::estimateLevel(Node& node, std::size_t place, Worker& worker) con
   way.below = belowOf(node, axes);
   const Node& below = nodes_[way.below];
   const Cost limit = node.limit - below.best.cost;
-  LevelStep step = stepOf(node, below, axes, worker);
+  LevelStep step = stepOf(node, below, axes);
   LevelTuner tuner(worker);
   const Cost cost = tuner.choose(step, sourceOfNode(node), limit);
   way.level = step.level;
@@ -348,14 +370,14 @@ void Programme::decide(std::span<Node> wave, std::size_t n_values) {
   struct Other {
     Node& node;
     Way& way;
-    std::int32_t* r;
+    Lattice r;
   };
   const std::size_t mark = home_.stack.top();
   std::vector<Other> others;
   for (std::size_t i = 0; i < wave.size(); ++i) {
     for (Way* const way : std::span(ways[i]).subspan(1)) {
       if (way->least() <= wave[i].limit && way->least() < wave[i].best.cost) {
-        others.push_back({wave[i], *way, home_.stack.values(nullptr, countOf(wave[i].n))});
+        others.push_back({wave[i], *way, home_.stack.lattice(nullptr, wave[i].n, 0)});
       }
     }
   }
@@ -363,12 +385,20 @@ void Programme::decide(std::span<Node> wave, std::size_t n_values) {
     others[i].way.cost = code(others[i].node, others[i].way, others[i].r, worker);
     others[i].way.slack = 0;
   });
+  std::vector<const Other*> better(wave.size(), nullptr);
   for (const Other& other : others) {
     if (other.way.cost < other.node.best.cost) {
       other.node.best = other.way;
-      std::copy_n(other.r, countOf(other.node.n), other.node.r);
+      better[static_cast<std::size_t>(&other.node - wave.data())] = &other;
     }
   }
+  home_.forEach(wave.size(), n_values / 8, [&](std::size_t i, Worker& worker) {
+    if (better[i] != nullptr) {
+      const Core core = worker.core(countOf(wave[i].n) / 8);
+      pickEven(core, sourceOf(better[i]->r, false), wave[i].n, 0, wave[i].r);
+    }
+    fillGhostsOf(wave[i], worker);
+  });
   home_.stack.popTo(mark);
 }
 
@@ -380,7 +410,7 @@ void Programme::decideFirst() {
   if (open.size() > 1) {
     home_.forEach(open.size(), open.size() * countOf(node.n), [&](std::size_t i, Worker& worker) {
       if (open[i]->slack != 0) {
-        open[i]->cost = code(node, *open[i], nullptr, worker);
+        open[i]->cost = code(node, *open[i], {}, worker);
         open[i]->slack = 0;
       }
     });
@@ -403,22 +433,21 @@ std::vector<Way*> Programme::inOrder(Node& node) {
 
 // ---- codes
 
-Cost Programme::code(const Node& node, const Way& way, std::int32_t* r, Worker& worker) const {
+Cost Programme::code(const Node& node, const Way& way, const Lattice& r, Worker& worker) const {
   const std::size_t mark = worker.stack.top();
-  const Lattice fine = r == nullptr ? Lattice{} : latticeOf(r, node.n);
   Cost cost = 0;
   if (!way.level) {
     const std::uint64_t n_codes = makeCodeArray(node.n).codes();
     encodeLorenzo(worker.core(countOf(node.n)), {way.lorenzo, binOf(node), node.n, is_nested_, {}},
-                  sourceOfNode(node), worker.codes.reserve(n_codes), fine);
+                  sourceOfNode(node), worker.codes.reserve(n_codes), r);
     cost = worker.costOfCodes(n_codes);
   } else {
     const Node& below = nodes_[way.below];
-    LevelStep step = stepOf(node, below, way.level->axes, worker);
+    LevelStep step = stepOf(node, below, way.level->axes);
     step.level = *way.level;
     cost = below.best.cost + (way.level->is_nested
-                                  ? codeNested(node, way, step, fine, worker)
-                                  : LevelTuner(worker).run(step, sourceOfNode(node), fine));
+                                  ? codeNested(node, way, step, r, worker)
+                                  : LevelTuner(worker).run(step, sourceOfNode(node), r));
   }
   worker.stack.popTo(mark);
   return cost;
@@ -427,7 +456,7 @@ Cost Programme::code(const Node& node, const Way& way, std::int32_t* r, Worker& 
 Cost Programme::codeNested(const Node& node,
                            const Way& way,
                            const LevelStep& step,
-                           const Lattice& fine,
+                           const Lattice& r,
                            Worker& worker) const {
   PlanStep inside;
   inside.steps = {way.inner, way.level->inner_lorenzo};
@@ -439,16 +468,16 @@ Cost Programme::codeNested(const Node& node,
   const Core core = worker.core(countOf(inside.n));
   const OddPart all = oddPart(node.n, way.level->axes, countOf(inside.n));
   std::int32_t* const difference = differencesOf(step, sourceOfNode(node), all, worker);
-  const Lattice found = fine.data == nullptr
+  const Lattice found = r.data == nullptr
                             ? Lattice{}
                             : latticeOf(worker.stack.values(nullptr, countOf(inside.n)), inside.n);
   const std::uint64_t n_codes = stepsCodes(inside.steps, inside.n);
   encodePlan(core, inside, sourceOf(latticeOf(difference, inside.n), settings_.has_gaps),
              worker.codes.reserve(n_codes), found);
-  if (fine.data != nullptr) {
+  if (r.data != nullptr) {
     NestedArgs args = nestedArgs(step);
     args.difference = found;
-    args.result = resultOf(fine);
+    args.result = resultOf(r);
     mergeNested(core, args, node.n);
   }
   return worker.costOfCodes(n_codes);

@@ -93,7 +93,7 @@ class Programme {
     Strides s = {};
     Extents n = {};
     std::int32_t* x = nullptr;  ///< fixed point; while its wave is solved
-    std::int32_t* r = nullptr;  ///< what decoding it gives; none for the first lattice
+    Lattice r;                  ///< what decoding it gives, with ghosts; none for the first lattice
     std::array<Way, kWays> ways;
     Cost limit = Way::kNone;  ///< a way that costs as much is not needed
     Way best;
@@ -110,6 +110,10 @@ class Programme {
   std::size_t belowOf(const Node& node, Axes axes) const;
   std::uint32_t halvingsOf(const Node& node) const;
   Bin binOf(const Node& node) const { return settings_.bin(halvingsOf(node)); }
+  /// The axes of levels above a lattice.
+  static Axes ghostsOf(const Node& node);
+  /// The same for all of them: what lies outside along an axis does not depend on the others.
+  void fillGhostsOf(const Node& node, Worker& worker) const;
   Source sourceOfNode(const Node& node) const;
   FoundPlan planOf(const Way& way) const;
 
@@ -132,14 +136,14 @@ class Programme {
   void decideFirst();
   /// Those that were estimated, the cheapest first.
   static std::vector<Way*> inOrder(Node& node);
-  LevelStep stepOf(const Node& node, const Node& below, Axes axes, Worker& worker) const;
-  /// Codes a lattice that way; `r` gets its reconstruction, where it is not null.
-  Cost code(const Node& node, const Way& way, std::int32_t* r, Worker& worker) const;
+  LevelStep stepOf(const Node& node, const Node& below, Axes axes) const;
+  /// Codes a lattice that way; `r` gets its reconstruction, where it has room.
+  Cost code(const Node& node, const Way& way, const Lattice& r, Worker& worker) const;
   /// The cost of the odd points alone.
   Cost codeNested(const Node& node,
                   const Way& way,
                   const LevelStep& step,
-                  const Lattice& fine,
+                  const Lattice& r,
                   Worker& worker) const;
 
   Worker& home_;  // all memory is its own but for that of items
