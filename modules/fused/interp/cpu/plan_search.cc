@@ -65,7 +65,8 @@ class Tuner {
         std::uint32_t sub_bits,
         std::size_t max_plan_bytes)
       : team_(search.executor,
-              search.memory.workers(std::max<std::size_t>(1, search.executor.threadCount())),
+              search.memory.workers(
+                  std::min(search.executor.threadCount(), Crew::kMostMembers)),
               search.code_type),
         crops_(search.memory.crops()),
         source_(source),
