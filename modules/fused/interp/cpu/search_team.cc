@@ -8,7 +8,7 @@ namespace fz::interp {
 namespace {
 
 // For less than this, another thread need not begin.
-constexpr std::size_t kThreadCoded = std::size_t{1} << 13;
+constexpr std::size_t kThreadCoded = std::size_t{1} << 12;
 constexpr std::uint64_t kPieceCodes = std::uint64_t{1} << 15;  // whole blocks
 
 }  // namespace

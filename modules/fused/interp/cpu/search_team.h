@@ -151,7 +151,7 @@ void Worker::share(std::size_t n_items, std::size_t depth, F f) {
 template <class F>
 void Worker::forEach(std::size_t n_items, std::size_t n_coded, F f) {
   // Less is done before others have begun.
-  constexpr std::size_t kLeastCoded = std::size_t{1} << 13;
+  constexpr std::size_t kLeastCoded = std::size_t{1} << 12;
   if (team_ != nullptr && n_coded >= kLeastCoded && depth_ < Crew::kDeepest) {
     share(n_items, depth_, f);
     return;
