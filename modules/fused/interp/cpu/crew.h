@@ -80,7 +80,8 @@ class Crew {
   };
 
   void helpUntilDone(std::size_t member);
-  /// Helps with the least deep work, which is most, of such a depth or deeper. False: there is none.
+  /// Helps with the least deep work, which is most, of such a depth or deeper. False: there is
+  /// none.
   bool help(std::size_t least_depth, std::size_t member);
   /// Takes pieces as long as there are any.
   void takePieces(std::size_t place, std::size_t member);
@@ -91,7 +92,7 @@ class Crew {
   const CpuExecutor& executor_;
   std::size_t n_members_;
   std::atomic<std::size_t> n_entered_ = 0;
-  std::array<Work, kDepths * kMostMembers> works_;  // by depth, then by member
+  std::array<Work, kDepths * kMostMembers> works_;   // by depth, then by member
   alignas(64) std::atomic<std::uint64_t> open_ = 0;  // by place in works_: there may be a piece
   alignas(64) std::atomic<bool> is_done_ = false;
   std::atomic<int> n_asleep_ = 0;

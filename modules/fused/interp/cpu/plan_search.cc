@@ -65,8 +65,7 @@ class Tuner {
         std::uint32_t sub_bits,
         std::size_t max_plan_bytes)
       : team_(search.executor,
-              search.memory.workers(
-                  std::min(search.executor.threadCount(), Crew::kMostMembers)),
+              search.memory.workers(std::min(search.executor.threadCount(), Crew::kMostMembers)),
               search.code_type),
         crops_(search.memory.crops()),
         source_(source),
@@ -200,8 +199,7 @@ class Tuner {
     std::vector<EndCosts> costs(judged_.size());
     forEach(judged_.size(), [&](std::size_t part, Worker& worker) {
       const Crop& crop = judged_[part];
-      costs[part] =
-          costsOfEnds({{crop.x, countOf(crop.n)}, crop.n, settings_.bin(0)}, 1, worker);
+      costs[part] = costsOfEnds({{crop.x, countOf(crop.n)}, crop.n, settings_.bin(0)}, 1, worker);
     });
     FieldParts parts = {judged_.front().n, {}};
     parts.first.resize(judged_.size());
@@ -283,7 +281,8 @@ class Tuner {
     PlanStep step = wholePlan(fitted, crop.n, settings_.sub_bits);
     step.n_axes = settings_.n_axes;
     const std::uint64_t n_codes = stepsCodes(step.steps, crop.n);
-    encodePlan(worker.core(countOf(crop.n)), step, sourceOf(latticeOf(crop.x, crop.n), settings_.has_gaps),
+    encodePlan(worker.core(countOf(crop.n)), step,
+               sourceOf(latticeOf(crop.x, crop.n), settings_.has_gaps),
                worker.codes.reserve(n_codes), {});
     worker.addCodesTo(candidate.codes, n_codes);
     ++candidate.n_parts;

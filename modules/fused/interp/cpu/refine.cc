@@ -74,7 +74,8 @@ void Refiner::codeAll(const Plan& plan, const Target& target) {
   step.n_axes = settings_.n_axes;
   step.halvings = target.halvings;
   const std::uint64_t n_codes = stepsCodes(step.steps, target.n);
-  encodePlan(worker_.core(countOf(target.n)), step, sourceOf(latticeOf(target.x, target.n), settings_.has_gaps),
+  encodePlan(worker_.core(countOf(target.n)), step,
+             sourceOf(latticeOf(target.x, target.n), settings_.has_gaps),
              worker_.codes.reserve(n_codes),
              target.r == nullptr ? Lattice{} : latticeOf(target.r, target.n));
   if (codes_ != nullptr) {

@@ -275,7 +275,8 @@ void Programme::pick(Node& node, Worker& worker) const {
   parallelFor(executor, std::size_t{node.n[1]} * node.n[2], [&](std::size_t row) {
     const std::size_t y = row % node.n[1];
     const std::size_t z = row / node.n[1];
-    const std::int32_t* const in = first.x + (z << node.s[2]) * in_plane + (y << node.s[1]) * in_row;
+    const std::int32_t* const in =
+        first.x + (z << node.s[2]) * in_plane + (y << node.s[1]) * in_row;
     std::int32_t* const out = node.x + row * node.n[0];
     if (node.s[0] == 0) {
       std::copy_n(in, node.n[0], out);
@@ -301,8 +302,8 @@ void Programme::estimateLorenzo(Node& node, Worker& worker) const {
   Way& way = node.ways[kLorenzo];
   const OneIn one_in = firstLook(node.n);
   const bool fills_gaps = settings_.has_gaps && !is_nested_;
-  const auto costs = costsOfEnds({{node.x, countOf(node.n)}, node.n, binOf(node), fills_gaps},
-                                 one_in, worker);
+  const auto costs =
+      costsOfEnds({{node.x, countOf(node.n)}, node.n, binOf(node), fills_gaps}, one_in, worker);
   for (std::uint32_t set = 8; set-- > 0;) {
     if ((set & ~activeAxes(node.n)) == 0 && costs[set] < way.cost) {
       way.cost = costs[set];

@@ -63,10 +63,7 @@ namespace {
 
 /// probe(rows, one_in, memory) for all rows of blocks, in pieces where others may help.
 template <std::size_t kWays, class Probe>
-std::array<Cost, kWays> costsBy(const CodeArray& array,
-                                OneIn one_in,
-                                Worker& worker,
-                                Probe probe) {
+std::array<Cost, kWays> costsBy(const CodeArray& array, OneIn one_in, Worker& worker, Probe probe) {
   constexpr std::size_t kMostPieces = 16;
   constexpr std::size_t kPieceValues = std::size_t{1} << 13;
   const std::size_t n_rows = blockRowsOf(array).end;
@@ -264,18 +261,18 @@ Cost LevelTuner::chooseFew(LevelStep& step, const Source& source, Cost limit) {
 
 void LevelTuner::choosePairs(LevelStep& step, const Source& source) {
   std::array<std::array<Cost, 3>, kPairSets.size()> costs = {};
-  worker_.forEach(kPairSets.size(), kPairSets.size() * countOf(step.n), [&](std::size_t set, Worker& worker) {
-    LevelStep tried = step;
-    tried.level.pair_sets.fill(static_cast<std::uint8_t>(set));
-    code(tried, source, {}, worker);
-    for (std::size_t i = 0; i < 3; ++i) {
-      costs[set][i] = classCost(kPairs[i], worker);
-    }
-  });
+  worker_.forEach(kPairSets.size(), kPairSets.size() * countOf(step.n),
+                  [&](std::size_t set, Worker& worker) {
+                    LevelStep tried = step;
+                    tried.level.pair_sets.fill(static_cast<std::uint8_t>(set));
+                    code(tried, source, {}, worker);
+                    for (std::size_t i = 0; i < 3; ++i) {
+                      costs[set][i] = classCost(kPairs[i], worker);
+                    }
+                  });
   for (std::size_t i = 0; i < 3; ++i) {
-    const auto best = std::min_element(costs.begin(), costs.end(), [&](const auto& a, const auto& b) {
-      return a[i] < b[i];
-    });
+    const auto best = std::min_element(costs.begin(), costs.end(),
+                                       [&](const auto& a, const auto& b) { return a[i] < b[i]; });
     step.level.pair_sets[i] = static_cast<std::uint8_t>(best - costs.begin());
   }
 }

@@ -15,10 +15,9 @@ namespace {
 
 template <class F>
 void forEach(Crew& crew, std::size_t n_pieces, std::size_t depth, std::size_t member, F f) {
-  crew.forEach(n_pieces, depth, member,
-               {&f, [](void* object, std::size_t piece, std::size_t by) {
-                  (*static_cast<F*>(object))(piece, by);
-                }});
+  crew.forEach(n_pieces, depth, member, {&f, [](void* object, std::size_t piece, std::size_t by) {
+                                           (*static_cast<F*>(object))(piece, by);
+                                         }});
 }
 
 TEST(InterpCrew, AllPiecesAreRunOnceWhereverTheyWereCut) {
@@ -60,9 +59,8 @@ TEST(InterpCrew, AMemberIsInOnePieceOfADepthAtATime) {
     crew.run([&](std::size_t lead) {
       forEach(crew, 9, 0, lead, [&](std::size_t /*piece*/, std::size_t member) {
         within(0, member, [&] {
-          forEach(crew, 9, 1, member, [&](std::size_t /*inner*/, std::size_t by) {
-            within(1, by, [] {});
-          });
+          forEach(crew, 9, 1, member,
+                  [&](std::size_t /*inner*/, std::size_t by) { within(1, by, [] {}); });
         });
       });
     });
