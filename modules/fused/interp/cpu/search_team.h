@@ -60,7 +60,8 @@ class Worker {
   }
   /// Makes it one of a team.
   void join(SearchTeam& team, std::size_t place);
-  /// For steps that take as long as coding so many values; others help where that is long.
+  /// For a step that takes as long as coding so many values; others help where that is long. Until
+  /// the next one is asked for.
   Core core(std::size_t n_coded);
   /// How many may work on what this one cuts, itself included.
   std::size_t teamSize() const;
@@ -103,7 +104,7 @@ class Worker {
   SearchTeam* team_ = nullptr;
   std::size_t place_ = 0;
   std::size_t depth_ = 0;  // of what it cuts next
-  Threads threads_{*this};
+  Threads threads_{*this};  // for the last step
   DataType type_ = DataType::INT16;
   Scratch tile_memory_;
 };
