@@ -103,7 +103,7 @@ class Worker {
 
   SearchTeam* team_ = nullptr;
   std::size_t place_ = 0;
-  std::size_t depth_ = 0;  // of what it cuts next
+  std::size_t depth_ = 0;   // of what it cuts next
   Threads threads_{*this};  // for the last step
   DataType type_ = DataType::INT16;
   Scratch tile_memory_;
