@@ -31,6 +31,8 @@ class CpuExecutor {
   /// Calls body on disjoint ranges that cover [0, n_items); returns when all are done. An
   /// exception from the body is rethrown here.
   virtual void run(std::size_t n_items, Body body) const = 0;
+  /// Throws Error(kCancelled) where the caller asked the run to stop; for long work inside run().
+  virtual void requireNotCancelled() const {}
 
   static const CpuExecutor& serial();
 };

@@ -138,19 +138,28 @@ void sumPlanes(const LorenzoArgs& args, const PlaneRange& planes, std::int32_t* 
 /// Memory for 3 rows.
 void decodePlanes(const LorenzoArgs& args, const PlaneRange& planes, std::int32_t* memory);
 
+/// Items, and how many of them a thread takes at once.
+struct Items {
+  std::size_t n_items;
+  std::size_t n_at_once = 1;
+};
 /// f(item, memory) for all items, `n_values` of memory for each thread.
 template <class F>
-void forEachWithMemory(const Core& core, std::size_t n_items, std::size_t n_values, F f) {
-  const std::size_t n_workers = std::min(core.executor.threadCount(), n_items);
+void forEachWithMemory(const Core& core, const Items& items, std::size_t n_values, F f) {
+  const std::size_t n_chunks = bits::ceilDiv(items.n_items, items.n_at_once);
+  const std::size_t n_workers = std::min(core.executor.threadCount(), n_chunks);
   // Workers must not share lines of cache.
   const std::size_t share = bits::roundUp<std::size_t>(n_values, 64);
   std::int32_t* const memory =
       core.worker_memory.get<std::int32_t>(core.pool, n_workers * share).data();
   std::atomic<std::size_t> next = 0;
   parallelFor(core.executor, n_workers, [&](std::size_t worker) {
-    for (std::size_t item = next.fetch_add(1, std::memory_order_relaxed); item < n_items;
-         item = next.fetch_add(1, std::memory_order_relaxed)) {
-      f(item, memory + worker * share);
+    for (std::size_t chunk = next.fetch_add(1, std::memory_order_relaxed); chunk < n_chunks;
+         chunk = next.fetch_add(1, std::memory_order_relaxed)) {
+      const std::size_t end = std::min(items.n_items, (chunk + 1) * items.n_at_once);
+      for (std::size_t item = chunk * items.n_at_once; item < end; ++item) {
+        f(item, memory + worker * share);
+      }
     }
   });
 }
@@ -160,6 +169,10 @@ inline constexpr std::uint32_t kPartValues = 4096;
 inline std::size_t partCount(std::uint32_t n_values) {
   return bits::ceilDiv(n_values, kPartValues);
 }
+/// Of so many values, for a thread to take at once: about as many as a part.
+inline std::size_t rowsAtOnce(std::uint32_t n_values) {
+  return std::max<std::size_t>(1, kPartValues / std::max(1u, n_values));
+}
 
 /// f(part, memory) for parts of all rows of a lattice; memory for n_rows of them.
 template <class F>
@@ -167,7 +180,8 @@ void forEachPart(const Core& core, const Extents& n, std::size_t n_rows, F f) {
   const std::size_t n_parts = partCount(n[0]);
   const std::size_t n_values = (std::min(n[0], kPartValues) + 16) * n_rows;
   forEachWithMemory(
-      core, n_parts * n[1] * n[2], n_values, [&](std::size_t item, std::int32_t* memory) {
+      core, {n_parts * n[1] * n[2], rowsAtOnce(n[0])}, n_values,
+      [&](std::size_t item, std::int32_t* memory) {
         const auto x = static_cast<std::uint32_t>(item % n_parts * kPartValues);
         const std::size_t row = item / n_parts;
         f(LinePart{x, static_cast<std::uint32_t>(row % n[1]),

@@ -1,6 +1,7 @@
 #include "fused/interp/cpu/cost.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "shared/bits.h"
 
@@ -101,6 +102,14 @@ void ClassCost::add(std::span<const std::int16_t> codes) {
 }
 void ClassCost::add(std::span<const std::int32_t> codes) {
   addBlocks(codes);
+}
+
+void ClassCost::add(const ClassCost& other) {
+  std::transform(blocks_.begin(), blocks_.end(), other.blocks_.begin(), blocks_.begin(),
+                 std::plus<>());
+  std::transform(symbols_.begin(), symbols_.end(), other.symbols_.begin(), symbols_.begin(),
+                 std::plus<>());
+  raw_bits_ += other.raw_bits_;
 }
 
 std::uint64_t ClassCost::total() const {

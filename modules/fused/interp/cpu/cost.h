@@ -32,6 +32,8 @@ class ClassCost {
   ClassCost();
   void add(std::span<const std::int16_t> codes);
   void add(std::span<const std::int32_t> codes);
+  /// The codes of another one.
+  void add(const ClassCost& other);
   std::uint64_t total() const;
 
  private:

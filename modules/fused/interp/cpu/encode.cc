@@ -34,8 +34,9 @@ class RowEncoder {
                         std::size_t{walk.firstCell()} * (has_x ? 2 : 1);
     const std::size_t n_even = walk.points(0);
     const std::size_t n_odd = walk.points(kX);
-    if (odd != 0 || has_x) {
-      // Rows are short and far apart, so the hardware does not see the next one coming.
+    if (s.scale != nullptr && (odd != 0 || has_x)) {
+      // Rows are short and far apart, so the hardware does not see the next one coming. Lattices
+      // are small, and were written just before.
       prefetchRow(in, (has(a_.axes, 1) ? 4 : 2) * s.row, n_even + n_odd);
     }
     if (!has_x) {

@@ -31,14 +31,28 @@ std::int32_t* ScratchStack::values(MemoryPool* pool, std::size_t n) {
 }
 
 Lattice ScratchStack::lattice(MemoryPool* pool, const Extents& n, Axes ghosts) {
-  const auto room = [&](std::size_t axis) -> std::size_t { return has(ghosts, axis) ? 3 : 0; };
+  return latticeIn(values(pool, latticeValues(n, ghosts)), n, ghosts);
+}
+
+namespace {
+
+std::size_t roomFor(Axes ghosts, std::size_t axis) {
+  return has(ghosts, axis) ? 3 : 0;
+}
+
+}  // namespace
+
+std::size_t latticeValues(const Extents& n, Axes ghosts) {
+  return (n[0] + roomFor(ghosts, 0)) * (n[1] + roomFor(ghosts, 1)) * (n[2] + roomFor(ghosts, 2));
+}
+
+Lattice latticeIn(std::int32_t* memory, const Extents& n, Axes ghosts) {
   const auto before = [&](std::size_t axis) -> std::size_t { return has(ghosts, axis) ? 1 : 0; };
   Lattice made;
   made.n = n;
-  made.row = n[0] + room(0);
-  made.plane = made.row * (n[1] + room(1));
-  made.data = values(pool, made.plane * (n[2] + room(2))) + before(2) * made.plane +
-              before(1) * made.row + before(0);
+  made.row = n[0] + roomFor(ghosts, 0);
+  made.plane = made.row * (n[1] + roomFor(ghosts, 1));
+  made.data = memory + before(2) * made.plane + before(1) * made.row + before(0);
   return made;
 }
 
@@ -113,6 +127,7 @@ void chooseTiles(LevelArgs& args, std::size_t n_threads) {
   constexpr std::uint32_t kPlaneCells = 4096;
   constexpr std::uint32_t kMinRows = 8;
   constexpr std::uint32_t kMinPlanes = 16;
+  constexpr std::uint32_t kFewRows = 16;  // where threads would have nothing to do else
   const bool is_plane = args.cells[1] == 1;
   args.tile[0] = std::min(args.cells[0], is_plane ? kPlaneCells / 2 : kPlaneCells / kMinRows);
   args.tile[1] = std::min(args.cells[1], std::max(kMinRows, kPlaneCells / args.tile[0]));
@@ -124,6 +139,9 @@ void chooseTiles(LevelArgs& args, std::size_t n_threads) {
         std::min<std::size_t>(bits::ceilDiv<std::size_t>(4 * n_threads, n_columns), args.cells[2]));
     args.tile[2] =
         std::min(args.cells[2], std::max(kMinPlanes, bits::ceilDiv(args.cells[2], n_slabs)));
+    if (n_columns * bits::ceilDiv(args.cells[2], args.tile[2]) < n_threads) {
+      args.tile[1] = std::min(args.tile[1], kFewRows);
+    }
   }
   for (std::size_t axis = 0; axis < 3; ++axis) {
     args.tile[axis] = bits::roundUp(args.tile[axis], unit[axis]);
@@ -208,7 +226,7 @@ void encodeLevel(const Core& core,
     }
   }
   forEachWithMemory(
-      core, args.tileCount(), tileValues(args),
+      core, {args.tileCount()}, tileValues(args),
       [&](std::size_t tile, std::int32_t* memory) { encodeTile(args, tile, memory); });
 }
 
@@ -220,7 +238,7 @@ void decodeLevel(const Core& core, const LevelStep& step, const void* codes, con
     std::swap(args.result.row, args.result.plane);
   }
   forEachWithMemory(
-      core, args.tileCount(), tileValues(args),
+      core, {args.tileCount()}, tileValues(args),
       [&](std::size_t tile, std::int32_t* memory) { decodeTile(args, tile, memory); });
 }
 

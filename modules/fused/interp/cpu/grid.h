@@ -31,6 +31,10 @@ struct Lattice {
   std::int32_t* at(std::size_t y, std::size_t z) const { return data + z * plane + y * row; }
 };
 
+/// Memory of a lattice with ghosts along some axes.
+std::size_t latticeValues(const Extents& n, Axes ghosts);
+Lattice latticeIn(std::int32_t* memory, const Extents& n, Axes ghosts);
+
 /// What a lattice is coded from: fixed point (kNoValue where there is none), or values of a field.
 struct Source {
   const void* data = nullptr;

@@ -260,7 +260,7 @@ void decodeSlabs(const Core& core, const LorenzoArgs& args) {
     return PlaneRange{first, std::min(first + n_planes, args.n[2]), memory + i * plane_values};
   };
   if (has(args.axes, 2) && n_slabs > 1) {
-    forEachWithMemory(core, n_slabs - 1, args.n[0], [&](std::size_t i, std::int32_t* row) {
+    forEachWithMemory(core, {n_slabs - 1}, args.n[0], [&](std::size_t i, std::int32_t* row) {
       PlaneRange planes = slab(i);
       planes.before = slab(i + 1).before;
       sumPlanes(args, planes, row);
@@ -272,7 +272,7 @@ void decodeSlabs(const Core& core, const LorenzoArgs& args) {
       }
     }
   }
-  forEachWithMemory(core, n_slabs, 3 * std::size_t{args.n[0]},
+  forEachWithMemory(core, {n_slabs}, 3 * std::size_t{args.n[0]},
                     [&](std::size_t i, std::int32_t* rows) { decodePlanes(args, slab(i), rows); });
 }
 

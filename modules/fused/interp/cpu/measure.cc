@@ -99,41 +99,39 @@ HWY_INLINE bool isLookedAt(std::uint32_t y, std::uint32_t z, OneIn one_in) {
 /// the first y and z of a row of blocks; `add` a row's y and z, and sums that are `width` apart
 /// from way to way, a whole number of vectors.
 template <std::size_t kWays, class Begin, class Add>
-std::array<std::uint64_t, kWays> sumBlocks(
-    const CodeArray& array, OneIn one_in, std::vector<std::uint32_t>& sums, Begin begin, Add add) {
+Look<kWays> sumBlocks(const CodeArray& array,
+                      OneIn one_in,
+                      BlockRows rows,
+                      std::vector<std::uint32_t>& sums,
+                      Begin begin,
+                      Add add) {
   const std::size_t n_columns = std::size_t{array.n_blocks[0]} << array.log2[0];
   const std::size_t width = bits::roundUp<std::size_t>(n_columns, hn::Lanes(Tag()));
-  const std::uint32_t most_y = 1u << array.log2[1];
-  const std::uint32_t most_z = 1u << array.log2[2];
-  std::array<std::uint64_t, kWays> costs = {};
-  std::uint64_t n_rows = 0;
+  Look<kWays> look;
   sums.resize(std::max(sums.size(), kWays * width));
   std::uint32_t* const all = sums.data();
-  for (std::uint32_t bz = 0; bz < array.n[2]; bz += most_z) {
-    for (std::uint32_t by = 0; by < array.n[1]; by += most_y) {
-      if (!isLookedAt(by >> array.log2[1], bz >> array.log2[2], one_in)) {
-        continue;
-      }
-      std::fill_n(all, kWays * width, 0u);
-      begin(by, bz);
-      for (std::uint32_t z = bz; z < std::min(bz + most_z, array.n[2]); ++z) {
-        for (std::uint32_t y = by; y < std::min(by + most_y, array.n[1]); ++y, ++n_rows) {
-          add(y, z, all, width);
-        }
-      }
-      for (std::size_t way = 0; way < kWays; ++way) {
-        costs[way] += costOfSums({all + way * width, n_columns}, std::size_t{1} << array.log2[0]);
+  for (std::size_t row = rows.first; row < rows.end; ++row) {
+    const auto block_y = static_cast<std::uint32_t>(row % array.n_blocks[1]);
+    const auto block_z = static_cast<std::uint32_t>(row / array.n_blocks[1]);
+    if (!isLookedAt(block_y, block_z, one_in)) {
+      continue;
+    }
+    const std::uint32_t by = block_y << array.log2[1];
+    const std::uint32_t bz = block_z << array.log2[2];
+    std::fill_n(all, kWays * width, 0u);
+    begin(by, bz);
+    for (std::uint32_t z = bz; z < std::min(bz + (1u << array.log2[2]), array.n[2]); ++z) {
+      for (std::uint32_t y = by; y < std::min(by + (1u << array.log2[1]), array.n[1]); ++y) {
+        add(y, z, all, width);
+        ++look.n_rows;
       }
     }
+    for (std::size_t way = 0; way < kWays; ++way) {
+      look.costs[way] +=
+          costOfSums({all + way * width, n_columns}, std::size_t{1} << array.log2[0]);
+    }
   }
-  const std::uint64_t all_rows = std::uint64_t{array.n[1]} * array.n[2];
-  if (n_rows == 0) {
-    return one_in == 1 ? costs : sumBlocks<kWays>(array, 1, sums, begin, add);
-  }
-  for (std::uint64_t& cost : costs) {
-    cost = n_rows == all_rows ? cost : cost * all_rows / n_rows;
-  }
-  return costs;
+  return look;
 }
 
 // ---- Lorenzo ends
@@ -267,13 +265,12 @@ class BinnedRows {
   std::uint32_t first_z_ = 0;
 };
 
-std::array<std::uint64_t, 8> probeEndsHere(const EndProbe& probe,
-                                           OneIn one_in,
-                                           ProbeMemory& memory) {
+Look<8> probeEndsHere(const EndProbe& probe, OneIn one_in, BlockRows part, ProbeMemory& memory) {
   const CodeArray array = makeCodeArray(probe.n);
   BinnedRows rows(probe, array, memory);
   return sumBlocks<8>(
-      array, one_in, memory.sums, [&](std::uint32_t by, std::uint32_t bz) { rows.begin(by, bz); },
+      array, one_in, part, memory.sums,
+      [&](std::uint32_t by, std::uint32_t bz) { rows.begin(by, bz); },
       [&](std::uint32_t y, std::uint32_t z, std::uint32_t* sums, std::size_t width) {
         const std::size_t at = (std::size_t{z} * probe.n[1] + y) * probe.n[0];
         if (probe.fills_gaps) {
@@ -348,13 +345,15 @@ HWY_INLINE void addKernelsSlowly(const std::int32_t* b,
   }
 }
 
-std::array<std::uint64_t, kKernels> probeKernelsHere(const LevelStep& step,
-                                                     const Source& source,
-                                                     std::size_t axis,
-                                                     OneIn one_in,
-                                                     ProbeMemory& memory) {
+Look<kKernels> probeKernelsHere(const KernelProbe& probe,
+                                OneIn one_in,
+                                BlockRows rows,
+                                ProbeMemory& memory) {
+  const LevelStep& step = probe.step;
+  const Source& source = probe.source;
+  const std::size_t axis = probe.axis;
   const Axes axes = step.level.axes;
-  const CodeArray array = makeCodeArray(pointsOf(step.n, axes, static_cast<Axes>(1u << axis)));
+  const CodeArray array = probe.array();
   const auto along = static_cast<std::ptrdiff_t>(axis == 0   ? 1
                                                  : axis == 1 ? step.base.row
                                                              : step.base.plane);
@@ -364,7 +363,7 @@ std::array<std::uint64_t, kKernels> probeKernelsHere(const LevelStep& step,
   const std::size_t n = array.n[0];
   memory.values.resize(std::max(memory.values.size(), n));
   return sumBlocks<kKernels>(
-      array, one_in, memory.sums, [](std::uint32_t /*by*/, std::uint32_t /*bz*/) {},
+      array, one_in, rows, memory.sums, [](std::uint32_t /*by*/, std::uint32_t /*bz*/) {},
       [&](std::uint32_t y, std::uint32_t z, std::uint32_t* sums, std::size_t width) {
         const std::int32_t* x = static_cast<const std::int32_t*>(source.data) +
                                 fine(z, 2) * source.plane + fine(y, 1) * source.row + fine(0, 0);
@@ -401,15 +400,14 @@ std::uint64_t blockCost(std::span<const std::int32_t> codes) {
   return HWY_DYNAMIC_DISPATCH(costOfWideCodes)(codes);
 }
 
-std::array<std::uint64_t, 8> probeEnds(const EndProbe& probe, OneIn one_in, ProbeMemory& memory) {
-  return HWY_DYNAMIC_DISPATCH(probeEndsHere)(probe, one_in, memory);
+Look<8> probeEnds(const EndProbe& probe, OneIn one_in, BlockRows rows, ProbeMemory& memory) {
+  return HWY_DYNAMIC_DISPATCH(probeEndsHere)(probe, one_in, rows, memory);
 }
-std::array<std::uint64_t, kKernels> probeKernels(const LevelStep& step,
-                                                 const Source& source,
-                                                 std::size_t axis,
-                                                 OneIn one_in,
-                                                 ProbeMemory& memory) {
-  return HWY_DYNAMIC_DISPATCH(probeKernelsHere)(step, source, axis, one_in, memory);
+Look<kKernels> probeKernels(const KernelProbe& probe,
+                            OneIn one_in,
+                            BlockRows rows,
+                            ProbeMemory& memory) {
+  return HWY_DYNAMIC_DISPATCH(probeKernelsHere)(probe, one_in, rows, memory);
 }
 
 }  // namespace fz::interp

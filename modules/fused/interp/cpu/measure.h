@@ -18,9 +18,24 @@ struct ProbeMemory {
   std::vector<std::int32_t> values;
 };
 
-/// How much of a lattice is looked at: one in so many rows of blocks, spread evenly. Costs are
-/// those of the whole, as far as they tell.
+/// How much of a lattice is looked at: one in so many rows of blocks, spread evenly.
 using OneIn = std::uint32_t;
+
+/// Rows of blocks of an array of codes, in their order.
+struct BlockRows {
+  std::size_t first = 0;
+  std::size_t end = 0;
+};
+inline BlockRows blockRowsOf(const CodeArray& array) {
+  return {0, std::size_t{array.n_blocks[1]} * array.n_blocks[2]};
+}
+
+/// What was found in some rows of blocks, by way to code them; to be added up.
+template <std::size_t kWays>
+struct Look {
+  std::array<std::uint64_t, kWays> costs = {};
+  std::uint64_t n_rows = 0;  ///< of values
+};
 
 /// A Lorenzo end of a lattice of fixed point, x fastest and without room between rows.
 struct EndProbe {
@@ -31,13 +46,21 @@ struct EndProbe {
   bool fills_gaps = false;
 };
 /// By set of axes.
-std::array<std::uint64_t, 8> probeEnds(const EndProbe& probe, OneIn one_in, ProbeMemory& memory);
+Look<8> probeEnds(const EndProbe& probe, OneIn one_in, BlockRows rows, ProbeMemory& memory);
 
 /// By kernel: the points of a level that are odd along one axis only. `source` holds fixed point.
-std::array<std::uint64_t, kKernels> probeKernels(const LevelStep& step,
-                                                 const Source& source,
-                                                 std::size_t axis,
-                                                 OneIn one_in,
-                                                 ProbeMemory& memory);
+struct KernelProbe {
+  const LevelStep& step;
+  const Source& source;
+  std::size_t axis = 0;
+
+  CodeArray array() const {
+    return makeCodeArray(pointsOf(step.n, step.level.axes, static_cast<Axes>(1u << axis)));
+  }
+};
+Look<kKernels> probeKernels(const KernelProbe& probe,
+                            OneIn one_in,
+                            BlockRows rows,
+                            ProbeMemory& memory);
 
 }  // namespace fz::interp

@@ -1,9 +1,25 @@
 // Whole plans: levels from coarse to fine, on lattices that hold only their own points.
+#include "backends/cpu/parallel_for.h"
 #include "fused/interp/cpu/args.h"
 
 namespace fz::interp {
 
 namespace {
+
+// Lattices of fewer points are coded before other threads have begun.
+constexpr std::uint64_t kLeastShared = std::uint64_t{1} << 13;
+
+/// For the calling thread alone where that is quicker.
+Core coreFor(const Core& core, const Extents& n) {
+  const bool is_shared = std::uint64_t{n[0]} * n[1] * n[2] >= kLeastShared;
+  return {is_shared ? core.executor : CpuExecutor::serial(),
+          core.pool,
+          core.stack,
+          core.worker_memory,
+          core.code_type,
+          core.outliers,
+          core.check};
+}
 
 LevelStep levelStep(const PlanStep& plan, const Lattice& base) {
   return {finest(plan.steps.levels).front(), plan.bin(), plan.n, base, plan.places};
@@ -88,7 +104,7 @@ void encodePlan(
   const std::size_t mark_below = core.stack.top();
   const Lattice even = core.stack.lattice(core.pool, below.n, 0);
   pickEven(core, source, plan.n, level.axes, even);
-  encodePlan(core, below, sourceOf(even, source.has_gaps), codes, base);
+  encodePlan(coreFor(core, below.n), below, sourceOf(even, source.has_gaps), codes, base);
   core.stack.popTo(mark_below);
   fillGhosts(core, base, level.axes, plan.n);
   void* const own = codesAfter(core, below, codes);
@@ -109,7 +125,7 @@ void decodePlan(const Core& core, const PlanStep& plan, const void* codes, const
   const Level& level = finest(plan.steps.levels).front();
   const PlanStep below = coarser(plan);
   const Lattice base = core.stack.lattice(core.pool, below.n, level.axes);
-  decodePlan(core, below, codes, resultOf(base));
+  decodePlan(coreFor(core, below.n), below, codes, resultOf(base));
   fillGhosts(core, base, level.axes, plan.n);
   const void* const own = codesAfter(core, below, codes);
   if (level.is_nested) {

@@ -64,7 +64,9 @@ class Tuner {
         const Extents& n,
         std::uint32_t sub_bits,
         std::size_t max_plan_bytes)
-      : team_(search.memory.team(search.executor, search.code_type)),
+      : team_(search.executor,
+              search.memory.workers(std::min(search.executor.threadCount(), Crew::kMostMembers)),
+              search.code_type),
         crops_(search.memory.crops()),
         source_(source),
         n_(n),
@@ -91,21 +93,12 @@ class Tuner {
       searched_ = cropOf(middle.n, middle.first.front());
       judgeByParts(partsOf(n_, kJudgeValues));
     }
-    const Plan simple = bestLorenzo().plan;
-    const Plan iso = isoPlan(n_);
-    std::vector<Named> open;
-    if (const std::optional<Plan> found = search()) {
-      open.push_back({*found, "found"});
-    }
-    if (open.empty() || !isAlike(open.front().plan, iso)) {
-      open.push_back({iso, "iso"});
-    }
-    std::vector<Candidate> candidates = refined(open);
-    candidates.insert(candidates.begin(), {simple, planText(simple)});
-    judge(candidates, 0);
-    std::vector<Candidate> finer = refined(withAlpha(candidates));
-    std::move(finer.begin(), finer.end(), std::back_inserter(candidates));
-    const Plan plan = ranked(std::move(candidates)).front().plan;
+    Plan plan;
+    team_.run([&](Worker& lead) {
+      lead_ = &lead;
+      plan = bestOfAll();
+      lead_ = nullptr;
+    });
     return {plan, reason_};
   }
 
@@ -123,6 +116,35 @@ class Tuner {
     std::size_t n_parts = 0;
     Cost cost = 0;
   };
+
+  /// f(item, worker) for all items.
+  template <class F>
+  void forEach(std::size_t n_items, F f) {
+    const std::size_t n_coded = n_items * countOf(judged_.front().n);
+    if (lead_ != nullptr) {
+      lead_->forEach(n_items, n_coded, f);
+    } else {
+      team_.run([&](Worker& lead) { lead.forEach(n_items, n_coded, f); });
+    }
+  }
+
+  Plan bestOfAll() {
+    const Plan simple = bestLorenzo().plan;
+    const Plan iso = isoPlan(n_);
+    std::vector<Named> open;
+    if (const std::optional<Plan> found = search()) {
+      open.push_back({*found, "found"});
+    }
+    if (open.empty() || !isAlike(open.front().plan, iso)) {
+      open.push_back({iso, "iso"});
+    }
+    std::vector<Candidate> candidates = refined(open);
+    candidates.insert(candidates.begin(), {simple, planText(simple)});
+    judge(candidates, 0);
+    std::vector<Candidate> finer = refined(withAlpha(candidates));
+    std::move(finer.begin(), finer.end(), std::back_inserter(candidates));
+    return ranked(std::move(candidates)).front().plan;
+  }
 
   Crop cropOf(const Extents& n, const std::array<std::size_t, 3>& first) {
     const Crop crop = {n, crops_.values(nullptr, countOf(n))};
@@ -156,7 +178,7 @@ class Tuner {
   }
 
   std::optional<Plan> search() {
-    Programme programme(team_, settings_, activeAxes(n_), 0, false);
+    Programme programme(*lead_, settings_, activeAxes(n_), 0, false);
     const FieldParts few = partsOf(searched_.n, kFirstValues);
     if (countOf(few.n) * kFirstShare <= countOf(searched_.n)) {
       Crop crop = partOf(searched_, few.n, few.first.front());
@@ -175,10 +197,9 @@ class Tuner {
       return {plan, reason_};
     }
     std::vector<EndCosts> costs(judged_.size());
-    team_.forEach(judged_.size(), [&](std::size_t part, Worker& worker) {
+    forEach(judged_.size(), [&](std::size_t part, Worker& worker) {
       const Crop& crop = judged_[part];
-      costs[part] =
-          probeEnds({{crop.x, countOf(crop.n)}, crop.n, settings_.bin(0)}, 1, worker.probe_memory);
+      costs[part] = costsOfEnds({{crop.x, countOf(crop.n)}, crop.n, settings_.bin(0)}, 1, worker);
     });
     FieldParts parts = {judged_.front().n, {}};
     parts.first.resize(judged_.size());
@@ -224,7 +245,7 @@ class Tuner {
   std::vector<Candidate> refined(const std::vector<Named>& plans) {
     std::vector<Candidate> candidates(plans.size());
     const bool is_judged = searched_.x == judged_.front().x;
-    team_.forEach(plans.size(), [&](std::size_t i, Worker& worker) {
+    forEach(plans.size(), [&](std::size_t i, Worker& worker) {
       Candidate& made = candidates[i];
       made = {plans[i].plan, plans[i].name};
       if (Refiner(settings_, worker)
@@ -260,9 +281,10 @@ class Tuner {
     PlanStep step = wholePlan(fitted, crop.n, settings_.sub_bits);
     step.n_axes = settings_.n_axes;
     const std::uint64_t n_codes = stepsCodes(step.steps, crop.n);
-    encodePlan(worker.core(), step, sourceOf(latticeOf(crop.x, crop.n), settings_.has_gaps),
+    encodePlan(worker.core(countOf(crop.n)), step,
+               sourceOf(latticeOf(crop.x, crop.n), settings_.has_gaps),
                worker.codes.reserve(n_codes), {});
-    worker.codes.addTo(candidate.codes, n_codes);
+    worker.addCodesTo(candidate.codes, n_codes);
     ++candidate.n_parts;
     setCost(candidate);
   }
@@ -277,7 +299,7 @@ class Tuner {
 
   /// By all parts up to this one.
   void judge(std::vector<Candidate>& candidates, std::size_t part) {
-    team_.forEach(candidates.size(), [&](std::size_t i, Worker& worker) {
+    forEach(candidates.size(), [&](std::size_t i, Worker& worker) {
       if (candidates[i].n_parts <= part) {
         addPart(candidates[i], judged_[part], worker);
       }
@@ -329,6 +351,7 @@ class Tuner {
   }
 
   SearchTeam team_;
+  Worker* lead_ = nullptr;  // while the team is at work
   ScratchStack& crops_;
   SearchSettings settings_;
   const CropSource& source_;

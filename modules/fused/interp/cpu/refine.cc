@@ -31,7 +31,7 @@ void Refiner::refineTo(Plan& plan, const Target& target) {
   below.x = worker_.stack.values(nullptr, n_below);
   below.r = worker_.stack.values(nullptr, n_below);
   const Source source = sourceOf(latticeOf(target.x, target.n), settings_.has_gaps);
-  pickEven(worker_.core(), source, target.n, axes, latticeOf(below.x, below.n));
+  pickEven(worker_.core(n_below / 4), source, target.n, axes, latticeOf(below.x, below.n));
   refineTo(plan, below);
   if (plan.levels[at].is_nested) {
     codeAll(plan, target);
@@ -59,7 +59,7 @@ void Refiner::refineLevel(Plan& plan, std::size_t at, const Target& target, cons
     tuner.run(one, source, target.r == nullptr ? Lattice{} : latticeOf(target.r, target.n));
   }
   if (codes_ != nullptr) {
-    worker_.codes.addTo(*codes_, tuner.codes());
+    worker_.addCodesTo(*codes_, tuner.codes());
   }
   plan.levels[at] = one.level;
   worker_.stack.popTo(mark);
@@ -74,12 +74,13 @@ void Refiner::codeAll(const Plan& plan, const Target& target) {
   step.n_axes = settings_.n_axes;
   step.halvings = target.halvings;
   const std::uint64_t n_codes = stepsCodes(step.steps, target.n);
-  encodePlan(worker_.core(), step, sourceOf(latticeOf(target.x, target.n), settings_.has_gaps),
+  encodePlan(worker_.core(countOf(target.n)), step,
+             sourceOf(latticeOf(target.x, target.n), settings_.has_gaps),
              worker_.codes.reserve(n_codes),
              target.r == nullptr ? Lattice{} : latticeOf(target.r, target.n));
   if (codes_ != nullptr) {
     *codes_ = ClassCost();  // what was added came of the same levels
-    worker_.codes.addTo(*codes_, n_codes);
+    worker_.addCodesTo(*codes_, n_codes);
   }
 }
 

@@ -36,7 +36,7 @@ std::uint32_t mostHalvings(std::uint32_t n_axes) {
 // ---- lattices
 
 FoundPlan Programme::solve(std::int32_t* x, const Extents& n) {
-  const std::size_t mark = team_.first().stack.top();
+  const std::size_t mark = home_.stack.top();
   listNodes(n);
   takeMemory(x);
   for (std::size_t end = nodes_.size(); end > 0;) {
@@ -47,7 +47,7 @@ FoundPlan Programme::solve(std::int32_t* x, const Extents& n) {
     solveWave(first, end);
     end = first;
   }
-  team_.first().stack.popTo(mark);
+  home_.stack.popTo(mark);
   return planOf(nodes_.front().best);
 }
 
@@ -81,6 +81,9 @@ void Programme::listNodes(const Extents& n) {
 }
 
 void Programme::takeMemory(std::int32_t* x) {
+  const auto roomOf = [](const Node& node) {
+    return bits::roundUp<std::size_t>(latticeValues(node.n, ghostsOf(node)), 16);
+  };
   // Fixed point is needed in its wave alone.
   std::size_t n_all = 0;
   std::size_t n_most = 0;
@@ -90,9 +93,9 @@ void Programme::takeMemory(std::int32_t* x) {
     const bool is_new = halvingsOf(nodes_[at]) != halvingsOf(nodes_[at - 1]);
     n_wave = (is_new ? 0 : n_wave) + n_node;
     n_most = std::max(n_most, n_wave);
-    n_all += n_node;
+    n_all += roomOf(nodes_[at]);
   }
-  std::int32_t* const memory = team_.first().stack.values(nullptr, n_most + n_all);
+  std::int32_t* const memory = home_.stack.values(nullptr, n_most + n_all);
   std::int32_t* r = memory + n_most;
   std::int32_t* wave = memory;
   nodes_.front().x = x;
@@ -101,7 +104,8 @@ void Programme::takeMemory(std::int32_t* x) {
     wave = is_new ? memory : wave;
     nodes_[at].x =
         std::exchange(wave, wave + bits::roundUp<std::size_t>(countOf(nodes_[at].n), 16));
-    nodes_[at].r = std::exchange(r, r + bits::roundUp<std::size_t>(countOf(nodes_[at].n), 16));
+    nodes_[at].r =
+        latticeIn(std::exchange(r, r + roomOf(nodes_[at])), nodes_[at].n, ghostsOf(nodes_[at]));
   }
 }
 
@@ -147,6 +151,24 @@ std::size_t Programme::belowOf(const Node& node, Axes axes) const {
     s[axis] += has(axes, axis) ? 1 : 0;
   }
   return places_[idOf(s)];
+}
+
+Axes Programme::ghostsOf(const Node& node) {
+  unsigned axes = 0;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    axes |= node.s[axis] > 0 ? 1u << axis : 0u;
+  }
+  return static_cast<Axes>(axes);
+}
+
+void Programme::fillGhostsOf(const Node& node, Worker& worker) const {
+  Extents n_fine = nodes_.front().n;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    for (std::uint32_t i = 1; i < node.s[axis]; ++i) {
+      n_fine[axis] = bits::ceilDiv(n_fine[axis], 2u);
+    }
+  }
+  fillGhosts(worker.core(countOf(node.n) / 8), node.r, ghostsOf(node), n_fine);
 }
 
 Source Programme::sourceOfNode(const Node& node) const {
@@ -200,8 +222,13 @@ OpenWays Programme::nearlyBest() const {
 // ---- a wave
 
 void Programme::solveWave(std::size_t first, std::size_t end) {
+  std::size_t n_values = 0;
+  for (std::size_t at = first; at < end; ++at) {
+    n_values += countOf(nodes_[at].n);
+  }
   if (first > 0) {
-    team_.forEach(end - first, [&](std::size_t i, Worker& /*worker*/) { pick(nodes_[first + i]); });
+    home_.forEach(end - first, n_values / 8,
+                  [&](std::size_t i, Worker& worker) { pick(nodes_[first + i], worker); });
   }
   // What takes longest comes last: it need not be tried where it cannot win.
   for (const bool is_late : {false, true}) {
@@ -217,7 +244,7 @@ void Programme::solveWave(std::size_t first, std::size_t end) {
     for (std::size_t at = first; at < end; ++at) {
       nodes_[at].limit = leastMost(nodes_[at]);
     }
-    team_.forEach(items.size(), [&](std::size_t i, Worker& worker) {
+    home_.forEach(items.size(), 2 * n_values, [&](std::size_t i, Worker& worker) {
       estimate(nodes_[items[i].node], items[i].way, worker);
     });
   }
@@ -225,7 +252,7 @@ void Programme::solveWave(std::size_t first, std::size_t end) {
     decideFirst();
     return;
   }
-  decide(std::span(nodes_).subspan(first, end - first));
+  decide(std::span(nodes_).subspan(first, end - first), n_values);
 }
 
 Cost Programme::slackOf(Cost cost, Cost share) const {
@@ -240,23 +267,25 @@ Cost Programme::leastMost(const Node& node) {
   return least;
 }
 
-void Programme::pick(Node& node) const {
+void Programme::pick(Node& node, Worker& worker) const {
   const Node& first = nodes_.front();
-  const std::size_t row = first.n[0];
-  const std::size_t plane = row * first.n[1];
-  std::int32_t* out = node.x;
-  for (std::size_t z = 0; z < node.n[2]; ++z) {
-    for (std::size_t y = 0; y < node.n[1]; ++y, out += node.n[0]) {
-      const std::int32_t* const in = first.x + (z << node.s[2]) * plane + (y << node.s[1]) * row;
-      if (node.s[0] == 0) {
-        std::copy_n(in, node.n[0], out);
-      } else {
-        for (std::size_t x = 0; x < node.n[0]; ++x) {
-          out[x] = in[x << node.s[0]];
-        }
+  const std::size_t in_row = first.n[0];
+  const std::size_t in_plane = in_row * first.n[1];
+  const CpuExecutor& executor = worker.core(countOf(node.n) / 8).executor;
+  parallelFor(executor, std::size_t{node.n[1]} * node.n[2], [&](std::size_t row) {
+    const std::size_t y = row % node.n[1];
+    const std::size_t z = row / node.n[1];
+    const std::int32_t* const in =
+        first.x + (z << node.s[2]) * in_plane + (y << node.s[1]) * in_row;
+    std::int32_t* const out = node.x + row * node.n[0];
+    if (node.s[0] == 0) {
+      std::copy_n(in, node.n[0], out);
+    } else {
+      for (std::size_t x = 0; x < node.n[0]; ++x) {
+        out[x] = in[x << node.s[0]];
       }
     }
-  }
+  });
 }
 
 void Programme::estimate(Node& node, std::size_t way, Worker& worker) const {
@@ -273,8 +302,8 @@ void Programme::estimateLorenzo(Node& node, Worker& worker) const {
   Way& way = node.ways[kLorenzo];
   const OneIn one_in = firstLook(node.n);
   const bool fills_gaps = settings_.has_gaps && !is_nested_;
-  const auto costs = probeEnds({{node.x, countOf(node.n)}, node.n, binOf(node), fills_gaps}, one_in,
-                               worker.probe_memory);
+  const auto costs =
+      costsOfEnds({{node.x, countOf(node.n)}, node.n, binOf(node), fills_gaps}, one_in, worker);
   for (std::uint32_t set = 8; set-- > 0;) {
     if ((set & ~activeAxes(node.n)) == 0 && costs[set] < way.cost) {
       way.cost = costs[set];
@@ -284,12 +313,12 @@ void Programme::estimateLorenzo(Node& node, Worker& worker) const {
   way.slack = slackOf(way.cost, fills_gaps ? kNearly : one_in == 1 ? 0 : kSpread);
 }
 
-LevelStep Programme::stepOf(const Node& node, const Node& below, Axes axes, Worker& worker) const {
+LevelStep Programme::stepOf(const Node& node, const Node& below, Axes axes) const {
   LevelStep step;
   step.level.axes = axes;
   step.bin = binOf(node);
   step.n = node.n;
-  step.base = withGhosts(worker, below.r, below.n, axes, node.n);
+  step.base = below.r;
   return step;
 }
 
@@ -299,7 +328,7 @@ void Programme::estimateLevel(Node& node, std::size_t place, Worker& worker) con
   way.below = belowOf(node, axes);
   const Node& below = nodes_[way.below];
   const Cost limit = node.limit - below.best.cost;
-  LevelStep step = stepOf(node, below, axes, worker);
+  LevelStep step = stepOf(node, below, axes);
   LevelTuner tuner(worker);
   const Cost cost = tuner.choose(step, sourceOfNode(node), limit);
   way.level = step.level;
@@ -317,8 +346,7 @@ void Programme::estimateNested(Node& node, const LevelStep& step, Way& way, Work
   const std::size_t n_all = countOf(pointsOf(node.n, axes, axes));
   const OddPart part = oddPart(node.n, axes, std::max(kNestedValues, n_all / kNestedShare));
   std::int32_t* const difference = differencesOf(step, sourceOfNode(node), part, worker);
-  const SearchTeam alone(CpuExecutor::serial(), {&worker, 1});
-  Programme inside(alone, settings_, static_cast<Axes>(axes_ & ~axes), halvingsOf(node), true);
+  Programme inside(worker, settings_, static_cast<Axes>(axes_ & ~axes), halvingsOf(node), true);
   FoundPlan plan = inside.solve(difference, part.n);
   const Cost cost = plan.cost * n_all / countOf(part.n);
   way.level->is_nested = true;
@@ -329,9 +357,9 @@ void Programme::estimateNested(Node& node, const LevelStep& step, Way& way, Work
   way.slack = cost / kNearly;
 }
 
-void Programme::decide(std::span<Node> wave) {
+void Programme::decide(std::span<Node> wave, std::size_t n_values) {
   std::vector<std::vector<Way*>> ways(wave.size());
-  team_.forEach(wave.size(), [&](std::size_t i, Worker& worker) {
+  home_.forEach(wave.size(), n_values, [&](std::size_t i, Worker& worker) {
     Node& node = wave[i];
     node.limit = leastMost(node);
     ways[i] = inOrder(node);
@@ -343,29 +371,36 @@ void Programme::decide(std::span<Node> wave) {
   struct Other {
     Node& node;
     Way& way;
-    std::int32_t* r;
+    Lattice r;
   };
-  ScratchStack& stack = team_.first().stack;
-  const std::size_t mark = stack.top();
+  const std::size_t mark = home_.stack.top();
   std::vector<Other> others;
   for (std::size_t i = 0; i < wave.size(); ++i) {
     for (Way* const way : std::span(ways[i]).subspan(1)) {
       if (way->least() <= wave[i].limit && way->least() < wave[i].best.cost) {
-        others.push_back({wave[i], *way, stack.values(nullptr, countOf(wave[i].n))});
+        others.push_back({wave[i], *way, home_.stack.lattice(nullptr, wave[i].n, 0)});
       }
     }
   }
-  team_.forEach(others.size(), [&](std::size_t i, Worker& worker) {
+  home_.forEach(others.size(), n_values, [&](std::size_t i, Worker& worker) {
     others[i].way.cost = code(others[i].node, others[i].way, others[i].r, worker);
     others[i].way.slack = 0;
   });
+  std::vector<const Other*> better(wave.size(), nullptr);
   for (const Other& other : others) {
     if (other.way.cost < other.node.best.cost) {
       other.node.best = other.way;
-      std::copy_n(other.r, countOf(other.node.n), other.node.r);
+      better[static_cast<std::size_t>(&other.node - wave.data())] = &other;
     }
   }
-  stack.popTo(mark);
+  home_.forEach(wave.size(), n_values / 8, [&](std::size_t i, Worker& worker) {
+    if (better[i] != nullptr) {
+      const Core core = worker.core(countOf(wave[i].n) / 8);
+      pickEven(core, sourceOf(better[i]->r, false), wave[i].n, 0, wave[i].r);
+    }
+    fillGhostsOf(wave[i], worker);
+  });
+  home_.stack.popTo(mark);
 }
 
 void Programme::decideFirst() {
@@ -374,9 +409,9 @@ void Programme::decideFirst() {
   std::vector<Way*> open = inOrder(node);
   std::erase_if(open, [&](const Way* way) { return way->least() > limit; });
   if (open.size() > 1) {
-    team_.forEach(open.size(), [&](std::size_t i, Worker& worker) {
+    home_.forEach(open.size(), open.size() * countOf(node.n), [&](std::size_t i, Worker& worker) {
       if (open[i]->slack != 0) {
-        open[i]->cost = code(node, *open[i], nullptr, worker);
+        open[i]->cost = code(node, *open[i], {}, worker);
         open[i]->slack = 0;
       }
     });
@@ -399,22 +434,21 @@ std::vector<Way*> Programme::inOrder(Node& node) {
 
 // ---- codes
 
-Cost Programme::code(const Node& node, const Way& way, std::int32_t* r, Worker& worker) const {
+Cost Programme::code(const Node& node, const Way& way, const Lattice& r, Worker& worker) const {
   const std::size_t mark = worker.stack.top();
-  const Lattice fine = r == nullptr ? Lattice{} : latticeOf(r, node.n);
   Cost cost = 0;
   if (!way.level) {
     const std::uint64_t n_codes = makeCodeArray(node.n).codes();
-    encodeLorenzo(worker.core(), {way.lorenzo, binOf(node), node.n, is_nested_, {}},
-                  sourceOfNode(node), worker.codes.reserve(n_codes), fine);
-    cost = worker.codes.cost(0, n_codes);
+    encodeLorenzo(worker.core(countOf(node.n)), {way.lorenzo, binOf(node), node.n, is_nested_, {}},
+                  sourceOfNode(node), worker.codes.reserve(n_codes), r);
+    cost = worker.costOfCodes(n_codes);
   } else {
     const Node& below = nodes_[way.below];
-    LevelStep step = stepOf(node, below, way.level->axes, worker);
+    LevelStep step = stepOf(node, below, way.level->axes);
     step.level = *way.level;
     cost = below.best.cost + (way.level->is_nested
-                                  ? codeNested(node, way, step, fine, worker)
-                                  : LevelTuner(worker).run(step, sourceOfNode(node), fine));
+                                  ? codeNested(node, way, step, r, worker)
+                                  : LevelTuner(worker).run(step, sourceOfNode(node), r));
   }
   worker.stack.popTo(mark);
   return cost;
@@ -423,9 +457,8 @@ Cost Programme::code(const Node& node, const Way& way, std::int32_t* r, Worker& 
 Cost Programme::codeNested(const Node& node,
                            const Way& way,
                            const LevelStep& step,
-                           const Lattice& fine,
+                           const Lattice& r,
                            Worker& worker) const {
-  const Core core = worker.core();
   PlanStep inside;
   inside.steps = {way.inner, way.level->inner_lorenzo};
   inside.n = pointsOf(node.n, way.level->axes, way.level->axes);
@@ -433,21 +466,22 @@ Cost Programme::codeNested(const Node& node,
   inside.n_axes = settings_.n_axes;
   inside.halvings = halvingsOf(node);
   inside.is_nested = true;
+  const Core core = worker.core(countOf(inside.n));
   const OddPart all = oddPart(node.n, way.level->axes, countOf(inside.n));
   std::int32_t* const difference = differencesOf(step, sourceOfNode(node), all, worker);
-  const Lattice found = fine.data == nullptr
+  const Lattice found = r.data == nullptr
                             ? Lattice{}
                             : latticeOf(worker.stack.values(nullptr, countOf(inside.n)), inside.n);
   const std::uint64_t n_codes = stepsCodes(inside.steps, inside.n);
   encodePlan(core, inside, sourceOf(latticeOf(difference, inside.n), settings_.has_gaps),
              worker.codes.reserve(n_codes), found);
-  if (fine.data != nullptr) {
+  if (r.data != nullptr) {
     NestedArgs args = nestedArgs(step);
     args.difference = found;
-    args.result = resultOf(fine);
+    args.result = resultOf(r);
     mergeNested(core, args, node.n);
   }
-  return worker.codes.cost(0, n_codes);
+  return worker.costOfCodes(n_codes);
 }
 
 }  // namespace fz::interp

@@ -16,7 +16,8 @@
 ///
 /// All ways to a lattice are estimated from a share of it; those that may be the best are coded.
 /// Lattices are solved in waves, those that were halved most often first: within a wave none needs
-/// another one, so threads share them out, and what is found does not depend on how.
+/// another one, so threads share them out, and help each other with what takes long; what is found
+/// does not depend on how.
 namespace fz::interp {
 
 /// A way to code a lattice: by a level on top of another one, or by Lorenzo alone.
@@ -66,12 +67,12 @@ class OpenWays {
 class Programme {
  public:
   /// Levels are along some of `axes`; `halvings` of the field's axes were made before.
-  Programme(const SearchTeam& team,
+  Programme(Worker& home,
             const SearchSettings& settings,
             Axes axes,
             std::uint32_t halvings,
             bool is_nested)
-      : team_(team), settings_(settings), axes_(axes), halvings_(halvings), is_nested_(is_nested) {}
+      : home_(home), settings_(settings), axes_(axes), halvings_(halvings), is_nested_(is_nested) {}
 
   /// Leaves all other ways out.
   void setOpen(OpenWays open) { open_ = std::move(open); }
@@ -92,7 +93,7 @@ class Programme {
     Strides s = {};
     Extents n = {};
     std::int32_t* x = nullptr;  ///< fixed point; while its wave is solved
-    std::int32_t* r = nullptr;  ///< what decoding it gives; none for the first lattice
+    Lattice r;                  ///< what decoding it gives, with ghosts; none for the first lattice
     std::array<Way, kWays> ways;
     Cost limit = Way::kNone;  ///< a way that costs as much is not needed
     Way best;
@@ -109,6 +110,10 @@ class Programme {
   std::size_t belowOf(const Node& node, Axes axes) const;
   std::uint32_t halvingsOf(const Node& node) const;
   Bin binOf(const Node& node) const { return settings_.bin(halvingsOf(node)); }
+  /// The axes of levels above a lattice.
+  static Axes ghostsOf(const Node& node);
+  /// The same for all of them: what lies outside along an axis does not depend on the others.
+  void fillGhostsOf(const Node& node, Worker& worker) const;
   Source sourceOfNode(const Node& node) const;
   FoundPlan planOf(const Way& way) const;
 
@@ -119,29 +124,29 @@ class Programme {
   Cost slackOf(Cost cost, Cost share) const;
   /// What a lattice costs at most, as far as it was looked at.
   static Cost leastMost(const Node& node);
-  void pick(Node& node) const;
+  void pick(Node& node, Worker& worker) const;
   void estimate(Node& node, std::size_t way, Worker& worker) const;
   void estimateLorenzo(Node& node, Worker& worker) const;
   void estimateLevel(Node& node, std::size_t place, Worker& worker) const;
   void estimateNested(Node& node, const LevelStep& step, Way& way, Worker& worker) const;
   /// For each lattice the best of the ways that may be, coded: the one that looks best, then others
   /// that may be better.
-  void decide(std::span<Node> wave);
+  void decide(std::span<Node> wave, std::size_t n_values);
   /// The same for the first lattice, of which no reconstruction is needed.
   void decideFirst();
   /// Those that were estimated, the cheapest first.
   static std::vector<Way*> inOrder(Node& node);
-  LevelStep stepOf(const Node& node, const Node& below, Axes axes, Worker& worker) const;
-  /// Codes a lattice that way; `r` gets its reconstruction, where it is not null.
-  Cost code(const Node& node, const Way& way, std::int32_t* r, Worker& worker) const;
+  LevelStep stepOf(const Node& node, const Node& below, Axes axes) const;
+  /// Codes a lattice that way; `r` gets its reconstruction, where it has room.
+  Cost code(const Node& node, const Way& way, const Lattice& r, Worker& worker) const;
   /// The cost of the odd points alone.
   Cost codeNested(const Node& node,
                   const Way& way,
                   const LevelStep& step,
-                  const Lattice& fine,
+                  const Lattice& r,
                   Worker& worker) const;
 
-  SearchTeam team_;
+  Worker& home_;  // all memory is its own but for that of items
   const SearchSettings& settings_;
   Axes axes_;
   std::uint32_t halvings_;

@@ -1,5 +1,7 @@
 #include "fused/interp/cpu/search_level.h"
 
+#include <algorithm>
+#include <functional>
 #include <limits>
 
 namespace fz::interp {
@@ -19,6 +21,11 @@ struct FewSets {
   std::uint8_t pair, cube;
 };
 constexpr std::array<FewSets, 3> kFewSets = {{{0, 0}, {2, 4}, {4, 3}}};
+// So many threads may wait for less than what is saved where one of them tries less.
+constexpr std::size_t kManyThreads = 6;
+
+// The classes that weights change.
+constexpr std::array<Axes, 4> kCorrected = {kX | kY, kX | kZ, kY | kZ, kXyz};
 
 // Sets for xyz: all, half and none of the correction; those next to each; and those that trust some
 // axes more than others, which are looked at where pairs do.
@@ -50,6 +57,54 @@ OneIn firstLook(const Extents& n) {
   const std::size_t n_rows = std::size_t{array.n_blocks[1]} * array.n_blocks[2];
   const std::size_t most = std::min(kLookShare, std::max<std::size_t>(1, n_rows / kLookRows));
   return static_cast<OneIn>(std::clamp<std::size_t>(countOf(n) / kLookValues, 1, most));
+}
+
+namespace {
+
+/// probe(rows, one_in, memory) for all rows of blocks, in pieces where others may help.
+template <std::size_t kWays, class Probe>
+std::array<Cost, kWays> costsBy(const CodeArray& array, OneIn one_in, Worker& worker, Probe probe) {
+  constexpr std::size_t kMostPieces = 16;
+  constexpr std::size_t kPieceValues = std::size_t{1} << 13;
+  const std::size_t n_rows = blockRowsOf(array).end;
+  const std::size_t n_values = countOf(array.n) / one_in;
+  const std::size_t n_pieces =
+      worker.teamSize() > 1 ? std::clamp<std::size_t>(n_values / kPieceValues, 1, kMostPieces) : 1;
+  std::array<Look<kWays>, kMostPieces> looks;
+  worker.forEach(n_pieces, n_values, [&](std::size_t i, Worker& by) {
+    const BlockRows rows = {i * n_rows / n_pieces, (i + 1) * n_rows / n_pieces};
+    looks[i] = probe(rows, one_in, by.probe_memory);
+  });
+  Look<kWays> all;
+  for (const Look<kWays>& look : std::span(looks).first(n_pieces)) {
+    std::transform(all.costs.begin(), all.costs.end(), look.costs.begin(), all.costs.begin(),
+                   std::plus<>());
+    all.n_rows += look.n_rows;
+  }
+  if (all.n_rows == 0 && one_in != 1) {
+    return costsBy<kWays>(array, 1, worker, probe);
+  }
+  const std::uint64_t all_rows = std::uint64_t{array.n[1]} * array.n[2];
+  for (Cost& cost : all.costs) {
+    cost = all.n_rows == all_rows ? cost : cost * all_rows / all.n_rows;
+  }
+  return all.costs;
+}
+
+}  // namespace
+
+std::array<Cost, 8> costsOfEnds(const EndProbe& probe, OneIn one_in, Worker& worker) {
+  return costsBy<8>(makeCodeArray(probe.n), one_in, worker,
+                    [&](BlockRows rows, OneIn looked_at, ProbeMemory& memory) {
+                      return probeEnds(probe, looked_at, rows, memory);
+                    });
+}
+
+std::array<Cost, kKernels> costsOfKernels(const KernelProbe& probe, OneIn one_in, Worker& worker) {
+  return costsBy<kKernels>(probe.array(), one_in, worker,
+                           [&](BlockRows rows, OneIn looked_at, ProbeMemory& memory) {
+                             return probeKernels(probe, looked_at, rows, memory);
+                           });
 }
 
 Slab slabOf(const Extents& n, std::size_t n_values) {
@@ -107,8 +162,8 @@ void LevelTuner::refine(LevelStep& step, const Source& source) {
 
 Cost LevelTuner::run(const LevelStep& step, const Source& source, const Lattice& fine) {
   layOut(step.n, step.level.axes);
-  code(step, source, fine);
-  return worker_.codes.cost(0, n_codes_);
+  code(step, source, fine, worker_);
+  return worker_.costOfCodes(n_codes_);
 }
 
 void LevelTuner::layOut(const Extents& n, Axes axes) {
@@ -124,8 +179,11 @@ void LevelTuner::layOut(const Extents& n, Axes axes) {
   }
 }
 
-void LevelTuner::code(const LevelStep& step, const Source& source, const Lattice& fine) {
-  encodeLevel(worker_.core(), step, source, worker_.codes.reserve(n_codes_), fine);
+void LevelTuner::code(const LevelStep& step,
+                      const Source& source,
+                      const Lattice& fine,
+                      Worker& worker) const {
+  encodeLevel(worker.core(countOf(step.n)), step, source, worker.codes.reserve(n_codes_), fine);
 }
 
 Cost LevelTuner::chooseKernels(LevelStep& step, const Source& source, OneIn one_in) {
@@ -135,7 +193,7 @@ Cost LevelTuner::chooseKernels(LevelStep& step, const Source& source, OneIn one_
     if (!has(step.level.axes, axis)) {
       continue;
     }
-    const auto costs = probeKernels(step, source, axis, one_in, worker_.probe_memory);
+    const auto costs = costsOfKernels({step, source, axis}, one_in, worker_);
     Cost best = std::numeric_limits<Cost>::max();
     for (const Kernel kernel : {Kernel::kCubic, Kernel::kLinear, Kernel::kNatural}) {
       const Cost cost = costs[static_cast<std::size_t>(kernel)];
@@ -150,34 +208,50 @@ Cost LevelTuner::chooseKernels(LevelStep& step, const Source& source, OneIn one_
 }
 
 Cost LevelTuner::chooseFew(LevelStep& step, const Source& source, Cost limit) {
+  std::array<std::array<Cost, 8>, kFewSets.size()> costs;
+  const auto look = [&](std::size_t first, std::size_t n_sets) {
+    worker_.forEach(n_sets, n_sets * countOf(step.n), [&](std::size_t i, Worker& worker) {
+      LevelStep tried = step;
+      tried.level.pair_sets.fill(kFewSets[first + i].pair);
+      tried.level.cube_set = kFewSets[first + i].cube;
+      code(tried, source, {}, worker);
+      for (const Axes odd : kCorrected) {
+        costs[first + i][odd] = classCost(odd, worker);
+      }
+    });
+  };
+  // All at once, or one by one, as not all may be needed.
+  const bool is_at_once = worker_.teamSize() >= kManyThreads;
+  if (is_at_once) {
+    look(0, kFewSets.size());
+  }
   std::array<Cost, 8> best;
   best.fill(std::numeric_limits<Cost>::max());
   Level chosen = step.level;
   Cost total = 0;
-  for (const FewSets& sets : kFewSets) {
-    step.level.pair_sets.fill(sets.pair);
-    step.level.cube_set = sets.cube;
-    code(step, source, {});
+  for (std::size_t set = 0; set < kFewSets.size(); ++set) {
+    if (!is_at_once) {
+      look(set, 1);
+    }
     total = 0;
     bool has_gained = false;
-    for (const Axes odd : {Axes{kX | kY}, Axes{kX | kZ}, Axes{kY | kZ}, kXyz}) {
+    for (const Axes odd : kCorrected) {
       if ((odd & ~step.level.axes) != 0) {
         continue;
       }
-      const Cost cost = classCost(odd);
-      if (cost < best[odd]) {
-        best[odd] = cost;
+      if (costs[set][odd] < best[odd]) {
+        best[odd] = costs[set][odd];
         has_gained = true;
         if (odd == kXyz) {
-          chosen.cube_set = sets.cube;
+          chosen.cube_set = kFewSets[set].cube;
         } else {
-          chosen.pair_sets[pairPlace(odd)] = sets.pair;
+          chosen.pair_sets[pairPlace(odd)] = kFewSets[set].pair;
         }
       }
       total += best[odd];
     }
     // Weights are no better where less of them is worse already; and they gain less than a quarter.
-    if ((&sets != kFewSets.data() && !has_gained) || total - total / 4 >= limit) {
+    if ((set > 0 && !has_gained) || total - total / 4 >= limit) {
       break;
     }
   }
@@ -186,34 +260,36 @@ Cost LevelTuner::chooseFew(LevelStep& step, const Source& source, Cost limit) {
 }
 
 void LevelTuner::choosePairs(LevelStep& step, const Source& source) {
-  std::array<Cost, 3> best;
-  best.fill(std::numeric_limits<Cost>::max());
-  std::array<std::uint8_t, 3> chosen = {};
-  for (std::size_t place = 0; place < kPairSets.size(); ++place) {
-    const auto set = static_cast<std::uint8_t>(place);
-    step.level.pair_sets.fill(set);
-    code(step, source, {});
-    for (std::size_t i = 0; i < 3; ++i) {
-      if ((kPairs[i] & ~step.level.axes) == 0 && classCost(kPairs[i]) < best[i]) {
-        best[i] = classCost(kPairs[i]);
-        chosen[i] = set;
-      }
-    }
+  std::array<std::array<Cost, 3>, kPairSets.size()> costs = {};
+  worker_.forEach(kPairSets.size(), kPairSets.size() * countOf(step.n),
+                  [&](std::size_t set, Worker& worker) {
+                    LevelStep tried = step;
+                    tried.level.pair_sets.fill(static_cast<std::uint8_t>(set));
+                    code(tried, source, {}, worker);
+                    for (std::size_t i = 0; i < 3; ++i) {
+                      costs[set][i] = classCost(kPairs[i], worker);
+                    }
+                  });
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto best = std::min_element(costs.begin(), costs.end(),
+                                       [&](const auto& a, const auto& b) { return a[i] < b[i]; });
+    step.level.pair_sets[i] = static_cast<std::uint8_t>(best - costs.begin());
   }
-  step.level.pair_sets = chosen;
 }
 
 void LevelTuner::chooseCube(LevelStep& step, const Source& source) {
-  Cost best = std::numeric_limits<Cost>::max();
+  std::array<Cost, kCubeSets.size()> costs;
+  costs.fill(std::numeric_limits<Cost>::max());
   std::uint8_t chosen = 0;
   const auto look = [&](std::span<const std::uint8_t> sets) {
+    worker_.forEach(sets.size(), sets.size() * countOf(step.n), [&](std::size_t i, Worker& worker) {
+      LevelStep tried = step;
+      tried.level.cube_set = sets[i];
+      code(tried, source, {}, worker);
+      costs[sets[i]] = classCost(kXyz, worker);
+    });
     for (const std::uint8_t set : sets) {
-      step.level.cube_set = set;
-      code(step, source, {});
-      if (classCost(kXyz) < best) {
-        best = classCost(kXyz);
-        chosen = set;
-      }
+      chosen = costs[set] < costs[chosen] ? set : chosen;
     }
   };
   look(kPlainCubes);
@@ -234,13 +310,11 @@ Lattice withGhosts(Worker& worker,
                    const Extents& n,
                    Axes axes,
                    const Extents& n_fine) {
-  const Core core = worker.core();
+  const Core core = worker.core(countOf(n) / 8);
   const Lattice base = core.stack.lattice(core.pool, n, axes);
-  for (std::uint32_t z = 0; z < n[2]; ++z) {
-    for (std::uint32_t y = 0; y < n[1]; ++y) {
-      std::copy_n(values + (std::size_t{z} * n[1] + y) * n[0], n[0], base.at(y, z));
-    }
-  }
+  parallelFor(core.executor, std::size_t{n[1]} * n[2], [&](std::size_t row) {
+    std::copy_n(values + row * n[0], n[0], base.at(row % n[1], row / n[1]));
+  });
   fillGhosts(core, base, axes, n_fine);
   return base;
 }

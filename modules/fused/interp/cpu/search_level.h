@@ -34,6 +34,10 @@ struct SearchSettings {
 /// How much of a lattice is enough for a first look.
 OneIn firstLook(const Extents& n);
 
+/// What steps cost on the whole of a lattice, as far as a part of it tells.
+std::array<Cost, 8> costsOfEnds(const EndProbe& probe, OneIn one_in, Worker& worker);
+std::array<Cost, kKernels> costsOfKernels(const KernelProbe& probe, OneIn one_in, Worker& worker);
+
 /// A level with its free choices made by trying: kernels by what the points odd along one axis
 /// cost, then the weights of pairs, then those of the rest. Each depends only on those before.
 /// Sources hold fixed point.
@@ -55,8 +59,10 @@ class LevelTuner {
 
  private:
   void layOut(const Extents& n, Axes axes);
-  void code(const LevelStep& step, const Source& source, const Lattice& fine);
-  Cost classCost(Axes odd) const { return worker_.codes.cost(starts_[odd], counts_[odd]); }
+  void code(const LevelStep& step, const Source& source, const Lattice& fine, Worker& worker) const;
+  Cost classCost(Axes odd, const Worker& worker) const {
+    return worker.codes.cost(starts_[odd], counts_[odd]);
+  }
   /// The cost of all other points.
   Cost chooseFew(LevelStep& step, const Source& source, Cost limit);
   void choosePairs(LevelStep& step, const Source& source);

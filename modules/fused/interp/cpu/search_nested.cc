@@ -42,24 +42,27 @@ std::int32_t* differencesOf(const LevelStep& step,
   NestedArgs args = nestedArgs(step);
   args.source = source;
   std::int32_t* const values = worker.stack.values(nullptr, countOf(part.n));
-  std::int32_t* const memory = worker.stack.values(nullptr, part.n[0] + 64);
   const Lattice all = latticeOf(values, part.n);
   const std::array<std::size_t, 3> steps = {1, all.row, all.plane};
   std::array<std::uint32_t, 3> n = part.n;
   n[part.axis] = part.group;
-  for (std::uint32_t i = 0; i < part.n[part.axis] / part.group; ++i) {
-    std::array<std::uint32_t, 3> first = {};
-    first[part.axis] = part.group == part.n_all ? 0 : part.firstOf(i);
-    // Where the group stands in the field, its part of the memory pretends to stand.
-    args.difference = all;
-    args.difference.data += (std::ptrdiff_t{i} * part.group - std::ptrdiff_t{first[part.axis]}) *
-                            static_cast<std::ptrdiff_t>(steps[part.axis]);
-    for (std::uint32_t z = first[2]; z < first[2] + n[2]; ++z) {
-      for (std::uint32_t y = first[1]; y < first[1] + n[1]; ++y) {
-        differLine(args, {first[0], y, z, n[0]}, memory);
-      }
-    }
-  }
+  const std::size_t n_rows = std::size_t{n[1]} * n[2];
+  const std::size_t n_groups = part.n[part.axis] / part.group;
+  forEachWithMemory(
+      worker.core(countOf(part.n) / 2), {n_groups * n_rows, rowsAtOnce(n[0])}, n[0] + 64,
+      [&](std::size_t item, std::int32_t* memory) {
+        const auto i = static_cast<std::uint32_t>(item / n_rows);
+        std::array<std::uint32_t, 3> first = {};
+        first[part.axis] = part.group == part.n_all ? 0 : part.firstOf(i);
+        // Where the group stands in the field, its part of the memory pretends to stand.
+        NestedArgs group = args;
+        group.difference = all;
+        group.difference.data +=
+            (std::ptrdiff_t{i} * part.group - std::ptrdiff_t{first[part.axis]}) *
+            static_cast<std::ptrdiff_t>(steps[part.axis]);
+        const auto row = static_cast<std::uint32_t>(item % n_rows);
+        differLine(group, {first[0], first[1] + row % n[1], first[2] + row / n[1], n[0]}, memory);
+      });
   return values;
 }
 

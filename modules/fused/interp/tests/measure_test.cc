@@ -32,14 +32,13 @@ Values walk(const Extents& n, bool has_gaps) {
 void expectCostsOfEnds() {
   Worker worker;
   worker.setType(DataType::INT32);
-  const Core core = worker.core();
-  ProbeMemory& probe_memory = worker.probe_memory;
+  const Core core = worker.core(1);
   for (const Extents& n : kExtents) {
     for (const std::int32_t units : {256, 204, 1}) {
       for (const bool has_gaps : {false, true}) {
         Values x = walk(n, has_gaps);
         const Bin bin = makeBin(units);
-        const auto costs = probeEnds({x, n, bin}, 1, probe_memory);
+        const auto costs = costsOfEnds({x, n, bin}, 1, worker);
         for (std::uint32_t set = 0; set < 8; ++set) {
           if ((set & ~activeAxes(n)) != 0) {
             continue;
@@ -59,8 +58,7 @@ void expectCostsOfEnds() {
 void expectCostsOfKernels() {
   Worker worker;
   worker.setType(DataType::INT32);
-  const Core core = worker.core();
-  ProbeMemory& probe_memory = worker.probe_memory;
+  const Core core = worker.core(1);
   for (const Extents& n : kExtents) {
     for (std::uint32_t set = 1; set < 8; ++set) {
       const auto axes = static_cast<Axes>(set);
@@ -88,7 +86,7 @@ void expectCostsOfKernels() {
             }
             const std::uint64_t n_codes =
                 makeCodeArray(pointsOf(n, axes, static_cast<Axes>(1u << axis))).codes();
-            const auto costs = probeKernels(step, source, axis, 1, probe_memory);
+            const auto costs = costsOfKernels({step, source, axis}, 1, worker);
             EXPECT_EQ(costs[kernel], codes.cost(first, n_codes))
                 << n[0] << " x " << n[1] << " x " << n[2] << ", axes " << set << ", axis " << axis
                 << ", kernel " << kernel << ", bin " << units;
@@ -143,12 +141,12 @@ TEST(InterpProbe, AFirstLookIsNearTheWhole) {
   // Alike everywhere, so any rows of blocks tell what all cost.
   const Extents n = {61, 67, 53};
   const Values x = walk(n, true);
-  ProbeMemory memory;
+  Worker worker;
   for (const bool fills_gaps : {false, true}) {
     const EndProbe probe = {x, n, makeBin(256), fills_gaps};
-    const auto all = probeEnds(probe, 1, memory);
+    const auto all = costsOfEnds(probe, 1, worker);
     for (const OneIn one_in : {2u, 3u, 8u}) {
-      const auto some = probeEnds(probe, one_in, memory);
+      const auto some = costsOfEnds(probe, one_in, worker);
       for (std::size_t set = 0; set < all.size(); ++set) {
         EXPECT_NEAR(static_cast<double>(some[set]), static_cast<double>(all[set]),
                     0.03 * static_cast<double>(all[set]))

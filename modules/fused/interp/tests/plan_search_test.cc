@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <random>
+#include <string>
 
 #include "fused/interp/cpu/cost.h"
 #include "fused/interp/cpu/lorenzo_search.h"
@@ -97,17 +98,52 @@ TEST(InterpTune, AFieldThatIsSmoothAlongOneAxisGetsAPlanForIt) {
   EXPECT_LT(chosen * 4, compressWith(values, options, "iso").size());
 }
 
+void expectSameForAllThreads(const std::vector<float>& values, const CompressOptions& options) {
+  CompressOptions others = options;
+  others.threads = 1;
+  const Frame one = compressWith(values, others, "auto");
+  for (const std::size_t threads : {2u, 3u, 7u, 16u}) {
+    others.threads = threads;
+    const Frame several = compressWith(values, others, "auto");
+    EXPECT_EQ(planOf(one), planOf(several)) << threads << " threads";
+    EXPECT_TRUE(std::equal(one.bytes().begin(), one.bytes().end(), several.bytes().begin(),
+                           several.bytes().end()))
+        << threads << " threads";
+  }
+}
+
 TEST(InterpTune, ThreadsDoNotChangeThePlan) {
   for (const Shape& shape : kShapes) {
+    SCOPED_TRACE(std::to_string(shape.dims[0]) + " x " + std::to_string(shape.dims[1]));
     const std::vector<float> values = field(shape.dims, shape.frequency, shape.noise);
-    const Frame one = compressWith(values, optionsOf(shape.dims, 1), "auto");
-    for (const std::size_t threads : {2u, 3u, 16u}) {
-      const Frame several = compressWith(values, optionsOf(shape.dims, threads), "auto");
-      EXPECT_EQ(one.size(), several.size());
-      EXPECT_TRUE(std::equal(one.bytes().begin(), one.bytes().end(), several.bytes().begin(),
-                             several.bytes().end()));
+    expectSameForAllThreads(values, optionsOf(shape.dims));
+  }
+}
+
+TEST(InterpTune, ThreadsDoNotChangeThePlanForAnyBound) {
+  const Shape shape = {{70, 60, 50}, {0.1, 0.8, 0.02}, 1e-4};
+  const std::vector<float> values = field(shape.dims, shape.frequency, shape.noise);
+  CompressOptions options = optionsOf(shape.dims);
+  for (const double bound : {1e-1, 1e-2, 1e-5}) {
+    options.error_bound = bound;
+    expectSameForAllThreads(values, options);
+  }
+}
+
+TEST(InterpTune, ThreadsDoNotChangeThePlanOfAFieldWithGaps) {
+  const Dims dims = {80, 70, 30};
+  std::vector<float> values = field(dims, {0.1, 0.07, 0.02}, 1e-3);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i % dims[0] / 9 % 3 == 0 && i / dims[0] % dims[1] / 7 % 2 == 0) {
+      values[i] = std::numeric_limits<float>::quiet_NaN();
     }
   }
+  expectSameForAllThreads(values, optionsOf(dims));
+}
+
+TEST(InterpTune, ThreadsDoNotChangeThePlanOfALargeField) {
+  const Dims dims = {160, 110, 80};
+  expectSameForAllThreads(field(dims, {0.05, 1.1, 0.07}, 1e-3), optionsOf(dims));
 }
 
 TEST(InterpTune, ThePlanOfOneFieldServesTheNext) {
