@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "fused/interp/cost.h"
+#include "fused/interp/blocks.h"
 
 namespace fz::interp {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "fused/interp/cpu/cost.h"
+#include "fused/interp/cpu/blocks.h"
 
 // Compiled once per vector target. Rows of coarse lattices are short, so their ends are masked.
 #undef HWY_TARGET_INCLUDE

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "fused/interp/blocks.h"
 #include "fused/interp/config.h"
-#include "fused/interp/cost.h"
 #include "fused/interp/cpu/lorenzo_search.h"
 #include "fused/interp/cpu/refine.h"
 #include "fused/interp/cpu/search.h"

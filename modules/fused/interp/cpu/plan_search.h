@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "fused/interp/cpu/grid.h"
-#include "fused/interp/cpu/search_team.h"
+#include "fused/interp/cpu/search_crew.h"
 
 /// Choosing a plan from crops of a field. All decisions are made by integers, in a fixed order, so
 /// the plan depends on the values alone.

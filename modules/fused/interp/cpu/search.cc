@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "fused/interp/cost.h"
-#include "fused/interp/cpu/search_nested.h"
+#include "fused/interp/blocks.h"
+#include "fused/interp/cpu/search_lines.h"
 
 namespace fz::interp {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "fused/interp/cpu/search_team.h"
+#include "fused/interp/cpu/search_crew.h"
 
 /// The parts of a search for a plan that know one level at a time: what its codes cost, and which
 /// kernels and weights it should have.

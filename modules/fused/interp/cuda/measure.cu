@@ -1,6 +1,6 @@
 // What Lorenzo ends would cost along each set of axes, on parts of a field.
 #include "backends/cuda/launch.h"
-#include "fused/interp/cost.h"
+#include "fused/interp/blocks.h"
 #include "fused/interp/cuda/policy.h"
 #include "fused/interp/cuda/values.cuh"
 #include "fz/cuda_part.h"

@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-#include "fused/interp/cpu/cost.h"
+#include "fused/interp/cpu/blocks.h"
 #include "fused/interp/cpu/lorenzo_search.h"
 #include "fused/interp/interp_stage.h"
 #include "fz/host_api.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "fused/interp/cpu/args.h"
-#include "fused/interp/cpu/search_team.h"
+#include "fused/interp/cpu/search_crew.h"
 
 /// Nested levels in a search: the odd points along one axis, as a field of its own.
 namespace fz::interp {

@@ -1,4 +1,4 @@
-#include "fused/interp/cpu/search_team.h"
+#include "fused/interp/cpu/search_crew.h"
 
 #include <atomic>
 #include <mutex>

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "fused/interp/cost.h"
+#include "fused/interp/blocks.h"
 #include "fused/interp/stream.h"
 
 /// What codes will cost, without coding them: in integers, so that a search decides alike

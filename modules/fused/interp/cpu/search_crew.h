@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "fused/interp/cpu/cost.h"
+#include "fused/interp/cpu/blocks.h"
 #include "fused/interp/cpu/crew.h"
 #include "fused/interp/cpu/grid.h"
 #include "fused/interp/cpu/measure.h"

@@ -6,7 +6,7 @@
 
 // Compiled once per vector target; the plain loop is vectorised by the compiler.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "fused/interp/cpu/range.cc"  // NOLINT
+#define HWY_TARGET_INCLUDE "fused/interp/cpu/setup.cc"  // NOLINT
 #include "backends/cpu/simd_targets.h"
 // clang-format off: foreach_target must come before highway.h
 #include <hwy/foreach_target.h>

@@ -1,4 +1,4 @@
-#include "fused/interp/cpu/search_nested.h"
+#include "fused/interp/cpu/search_lines.h"
 
 #include <array>
 

@@ -1,4 +1,4 @@
-#include "fused/interp/cpu/cost.h"
+#include "fused/interp/cpu/blocks.h"
 
 #include <algorithm>
 #include <functional>
