@@ -74,7 +74,9 @@ HostReadback RunContext::takeReadback() {
 }
 
 void Call::launch(const KernelLaunch& kernel) const {
-  run != nullptr ? run->launcher().launch(kernel) : launchKernel(kernel, stream);
+  Launcher launcher = run != nullptr ? run->launcher() : Launcher{};
+  launcher.stream = stream;  // which may be beside the run's own
+  launcher.launch(kernel);
 }
 
 const std::uint64_t* Call::mayWrite() const {
