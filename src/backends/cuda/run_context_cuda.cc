@@ -23,11 +23,9 @@ RunContext::~RunContext() {
   }
 }
 
-const SideStream* RunContext::side() const {
-  const auto end = sides_.begin() + n_sides_;
-  const auto open =
-      std::find_if(sides_.begin(), end, [](const SideStream* side) { return side->isOpen(); });
-  return open != end ? *open : nullptr;
+bool RunContext::hasOpenSide() const {
+  return std::any_of(sides_.begin(), sides_.begin() + n_sides_,
+                     [](const SideStream* side) { return side->isOpen(); });
 }
 
 void RunContext::joinSides() {

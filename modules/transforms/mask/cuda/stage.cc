@@ -121,8 +121,7 @@ class CudaSide final : public CudaPart {
   ZeroedScratch found_;
   Scratch last_valid_;
   Scratch work_;
-  cuda::SideStream beside_;                                      ///< decoding
-  cuda::SideStream behind_{cuda::SideStream::Priority::kLeast};  ///< encoding, of the group
+  cuda::SideStream beside_{cuda::SideStream::Priority::kMost};  ///< what others wait for
 };
 
 template <class T>
@@ -358,10 +357,8 @@ void CudaSide<T>::endGroup(const cuda::Call& call, const GroupRun& group) {
   if (stage_.isInverse()) {
     launchOthers<T>(decode_, fills(), call);
   } else if (!group.all_passes || group.pass == 0) {
-    if (!group.all_passes) {  // else the coder may write once more
-      behind_.fork(call);
-    }
-    launchWrite<T>(encode_, call);
+    // With all passes the coder may write once more.
+    launchWrite<T>(encode_, group.all_passes ? call : beside_.fork(call));
     call.clearAtEnd(found_);
   }
 }
