@@ -95,7 +95,7 @@ class LaneDecoder {
 };
 
 __device__ __forceinline__ std::uint32_t trailingZeros(std::uint32_t word) {
-  return static_cast<std::uint32_t>(__clz(static_cast<int>(__brev(word))));
+  return static_cast<std::uint32_t>(__popc(static_cast<int>(~word & (word - 1))));
 }
 
 /// A row that is being coded.
