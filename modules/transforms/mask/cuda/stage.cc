@@ -364,9 +364,9 @@ void CudaSide<T>::endGroup(const cuda::Call& call, const GroupRun& group) {
   if (stage_.isInverse()) {
     launchOthers<T>(decode_, fills(), call);
   } else if (!group.all_passes || group.pass == 0) {
+    launchLook<T>(encode_, call);
     // With all passes the coder may write once more, and nobody may ask for another run.
     const cuda::Call writing = group.all_passes ? call : beside_.fork(call);
-    launchLook<T>(encode_, writing);
     launchBricks<T>(encode_, writing);
     launchPlace<T>(encode_, writing);
     has_written_others_ = group.all_passes || expects_others_;
