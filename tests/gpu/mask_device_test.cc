@@ -137,6 +137,7 @@ TYPED_TEST(DeviceMask, ManyBlocksOfBricksHaveTheBytesOfTheCpu) {
       const Encoded gpu = encodeMask<TypeParam>(field, dims, hold, true);
       EXPECT_TRUE(gpu.config == cpu.config);
       EXPECT_TRUE(gpu.streams[0] == cpu.streams[0]) << "filled field";
+      EXPECT_EQ(gpu.streams[1].size(), cpu.streams[1].size());
       EXPECT_TRUE(gpu.streams[1] == cpu.streams[1]) << "mask";
       EXPECT_TRUE(decodeOnDevice(kMaskId, cpu) == field) << "decoded";
     }
@@ -293,6 +294,53 @@ TEST_F(DeviceMaskGroups, ReplaysOfAGraphHaveTheBytesOfTheCpu) {
         ASSERT_EQ(gpu.size(), cpu.n_bytes);
         ASSERT_TRUE(std::memcmp(gpu.data(), cpu.data, gpu.size()) == 0);
       }
+    }
+  }
+}
+
+TEST_F(DeviceMaskGroups, AWrongChecksumIsFoundBeforeAMaskThatLies) {
+  constexpr std::size_t kN = 100'000;
+  const Bytes field = toBytes(fieldOf<float>(kN, kShapes[0], false));
+  const DeviceBytesBuffer input{ByteView(field)};
+  for (const char* const preset : {"cuszp", "cuszp2", "pfpl"}) {
+    SCOPED_TRACE(preset);
+    Pipeline pipeline;
+    pipeline.setBackend(Backend::CUDA);
+    ConfigOverrides overrides;
+    overrides.input_type = DataType::FLOAT32;
+    overrides.dims = {kN, 1, 1};
+    overrides.params.emplace_back("error_bound_mode", "ABS");
+    pipeline.loadConfigText(std::string(findPreset(preset)->toml), preset, overrides, false);
+    addMask(pipeline, DataType::FLOAT32, {}, maskSettingsFor(pipeline, DataType::FLOAT32, {}, {}));
+    pipeline.finalize();
+    const FrameBytes frame = frameOnDevice(pipeline, input, field.size());
+    FrameBytes lie = frame;
+    lie.back() ^= 1;  // of the mask, which is the last segment
+    FrameBytes no_frame = frame;
+    no_frame[0] ^= 1;
+    const DeviceBytesBuffer good{ByteView(frame)};
+    const DeviceBytesBuffer bad{ByteView(lie)};
+    const DeviceBytesBuffer refused{ByteView(no_frame)};
+    const DeviceBytesBuffer out(field.size());
+    const FrameBytes before(out.size(), 0x5A);
+    const auto decompress = [&](const DeviceBytesBuffer& from) {
+      std::size_t n_bytes = 0;
+      out.put(before);
+      pipeline.decompress(from.data(), from.size(), out.data(), out.size(), &n_bytes);
+    };
+    decompress(good);
+    const FrameBytes expected = out.get(out.size());
+    for (int round = 0; round < 3; ++round) {
+      const Failure failure = failureOf([&] { decompress(bad); });
+      EXPECT_EQ(failure.code, ErrorCode::kCorrupt);
+      EXPECT_TRUE(failure.mentions("checksum")) << failure.message;
+      FZ_CUDA_CHECK(cudaDeviceSynchronize());
+      EXPECT_TRUE(out.get(out.size()) == before);
+      decompress(good);
+      EXPECT_TRUE(out.get(out.size()) == expected);
+      EXPECT_NE(failureOf([&] { decompress(refused); }).message, "");
+      decompress(good);
+      EXPECT_TRUE(out.get(out.size()) == expected);
     }
   }
 }

@@ -11,7 +11,10 @@
 namespace fz::mask {
 
 inline constexpr std::uint32_t kRowBits = 32;
-inline constexpr std::uint32_t kBrickRows = 128;  ///< at most
+inline constexpr std::uint32_t kBrickY = 8;          ///< rows above each other
+inline constexpr std::uint32_t kBrickZ = 16;         ///< behind each other, in three dimensions
+inline constexpr std::uint32_t kFlatRows = kBrickY;  ///< of a brick in one or two dimensions
+inline constexpr std::uint32_t kBrickRows = kBrickY * kBrickZ;  ///< at most
 /// Bytes of the largest brick as it is.
 inline constexpr std::uint32_t kMaxRawBytes = kRowBits * kBrickRows / 8;
 
@@ -54,13 +57,12 @@ struct Grid {
   std::uint64_t ny = 1;
   std::uint64_t nz = 1;
   std::uint64_t n_bits = 0;
-  std::uint32_t rows_y = 16;  ///< of a brick
-  std::uint32_t rows_z = 1;
-  bool is_line = false;  ///< one dimension: rows are consecutive
+  bool is_line = false;     ///< one dimension: rows are consecutive
+  bool has_planes = false;  ///< three dimensions
 
   FZ_HD std::uint64_t bricksX() const { return (nx + kRowBits - 1) / kRowBits; }
-  FZ_HD std::uint64_t bricksY() const { return (ny + rows_y - 1) / rows_y; }
-  FZ_HD std::uint64_t bricksZ() const { return (nz + rows_z - 1) / rows_z; }
+  FZ_HD std::uint64_t bricksY() const { return (ny + kBrickY - 1) / kBrickY; }
+  FZ_HD std::uint64_t bricksZ() const { return has_planes ? (nz + kBrickZ - 1) / kBrickZ : nz; }
   FZ_HD std::uint64_t bricks() const { return bricksX() * bricksY() * bricksZ(); }
   FZ_HD std::uint64_t groups() const { return (bricks() + kGroupBricks - 1) / kGroupBricks; }
   /// Of a group.
@@ -91,10 +93,7 @@ FZ_HD Grid makeGrid(std::uint64_t x, std::uint64_t y, std::uint64_t z) {
   grid.nx = axes[0];
   grid.ny = axes[1];
   grid.nz = axes[2];
-  if (n_axes == 3) {
-    grid.rows_y = 8;
-    grid.rows_z = 16;
-  }
+  grid.has_planes = n_axes == 3;
   return grid;
 }
 
@@ -108,8 +107,11 @@ struct Brick {
   std::uint32_t n_x;  ///< bits of a row; in a line the last one may have fewer
 
   FZ_HD std::uint32_t rows() const { return n_y * n_z; }
+  FZ_HD std::uint64_t planeStart(const Grid& grid, std::uint32_t at_z) const {
+    return ((z + at_z) * grid.ny + y) * grid.nx + x;
+  }
   FZ_HD std::uint64_t rowStart(const Grid& grid, std::uint32_t row) const {
-    return ((z + row / n_y) * grid.ny + y + row % n_y) * grid.nx + x;
+    return planeStart(grid, row / n_y) + row % n_y * grid.nx;
   }
   FZ_HD std::uint32_t rowBits(const Grid& grid, std::uint32_t row) const {
     if (!grid.is_line) {
@@ -119,25 +121,33 @@ struct Brick {
     return left < kRowBits ? static_cast<std::uint32_t>(left) : kRowBits;
   }
   FZ_HD std::uint64_t bits(const Grid& grid) const {
-    return grid.is_line ? rowStart(grid, rows() - 1) - rowStart(grid, 0) + rowBits(grid, rows() - 1)
-                        : std::uint64_t{n_x} * rows();
+    const std::uint64_t most = std::uint64_t{n_x} * rows();
+    const std::uint64_t left = grid.n_bits - planeStart(grid, 0);
+    return grid.is_line && left < most ? left : most;
   }
   FZ_HD std::uint32_t rawBytes(const Grid& grid) const {
     return static_cast<std::uint32_t>((bits(grid) + 7) / 8);
   }
 };
 
+/// Where no grid has more than kMaxBits, 32 bits are enough to count its bricks, and are divided in
+/// a third of the time.
 FZ_HD Brick brickAt(const Grid& grid, std::uint64_t index) {
+  const auto n_x = static_cast<std::uint32_t>(grid.bricksX());
+  const auto n_y = static_cast<std::uint32_t>(grid.bricksY());
+  const std::uint32_t at_yz = static_cast<std::uint32_t>(index) / n_x;
+  const std::uint32_t at_z = at_yz / n_y;
+  const std::uint32_t rows_z = grid.has_planes ? kBrickZ : 1;
   Brick brick{};
-  brick.x = index % grid.bricksX() * kRowBits;
-  brick.y = index / grid.bricksX() % grid.bricksY() * grid.rows_y;
-  brick.z = index / grid.bricksX() / grid.bricksY() * grid.rows_z;
+  brick.x = std::uint64_t{static_cast<std::uint32_t>(index) - at_yz * n_x} * kRowBits;
+  brick.y = std::uint64_t{at_yz - at_z * n_y} * kBrickY;
+  brick.z = std::uint64_t{at_z} * rows_z;
   const auto part = [](std::uint64_t extent, std::uint64_t at, std::uint32_t most) {
     return extent - at < most ? static_cast<std::uint32_t>(extent - at) : most;
   };
   brick.n_x = part(grid.nx, brick.x, kRowBits);
-  brick.n_y = part(grid.ny, brick.y, grid.rows_y);
-  brick.n_z = part(grid.nz, brick.z, grid.rows_z);
+  brick.n_y = part(grid.ny, brick.y, kBrickY);
+  brick.n_z = part(grid.nz, brick.z, rows_z);
   return brick;
 }
 
@@ -146,7 +156,7 @@ template <class F>
 FZ_HD void forRows(const Grid& grid, const Brick& brick, F f) {
   std::uint32_t row = 0;
   for (std::uint32_t z = 0; z < brick.n_z; ++z) {
-    std::uint64_t start = brick.rowStart(grid, row);
+    std::uint64_t start = brick.planeStart(grid, z);
     for (std::uint32_t y = 0; y < brick.n_y; ++y, ++row, start += grid.nx) {
       const std::uint64_t left = grid.is_line ? grid.n_bits - start : brick.n_x;
       f(row, start, left < brick.n_x ? static_cast<std::uint32_t>(left) : brick.n_x);
@@ -356,7 +366,8 @@ FZ_HD RowNeighbours neighboursOf(const Grid& grid,
 
 /// How many of the n bits from place `at` on are as they are there, `unlike` those that are not.
 FZ_HD std::uint32_t runLength(std::uint32_t unlike, std::uint32_t at, std::uint32_t n_bits) {
-  const std::uint32_t first = bits::firstSet(unlike >> at);
+  const std::uint32_t left = unlike >> at;
+  const std::uint32_t first = bits::bitWidth(left & (0u - left)) - 1;  // where there is one
   return first < n_bits - at ? first : n_bits - at;
 }
 

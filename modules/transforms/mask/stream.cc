@@ -378,7 +378,8 @@ void readLayer(const Grid& grid,
                const CpuExecutor& executor,
                std::span<std::uint64_t> words) {
   const std::uint8_t form = take(in, 1)[0];
-  FZ_REQUIRE(form <= kBricksOfChances, ErrorCode::kCorrupt, "Mask: a layer of form {}", form);
+  FZ_REQUIRE(form <= kBricksOfChances && (form < kBricks || grid.n_bits <= kMaxBits),
+             ErrorCode::kCorrupt, "Mask: a layer of form {}, {} values", form, grid.n_bits);
   std::fill(words.begin(), words.end(), 0);
   if (form == kAllZeros || form == kAllOnes) {
     for (std::uint64_t at = 0; form == kAllOnes && at < grid.n_bits; at += 64) {

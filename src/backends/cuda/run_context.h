@@ -56,14 +56,14 @@ class RunContext {
   /// Streams beside the run's own, which must not outlive it.
   bool hasRoomForSide() const { return n_sides_ < kMaxSides; }
   void recordSide(SideStream& side) { sides_[n_sides_++] = &side; }
-  /// One that is open; null where there is none.
-  const SideStream* side() const;
+  /// Whether there is work beside the stream.
+  bool hasOpenSide() const;
   /// The stream waits for all that is beside it.
   void joinSides();
   /// Whoever enqueues the run calls joinSides() when its last step is enqueued; else that is done
   /// at the end of every step. A part may leave a side open when nothing that is enqueued behind
-  /// the group's kernel writes to the output that is stored first: so the side has room for work on
-  /// that.
+  /// the group's kernel writes to the output that is stored first: so the stream has time for work
+  /// on that.
   void leaveSides() { leaves_sides_ = true; }
   bool leavesSides() const { return leaves_sides_; }
 

@@ -23,11 +23,9 @@ RunContext::~RunContext() {
   }
 }
 
-const SideStream* RunContext::side() const {
-  const auto end = sides_.begin() + n_sides_;
-  const auto open =
-      std::find_if(sides_.begin(), end, [](const SideStream* side) { return side->isOpen(); });
-  return open != end ? *open : nullptr;
+bool RunContext::hasOpenSide() const {
+  return std::any_of(sides_.begin(), sides_.begin() + n_sides_,
+                     [](const SideStream* side) { return side->isOpen(); });
 }
 
 void RunContext::joinSides() {
@@ -74,7 +72,9 @@ HostReadback RunContext::takeReadback() {
 }
 
 void Call::launch(const KernelLaunch& kernel) const {
-  run != nullptr ? run->launcher().launch(kernel) : launchKernel(kernel, stream);
+  Launcher launcher = run != nullptr ? run->launcher() : Launcher{};
+  launcher.stream = stream;  // which may be beside the run's own
+  launcher.launch(kernel);
 }
 
 const std::uint64_t* Call::mayWrite() const {

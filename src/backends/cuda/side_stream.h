@@ -13,8 +13,8 @@ namespace fz::cuda {
 class SideStream {
  public:
   enum class Priority : std::uint8_t {
-    kSame,   ///< as that of the stream beside it
-    kLeast,  ///< for work that fills what others leave free
+    kSame,  ///< as that of the stream beside it
+    kMost,  ///< for work that others wait for, before what is enqueued on the stream itself
   };
 
   explicit SideStream(Priority priority = Priority::kSame) : priority_(priority) {}

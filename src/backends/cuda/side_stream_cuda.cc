@@ -29,7 +29,7 @@ void SideStream::make(cudaStream_t beside) {
   if (priority_ == Priority::kSame) {
     FZ_CUDA_CHECK(cudaStreamGetPriority(beside, &priority));
   } else {
-    FZ_CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&priority, nullptr));
+    FZ_CUDA_CHECK(cudaDeviceGetStreamPriorityRange(nullptr, &priority));
   }
   FZ_CUDA_CHECK(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, priority));
   FZ_CUDA_CHECK(cudaEventCreateWithFlags(&begins_, cudaEventDisableTiming));

@@ -3,7 +3,6 @@
 #include "backends/cuda/alignment.h"
 #include "backends/cuda/nvtx_range.h"
 #include "backends/cuda/run_context.h"
-#include "backends/cuda/side_stream.h"
 #include "core/require.h"
 #include "core/stage_access.h"
 #include "cuda_check.h"
@@ -277,9 +276,9 @@ void CudaRunner::enqueueFrame(const Attempt& attempt, Request::Mode mode, cuda::
   if (mode != Request::Mode::kCapture) {
     state().recordReadback();
   }
-  if (const cuda::SideStream* side = run.side()) {
+  if (run.hasOpenSide()) {
     job.is_front_summed = 1;
-    cuda::enqueueFrontSum(job, {side->stream(), run.launcher().nodes});
+    cuda::enqueueFrontSum(job, run.launcher());
     run.joinSides();
   }
   cuda::enqueueFrame(job, run.launcher());

@@ -37,21 +37,21 @@ __device__ __forceinline__ std::uint32_t loadRow(const std::uint32_t* words,
 
 /// What a block has to do of a list of bricks; nothing where it begins behind the end.
 struct Share {
-  std::uint64_t begin;
-  std::uint64_t end;
+  std::uint32_t begin;
+  std::uint32_t end;
 };
 
 /// Blocks that have something to do are spread over the grid: those that follow each other often
 /// come to the same multiprocessor. They get `least` bricks or more.
-__device__ __forceinline__ Share shareOf(std::uint64_t n_listed, unsigned least) {
-  const std::uint64_t even = (n_listed + gridDim.x - 1) / gridDim.x;
-  const std::uint64_t size = even < least ? least : even;
-  const std::uint64_t n_busy = (n_listed + size - 1) / size;
-  const std::uint64_t before = blockIdx.x * n_busy / gridDim.x;
+__device__ __forceinline__ Share shareOf(std::uint32_t n_listed, unsigned least) {
+  const std::uint32_t even = (n_listed + gridDim.x - 1) / gridDim.x;
+  const std::uint32_t size = even < least ? least : even;
+  const std::uint32_t n_busy = (n_listed + size - 1) / size;  // no more than there are blocks
+  const std::uint32_t before = blockIdx.x * n_busy / gridDim.x;
   if ((blockIdx.x + 1) * n_busy / gridDim.x == before) {
     return {n_listed, n_listed};
   }
-  const std::uint64_t end = (before + 1) * size;
+  const std::uint32_t end = (before + 1) * size;
   return {before * size, end < n_listed ? end : n_listed};
 }
 
@@ -79,7 +79,7 @@ __device__ __forceinline__ void forLoadedRows(const std::uint32_t* words,
   constexpr unsigned kAhead = 8;  // a plane of a brick, or half of it
   std::uint32_t first_row = 0;
   for (std::uint32_t z = 0; z < brick.n_z; ++z, first_row += brick.n_y) {
-    std::uint64_t start = brick.rowStart(grid, first_row);
+    std::uint64_t start = brick.planeStart(grid, z);
 #pragma unroll 1
     for (std::uint32_t begin = 0; begin < brick.n_y; begin += kAhead, start += kAhead * grid.nx) {
       const std::uint32_t n_here = min(brick.n_y - begin, kAhead);
@@ -102,6 +102,26 @@ __device__ __forceinline__ void forLoadedRows(const std::uint32_t* words,
         if (y < n_here) {
           f(rows[y], first_row + begin + y, bitsOfRow(grid, brick, start + y * grid.nx));
         }
+      }
+    }
+  }
+}
+
+/// One thread: the bytes of a brick, several under way.
+__device__ __forceinline__ void copyBrick(const std::uint8_t* from,
+                                          std::uint32_t n_bytes,
+                                          std::uint8_t* to) {
+  constexpr unsigned kAhead = 8;
+  for (std::uint32_t i = 0; i < n_bytes; i += kAhead) {
+    std::uint8_t held[kAhead];
+#pragma unroll
+    for (unsigned k = 0; k < kAhead; ++k) {
+      held[k] = i + k < n_bytes ? from[i + k] : std::uint8_t{0};
+    }
+#pragma unroll
+    for (unsigned k = 0; k < kAhead; ++k) {
+      if (i + k < n_bytes) {
+        to[i + k] = held[k];
       }
     }
   }

@@ -369,24 +369,17 @@ void launchWriteOthers(const EncodeArgs& args, const cuda::Call& call) {
 }
 
 template <class T>
-void launchWrite(const EncodeArgs& args, const cuda::Call& call) {
+void launchEncode(const EncodeArgs& args, const Fills<T>& fills, const cuda::Call& call) {
+  launchFind(args, fills, call);
+  launchHold<T>(args, call);
   launchLook<T>(args, call);
   launchBricks<T>(args, call);
   launchPlace<T>(args, call);
   launchWriteOthers<T>(args, call);
 }
 
-template <class T>
-void launchEncode(const EncodeArgs& args, const Fills<T>& fills, const cuda::Call& call) {
-  launchFind(args, fills, call);
-  launchHold<T>(args, call);
-  launchWrite<T>(args, call);
-}
-
 template void launchWriteOthers<float>(const EncodeArgs&, const cuda::Call&);
 template void launchWriteOthers<double>(const EncodeArgs&, const cuda::Call&);
-template void launchWrite<float>(const EncodeArgs&, const cuda::Call&);
-template void launchWrite<double>(const EncodeArgs&, const cuda::Call&);
 template void launchEncode(const EncodeArgs&, const Fills<float>&, const cuda::Call&);
 template void launchEncode(const EncodeArgs&, const Fills<double>&, const cuda::Call&);
 

@@ -18,6 +18,9 @@ constexpr unsigned kMissingSlot = 0;
 constexpr unsigned kFilledSlot = 1;
 constexpr unsigned kExtentSlot = 2;  ///< of x; y and z follow
 
+/// Encoding, behind them: whether the mask has something behind its first layer.
+constexpr unsigned kOthersSlot = 5;
+
 /// What record->error_value says of damage; error_index is a place that goes with it.
 enum class Reason : std::uint64_t {
   kNone = 0,
@@ -65,8 +68,7 @@ struct Findings {
   std::uint64_t arena_bytes;  ///< of the bricks taken
   std::uint64_t n_ones[kMaxLayers];
   std::uint64_t n_listed;         ///< bricks of the first layer that are to be coded
-  std::uint64_t n_looked;         ///< blocks that have looked for those
-  std::uint64_t n_placed;         ///< blocks that have brought them to their places
+  std::uint64_t n_counted;        ///< blocks that have counted what some of those ask
   std::uint64_t n_done;           ///< blocks that have coded others
   LayerCounts counts;             ///< of the first layer
   std::uint64_t keys[kKeySlots];  ///< patterns, each exclusive-or the marker; 0: none
@@ -167,12 +169,9 @@ template <class T>
 void launchFind(const EncodeArgs& args, const Fills<T>& fills, const cuda::Call& call);
 template <class T>
 void launchHold(const EncodeArgs& args, const cuda::Call& call);
-template <class T>
-void launchWrite(const EncodeArgs& args, const cuda::Call& call);
-
-/// Parts of launchWrite: which bricks of the first layer are to be coded, and the chances for that;
-/// what they are coded to; where that goes, and all of a mask that has nothing else; other layers,
-/// and missing values one by one.
+/// The mask: which bricks of the first layer are to be coded, and the chances for that; what they
+/// are coded to; where that goes, and all of a mask that has nothing else; other layers, and
+/// missing values one by one, for masks that have them.
 template <class T>
 void launchLook(const EncodeArgs& args, const cuda::Call& call);
 template <class T>

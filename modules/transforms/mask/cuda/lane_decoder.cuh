@@ -18,7 +18,8 @@ struct LaneTable {
   static constexpr std::uint32_t kOneAt = 4 * kRowBits;
   static constexpr std::uint32_t kTwoAt = kOneAt + 16;
   static constexpr std::uint32_t kLikeAt = kTwoAt + 32;
-  static constexpr std::uint32_t kEntries = kLikeAt + 2;
+  static constexpr std::uint32_t kEvenAt = kLikeAt + 2;
+  static constexpr std::uint32_t kEntries = kEvenAt + 1;
 
   std::uint32_t of_one[kEntries];
 
@@ -37,7 +38,7 @@ struct LaneTable {
     __syncthreads();
     for (std::uint32_t i = threadIdx.x; i < kEntries; i += blockDim.x) {
       const std::uint32_t context = contextOf(i);
-      of_one[i] = context < n_own ? own[context] : first[context];
+      of_one[i] = i == kEvenAt ? kEvenChance : context < n_own ? own[context] : first[context];
     }
     __syncthreads();
   }
@@ -50,7 +51,7 @@ struct LaneTable {
       return (i < kLoneAt ? kRuns : kLoneRuns) + west * kRunClasses + n_class;
     }
     if (i >= kLikeAt) {
-      return kLikeBehind + i - kLikeAt;
+      return kLikeBehind + (i - kLikeAt) % 2;
     }
     // West, north-west, north, north-east, behind: as codec.h has them.
     const std::uint32_t at = i < kTwoAt ? i - kOneAt : i - kTwoAt;
@@ -95,7 +96,7 @@ class LaneDecoder {
 };
 
 __device__ __forceinline__ std::uint32_t trailingZeros(std::uint32_t word) {
-  return static_cast<std::uint32_t>(__clz(static_cast<int>(__brev(word))));
+  return static_cast<std::uint32_t>(__popc(static_cast<int>(~word & (word - 1))));
 }
 
 /// A row that is being coded.
@@ -137,19 +138,16 @@ struct LaneRow {
     if (kHasBehind && has_two) {
       bit_at = LaneTable::kTwoAt + ((behind >> at & 1u) << 4 | three << 1 | w);
     }
-    const std::uint32_t entry = is_run ? runs + w * kRowBits + n - 1 : bit_at;
-    const std::uint32_t chance = is_search ? kEvenChance : table.of_one[entry];
-    const bool bit = coder.decide(chance);
+    const std::uint32_t in_runs = is_run ? runs + w * kRowBits + n - 1 : bit_at;
+    const bool bit = coder.decide(table.of_one[is_search ? LaneTable::kEvenAt : in_runs]);
     at += is_run && bit ? n : 0;
     left = !is_run ? 0 : !bit ? n : is_search ? left - n : 0;
-    if (!is_run || left == 1) {
-      if (is_run || bit != west) {
-        west = !west;
-        found ^= ~0u << at;
-      }
-      ++at;
-      left = 0;
-    }
+    const bool has_one = !is_run || left == 1;  // bit, which ends a run or stands alone
+    const bool has_other = has_one && (is_run || bit != west);
+    found ^= has_other ? ~0u << at : 0;
+    west = west != has_other;
+    at += has_one ? 1u : 0u;
+    left = has_one ? 0 : left;
     return at >= n_bits;
   }
 };

@@ -12,11 +12,10 @@ namespace fz::mask {
 
 /// A decision is a byte: its context, and in the lowest bit its outcome.
 constexpr std::uint32_t kEven = kContexts;  ///< the context of those of an even chance
-constexpr std::uint8_t kNoDecision = 0xff;
-static_assert(2 * kEven + 1 < kNoDecision);
-/// What no row exceeds: 97 where every second bit ends a run that was not expected to, each time
-/// after a search among all that is left; one for the row behind.
-constexpr std::uint32_t kMaxRowDecisions = 100;
+static_assert(2 * kEven + 1 <= 0xff);
+/// What no row exceeds: 135 where every bit ends a run of all that are left, n of them, since 1 +
+/// floor(log2 n) decisions tell that; one for the row behind.
+constexpr std::uint32_t kMaxRowDecisions = 136;
 
 /// The chances of a layer in shared memory.
 struct ChanceTable {
@@ -31,16 +30,15 @@ struct ChanceTable {
   __device__ __forceinline__ bool asksLikeBehind() const { return of_one[kLikeBehind] != 0; }
 };
 
-/// Takes the decisions of a row for a coder, counts all, and keeps the first ones.
+/// Takes the decisions of rows for a coder, counts all, and keeps the first ones.
 struct DecisionList {
   std::uint8_t* to;
   std::uint32_t n_kept;
-  std::uint32_t step;  ///< bytes from one to the next
   std::uint32_t n = 0;
 
   __device__ __forceinline__ bool code(std::uint32_t context, bool bit) {
     if (n < n_kept) {
-      to[n * step] = static_cast<std::uint8_t>(context << 1 | (bit ? 1u : 0u));
+      to[n] = static_cast<std::uint8_t>(context << 1 | (bit ? 1u : 0u));
     }
     ++n;
     return bit;
@@ -63,16 +61,18 @@ struct BrickRowsShape {
 };
 
 /// One thread: what coding a row decides, all rows of the brick being known. Whether the row is as
-/// the one behind comes first, and then what is decided where that is not asked, or not so.
+/// the one behind comes first, and then what is decided where that is not asked, or not so. y is
+/// its place in its plane.
 __device__ __forceinline__ void listDecisions(const BrickRowsShape& shape,
                                               const std::uint32_t* rows,
                                               std::uint32_t row,
+                                              std::uint32_t y,
                                               DecisionList& list) {
   Grid grid;
   grid.is_line = shape.is_line;
   Brick brick{};
   brick.n_y = shape.n_y;
-  const RowNeighbours around = neighboursOf(grid, brick, rows, row, row % brick.n_y);
+  const RowNeighbours around = neighboursOf(grid, brick, rows, row, y);
   if (around.has_behind) {
     const bool was_like = row == brick.n_y || rows[row - 1] == rows[row - 1 - brick.n_y];
     list.code(kLikeBehind + (was_like ? 1u : 0u), rows[row] == around.behind);
@@ -86,16 +86,24 @@ class LaneEncoder {
   __device__ __forceinline__ LaneEncoder(std::uint8_t* out, std::uint32_t capacity)
       : out_(reinterpret_cast<std::uint16_t*>(out)), max_units_(capacity / kUnitBytes) {}
 
-  /// The n decisions of a brick, four to a word. kPlanes: some may be about rows behind.
+  /// The decisions of a brick, four to a word, in two lists of which the second begins with a row.
+  /// kPlanes: some may be about rows behind.
   template <bool kPlanes>
-  __device__ __forceinline__ void codeList(const ChanceTable& chances,
-                                           const std::uint32_t* list,
-                                           std::uint32_t n) {
+  __device__ __forceinline__ void codeLists(const ChanceTable& chances,
+                                            const std::uint32_t* first,
+                                            std::uint32_t n_first,
+                                            const std::uint32_t* second,
+                                            std::uint32_t n_second) {
     const bool asks = kPlanes && chances.asksLikeBehind();
     bool is_known = false;  // the row, as it is as the one behind
+    const std::uint32_t n_words = (n_first + 3) / 4;
+    const std::uint32_t n_all_words = n_words + (n_second + 3) / 4;
 #pragma unroll 1
-    for (std::uint32_t i = 0; i < n; i += 4) {
-      const std::uint32_t four = list[i / 4];
+    for (std::uint32_t i = 0; i < n_all_words; ++i) {
+      const bool is_first = i < n_words;
+      const std::uint32_t word = is_first ? i : i - n_words;
+      const std::uint32_t four = (is_first ? first : second)[word];
+      const std::uint32_t n = (is_first ? n_first : n_second) - 4 * word;
       std::uint32_t chance[4];
 #pragma unroll
       for (unsigned k = 0; k < 4; ++k) {
@@ -111,9 +119,9 @@ class LaneEncoder {
           if (is_about_row ? !asks : is_known) {
             continue;
           }
-          is_known = is_about_row ? bit && i + k < n : is_known;
+          is_known = is_about_row ? bit && k < n : is_known;
         }
-        if (i + k < n) {
+        if (k < n) {
           decide(chance[k], bit);
         }
       }

@@ -72,26 +72,6 @@ __device__ __forceinline__ void writeHead(const EncodeArgs& args,
   }
 }
 
-/// One thread: the bytes of a brick, several under way.
-__device__ __forceinline__ void copyBrick(const std::uint8_t* from,
-                                          std::uint32_t n_bytes,
-                                          std::uint8_t* to) {
-  constexpr unsigned kAhead = 16;
-  for (std::uint32_t i = 0; i < n_bytes; i += kAhead) {
-    std::uint8_t held[kAhead];
-#pragma unroll
-    for (unsigned k = 0; k < kAhead; ++k) {
-      held[k] = i + k < n_bytes ? from[i + k] : std::uint8_t{0};
-    }
-#pragma unroll
-    for (unsigned k = 0; k < kAhead; ++k) {
-      if (i + k < n_bytes) {
-        to[i + k] = held[k];
-      }
-    }
-  }
-}
-
 /// The record of a group, and what a thread knows of its own brick.
 struct GroupRecord {
   std::uint32_t n;        ///< bricks

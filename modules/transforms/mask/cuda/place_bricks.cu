@@ -1,6 +1,5 @@
 // Bringing the coded bricks of the first layer to their places, with all that stands before them.
 #include "backends/cuda/device.cuh"
-#include "backends/cuda/last_block.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/lookback.cuh"
 #include "fz/cuda_part.h"
@@ -15,7 +14,8 @@ using cuda::kWarp;
 using cuda::laneId;
 using cuda::warpId;
 
-constexpr unsigned kWarps = kPlaceThreads / kWarp;
+constexpr unsigned kGroups = kPlaceThreads / kWarp * kPlaceGroups;  ///< of a block
+static_assert(kGroups % kWarp == 0);
 constexpr unsigned kOwn = kGroupBricks / kWarp;  ///< bricks of a lane: lane, lane + 32
 
 /// A warp: the record of a group, and what a lane knows of its own bricks.
@@ -39,7 +39,8 @@ struct WarpRecord {
       const std::uint64_t index = group * kGroupBricks + k * kWarp + laneId();
       const bool is_there = k * kWarp + laneId() < n;
       kind[k] = is_there ? static_cast<BrickKind>(args.first_kinds[index]) : kNone;
-      brick_bytes[k] = is_there ? args.first_bytes[index] : 0;
+      const std::uint32_t stored = is_there ? args.first_bytes[index] : 0;
+      brick_bytes[k] = kind[k] >= kCoded ? stored : 0;  // others have none written
     }
     bool is_zero = true;
     is_all_ones = true;
@@ -94,29 +95,33 @@ struct WarpRecord {
   }
 };
 
-/// All threads of a block, a warp for each group: their records, which begin behind the front of
-/// the layer.
-__device__ __forceinline__ void writeGroups(const EncodeArgs& args,
-                                            const Grid& grid,
-                                            std::uint64_t layer_at,
-                                            std::uint32_t front_bytes) {
-  __shared__ std::uint32_t record_bytes[kWarps];
+/// All threads of a block, some groups for each warp: their records, which begin behind the front
+/// of the layer. The warp that has the last one learns how long the layer is, others get 0.
+__device__ __forceinline__ std::uint64_t writeGroups(const EncodeArgs& args,
+                                                     const Grid& grid,
+                                                     std::uint64_t layer_at,
+                                                     std::uint32_t front_bytes) {
+  __shared__ std::uint32_t record_bytes[kGroups];
   __shared__ std::uint64_t shared_before;
-  const std::uint64_t group = std::uint64_t{blockIdx.x} * kWarps + warpId();
-  WarpRecord record;
-  record.plan(args, grid, group);
-  if (laneId() == 0) {
-    record_bytes[warpId()] = record.n_bytes;
+  const std::uint64_t first = std::uint64_t{blockIdx.x} * kGroups + warpId() * kPlaceGroups;
+  WarpRecord records[kPlaceGroups];
+#pragma unroll
+  for (unsigned k = 0; k < kPlaceGroups; ++k) {
+    records[k].plan(args, grid, first + k);
+    if (laneId() == 0) {
+      record_bytes[warpId() * kPlaceGroups + k] = records[k].n_bytes;
+    }
   }
   __syncthreads();
-  std::uint32_t before_warp = 0;
-  std::uint32_t n_all = 0;
-#pragma unroll
-  for (unsigned w = 0; w < kWarps; ++w) {
-    before_warp += w < warpId() ? record_bytes[w] : 0;
-    n_all += record_bytes[w];
-  }
   if (warpId() == 0) {
+    std::uint32_t n_all = 0;
+#pragma unroll
+    for (unsigned i = 0; i < kGroups; i += kWarp) {
+      const std::uint32_t own = record_bytes[i + laneId()];
+      const std::uint32_t end = cuda::warpInclusiveSum(own);
+      record_bytes[i + laneId()] = n_all + end - own;
+      n_all += __shfl_sync(cuda::kAllLanes, end, kWarp - 1);
+    }
     const cuda::LookBack look_back{args.block_states};
     if (laneId() == 0) {
       look_back.publish(blockIdx.x, n_all);
@@ -129,25 +134,32 @@ __device__ __forceinline__ void writeGroups(const EncodeArgs& args,
   }
   __syncthreads();
   const std::uint64_t n_groups = grid.groups();
-  if (group >= n_groups) {
-    return;
-  }
   const std::uint64_t ends_at = layer_at + front_bytes;
-  const std::uint64_t begin = shared_before + before_warp;
-  const std::uint64_t end = begin + record.n_bytes;
-  if (laneId() == 0 && group + 1 == n_groups) {
-    args.found->layer_bytes[0] = front_bytes + n_groups * kEndBytes + end;
+  std::uint64_t layer_bytes = 0;
+#pragma unroll
+  for (unsigned k = 0; k < kPlaceGroups; ++k) {
+    const std::uint64_t group = first + k;
+    if (group >= n_groups) {
+      break;
+    }
+    const std::uint64_t begin = shared_before + record_bytes[warpId() * kPlaceGroups + k];
+    const std::uint64_t end = begin + records[k].n_bytes;
+    if (group + 1 == n_groups) {
+      layer_bytes = front_bytes + n_groups * kEndBytes + end;
+    }
+    const std::uint64_t to = ends_at + n_groups * kEndBytes + begin;
+    if (to + records[k].n_bytes > args.mask.capacity_bytes) {
+      continue;  // the size says so
+    }
+    if (laneId() < kEndBytes) {
+      args.mask.data[ends_at + group * kEndBytes + laneId()] =
+          static_cast<std::uint8_t>(end >> (8 * laneId()));
+    }
+    const std::uint32_t slot_bytes = slotBytes(grid);
+    records[k].write(args.mask.data + to, args.slots + group * kGroupBricks * slot_bytes,
+                     slot_bytes);
   }
-  const std::uint64_t to = ends_at + n_groups * kEndBytes + begin;
-  if (to + record.n_bytes > args.mask.capacity_bytes) {
-    return;  // the size says so
-  }
-  if (laneId() < kEndBytes) {
-    args.mask.data[ends_at + group * kEndBytes + laneId()] =
-        static_cast<std::uint8_t>(end >> (8 * laneId()));
-  }
-  const std::uint32_t slot_bytes = slotBytes(grid);
-  record.write(args.mask.data + to, args.slots + group * kGroupBricks * slot_bytes, slot_bytes);
+  return layer_bytes;
 }
 
 /// All threads of a block: patterns in order.
@@ -178,44 +190,48 @@ __device__ void findPatterns(const EncodeArgs& args) {
   __syncthreads();
 }
 
-/// The last block, when all bricks are coded: the front of the mask, and its size where there is
-/// nothing behind the first layer.
+/// All threads of a block: the front of the mask.
 template <class T>
-__device__ __forceinline__ void finishMask(const EncodeArgs& args, Field field, Grid grid) {
+__device__ __forceinline__ void writeFront(const EncodeArgs& args,
+                                           const Field& field,
+                                           const Grid& grid,
+                                           std::uint32_t front_bytes) {
   findPatterns(args);
-  Findings& found = *args.found;
-  const std::uint64_t n_ones = *static_cast<volatile std::uint64_t*>(&found.n_ones[0]);
+  const Findings& found = *args.found;
   if (threadIdx.x == 0) {
-    if (n_ones == field.n_values) {
-      found.layer_bytes[0] = 1;
-    }
-    args.record->value[kMissingSlot] = n_ones;
+    args.record->value[kMissingSlot] = found.n_ones[0];
     args.record->value[kFilledSlot] = found.n_filled;
+    args.record->value[kOthersSlot] = hasOthers(found) ? 1 : 0;
   }
-  __syncthreads();
-  const std::uint64_t n_bytes =
-      headBytes<T>(found) + *static_cast<volatile std::uint64_t*>(&found.layer_bytes[0]);
-  if (threadIdx.x == 0 && !hasOthers(found)) {
-    cuda::publishSize(args.record, 1, n_bytes, args.mask.capacity_bytes);
-  }
-  if (n_bytes <= args.mask.capacity_bytes) {
-    writeHead<T>(args, field, grid, n_ones);
+  if (headBytes<T>(found) + front_bytes <= args.mask.capacity_bytes) {
+    writeHead<T>(args, field, grid, found.n_ones[0]);
   }
 }
 
-/// A block for some groups of bricks of the first layer.
+/// A block for some groups of bricks of the first layer, and one more for what stands before them.
 template <class T>
 __global__ void __launch_bounds__(kPlaceThreads) placeKernel(EncodeArgs args) {
-  const Findings& found = *args.found;
+  Findings& found = *args.found;
   if (!hasMissing(found)) {
     return;
   }
   const Field field = fieldOf(args.shape, sizeof(T));
   const Grid grid = makeGrid(field.extents[0], field.extents[1], field.extents[2]);
-  const LayerForm form = found.has_own_chances != 0 ? kBricksOfChances : kBricks;
-  writeGroups(args, grid, headBytes<T>(found), frontBytes(grid, form));
-  if (cuda::isLastBlock(&args.found->n_placed)) {
-    finishMask<T>(args, field, grid);
+  const LayerForm form = formOf(found, 0, found.n_ones[0], field.n_values);
+  const std::uint32_t front_bytes = frontBytes(grid, form);
+  std::uint64_t layer_bytes = 0;
+  if (blockIdx.x == gridDim.x - 1) {
+    writeFront<T>(args, field, grid, front_bytes);
+    layer_bytes = form < kBricks && warpId() == 0 ? 1 : 0;
+  } else if (form >= kBricks) {
+    layer_bytes = writeGroups(args, grid, headBytes<T>(found), front_bytes);
+  }
+  if (layer_bytes != 0 && laneId() == 0) {
+    found.layer_bytes[0] = layer_bytes;
+    if (!hasOthers(found)) {
+      cuda::publishSize(args.record, 1, headBytes<T>(found) + layer_bytes,
+                        args.mask.capacity_bytes);
+    }
   }
 }
 
@@ -223,8 +239,8 @@ __global__ void __launch_bounds__(kPlaceThreads) placeKernel(EncodeArgs args) {
 
 template <class T>
 void launchPlace(const EncodeArgs& args, const cuda::Call& call) {
-  call.launch("mask: place", placeKernel<T>, cuda::gridFor(args.max_groups, kWarps), kPlaceThreads,
-              0, args);
+  call.launch("mask: place", placeKernel<T>, cuda::gridFor(args.max_groups, kGroups) + 1,
+              kPlaceThreads, 0, args);
 }
 
 template void launchPlace<float>(const EncodeArgs&, const cuda::Call&);

@@ -44,7 +44,7 @@ __device__ __forceinline__ bool findLayer(const Grid& grid, Cursor& cursor, Laye
   layer.chances_at = cursor.at;
   layer.ends_at = cursor.at + n_chances;
   layer.groups_at = layer.ends_at + n_groups * kEndBytes;
-  if (layer.form > LayerForm::kBricksOfChances || n_groups == 0 ||
+  if (layer.form > LayerForm::kBricksOfChances || n_groups == 0 || grid.n_bits > kMaxBits ||
       !cursor.has(n_chances + n_groups * kEndBytes)) {
     return false;
   }

@@ -11,12 +11,15 @@ constexpr unsigned kTileThreads = 256;
 /// Threads of a block that codes or decodes bricks of the first layer: enough for the bricks of two
 /// groups that are not of one kind, and few enough that most fields need no second round of blocks.
 constexpr unsigned kBrickThreads = 64;
-/// Of one that looks which of them are to be coded, a brick each.
+/// Of one that looks which of them are to be coded, and the bricks of each thread.
 constexpr unsigned kLookThreads = 256;
+constexpr unsigned kLookBricks = 4;
 /// The fewest bricks that a block codes where there are enough blocks for all.
-constexpr unsigned kLeastCoded = 8;
-/// Of one that brings groups to their places, a warp each: each block waits for those before it.
-constexpr unsigned kPlaceThreads = 256;
+constexpr unsigned kLeastCoded = 32;
+/// Of one that brings groups to their places, and the groups of each warp: each block waits for
+/// those before it, so there are few.
+constexpr unsigned kPlaceThreads = 1024;
+constexpr unsigned kPlaceGroups = 2;
 /// A block that codes or places what only some masks have.
 constexpr unsigned kOtherThreads = 128;
 /// Warps of a block that decodes the layers of a brick that tell patterns apart.

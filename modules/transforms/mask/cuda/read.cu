@@ -4,6 +4,7 @@
 #include "backends/cuda/launch.h"
 #include "fz/cuda_part.h"
 #include "transforms/mask/cuda/lane_decoder.cuh"
+#include "transforms/mask/cuda/lanes.cuh"
 #include "transforms/mask/cuda/plan.cuh"
 #include "transforms/mask/cuda/values.cuh"
 
@@ -15,17 +16,19 @@ using cuda::kWarp;
 using cuda::laneId;
 
 constexpr unsigned kWarps = kBrickThreads / kWarp;
-static_assert(kBrickThreads == kGroupBricks, "a thread for each brick of a group");
+constexpr unsigned kOwn = kGroupBricks / kWarp;  ///< bricks of a lane in a group
 
 /// What a block decodes. kPlanes: bricks of three dimensions.
 template <bool kPlanes>
 struct BlockShape {
-  static constexpr unsigned kGroups = kPlanes ? 1 : 2;
+  static constexpr unsigned kGroups = kPlanes ? 1 : 4;
+  static constexpr unsigned kGroupsOfWarp = (kGroups + kWarps - 1) / kWarps;
   static constexpr unsigned kBricks = kGroups * kGroupBricks;
   static constexpr unsigned kBatch = kPlanes ? 32 : 64;  ///< bricks at a time
   /// Coded bricks are shorter than raw ones. An odd number of words: threads meet in no bank.
-  static constexpr unsigned kUnits = (kPlanes ? kMaxRawBytes : kRowBits / 8 * 16) / kUnitBytes + 2;
-  static constexpr unsigned kStride = (kPlanes ? kBrickRows : 16) + 1;
+  static constexpr unsigned kRows = kPlanes ? kBrickRows : kFlatRows;
+  static constexpr unsigned kUnits = kRows * kRowBits / 8 / kUnitBytes + 2;
+  static constexpr unsigned kStride = kRows + 1;
   /// That fit a multiprocessor: another round of blocks would take as long again.
   static constexpr unsigned kBlocks = kPlanes ? 6 : 16;
   static_assert(kUnits / 2 % 2 == 1 && kUnits % 2 == 0 && LaneDecoder::kPadUnits <= 3);
@@ -39,22 +42,17 @@ struct BlockState {
   std::uint32_t rows[Shape::kBatch * Shape::kStride];
   std::uint32_t bytes_at[Shape::kBricks];  ///< of listed bricks, behind the layer's groups_at
   std::uint16_t n_bytes[Shape::kBricks];
-  std::uint8_t kinds[Shape::kBricks];
+  std::uint8_t kinds[Shape::kBricks];  ///< of all
   std::uint8_t listed[Shape::kBricks];
-  std::uint32_t warp_sums[2][kWarps];
+  std::uint32_t n_listed;
   std::uint32_t n_ones;
 };
 
-/// Sets the bits of a row. Others set other bits of its words where rows are no words.
-__device__ __forceinline__ void putRow(std::uint32_t* words,
+/// Sets the bits of a row that need not be a word: others set other bits of its words.
+__device__ __forceinline__ void addRow(std::uint32_t* words,
                                        std::uint64_t start,
-                                       std::uint32_t row,
-                                       bool is_word) {
+                                       std::uint32_t row) {
   const auto shift = static_cast<std::uint32_t>(start % 32);
-  if (is_word) {
-    words[start / 32] = row;
-    return;
-  }
   if (row << shift != 0) {
     atomicOr(words + start / 32, row << shift);  // order-free: each its own bits
   }
@@ -87,78 +85,152 @@ struct BlockReader {
     recordDamage(args.record, Reason::kBrick, index);
     addTo(&args.record->value[kDamagedSlot], 1);
   }
+  /// One thread: row_of(row, start) for the rows of a brick. In few instructions, since a block
+  /// reads most of them once.
+  template <class RowOf>
+  __device__ __forceinline__ void putRows(const Brick& brick, RowOf row_of) const {
+    auto* const words = reinterpret_cast<std::uint32_t*>(args.words);
+    std::uint32_t row = 0;
+#pragma unroll 1
+    for (std::uint32_t z = 0; z < brick.n_z; ++z) {
+      std::uint64_t start = brick.planeStart(grid, z);
+#pragma unroll 1
+      for (std::uint32_t y = 0; y < brick.n_y; ++y, ++row, start += grid.nx) {
+        if (has_word_rows) {
+          words[start / kRowBits] = row_of(row, start);
+        } else {
+          addRow(words, start, row_of(row, start));
+        }
+      }
+    }
+  }
   /// One thread: a brick that is all zeros or all ones. Returns its ones.
   __device__ __forceinline__ std::uint32_t putUniform(std::uint64_t index, bool is_one) const {
     if (!is_one && !has_word_rows) {
       return 0;  // they are zero already
     }
-    auto* const words = reinterpret_cast<std::uint32_t*>(args.words);
     const Brick brick = brickAt(grid, index);
-    forRows(grid, brick, [&](std::uint32_t, std::uint64_t start, std::uint32_t n_bits) {
-      putRow(words, start, is_one ? lowRow(n_bits) : 0, has_word_rows);
+    putRows(brick, [&](std::uint32_t, std::uint64_t start) {
+      return is_one ? lowRow(bitsOfRow(grid, brick, start)) : 0;
     });
     return is_one ? static_cast<std::uint32_t>(brick.bits(grid)) : 0;
   }
 
-  /// All threads: lists the coded and raw bricks, and puts the others. Returns how many are listed;
-  /// adds to the thread's ones.
-  __device__ __forceinline__ std::uint32_t list(std::uint32_t& n_ones) const {
-    std::uint32_t n_listed = 0;
+  /// What a warp knows of a group, and each lane of its own bricks: lane, lane + 32.
+  struct WarpGroup {
+    std::uint64_t index;
+    GroupBytes from;
+    BrickKind kind[kOwn];
+    unsigned coded[kOwn];  ///< lanes
+  };
+
+  /// A warp for some of the groups: kinds, and a list of the coded and raw bricks in any order.
+  __device__ __forceinline__ void list() const {
     const std::uint64_t n_groups = grid.groups();
-#pragma unroll 1
-    for (unsigned g = 0; g < Shape::kGroups; ++g) {
-      const std::uint64_t group = std::uint64_t{blockIdx.x} * Shape::kGroups + g;
-      if (group >= n_groups) {
-        break;
+    WarpGroup groups[Shape::kGroupsOfWarp];
+    // Each step for all groups: one by one they would wait for memory again and again.
+#pragma unroll
+    for (unsigned g = 0; g < Shape::kGroupsOfWarp; ++g) {
+      WarpGroup& group = groups[g];
+      group.index = std::uint64_t{blockIdx.x} * Shape::kGroups + g * kWarps + cuda::warpId();
+      const bool is_there = g * kWarps + cuda::warpId() < Shape::kGroups;
+      group.index = is_there ? group.index : n_groups;
+      if (group.index < n_groups) {
+        group.from = groupBytes(args, grid, layer, group.index);
       }
-      const bool is_there = threadIdx.x < grid.bricksOf(group);
-      const std::uint64_t index = group * kGroupBricks + threadIdx.x;
-      if (layer.form < LayerForm::kBricks) {
-        n_ones += is_there ? putUniform(index, layer.form == LayerForm::kAllOnes) : 0;
-        continue;
-      }
-      const GroupBytes from = groupBytes(args, grid, layer, group);
-      const BrickKind kind = is_there ? from.kindOf(threadIdx.x) : kNone;
-      std::uint32_t n_coded = 0;
-      const std::uint32_t coded_before = cuda::blockExclusiveSum<kBrickThreads>(
-          kind == kCoded ? 1u : 0u, shared.warp_sums[0], &n_coded);
-      const bool has_sizes = from.is_good && from.hasSizes(n_coded);
-      std::uint32_t n_bytes = 0;
-      if (kind == kCoded && has_sizes) {
-        n_bytes = from.sizes()[coded_before] * kUnitBytes;
-      } else if (kind == kRaw) {
-        n_bytes = brickAt(grid, index).rawBytes(grid);
-      }
-      std::uint32_t all_bytes = 0;
-      const std::uint32_t before =
-          cuda::blockExclusiveSum<kBrickThreads>(n_bytes, shared.warp_sums[1], &all_bytes);
-      if (!has_sizes || from.n_kind_bytes + n_coded + all_bytes != from.n_bytes) {
-        if (threadIdx.x == 0) {
-          recordBrick(group * kGroupBricks);
-        }
-        __syncthreads();
-        continue;
-      }
-      __syncthreads();
-      const bool has_bytes = kind >= kCoded;
-      std::uint32_t n_here = 0;
-      const std::uint32_t rank =
-          cuda::blockExclusiveSum<kBrickThreads>(has_bytes ? 1u : 0u, shared.warp_sums[0], &n_here);
-      if (has_bytes) {
-        const unsigned to = n_listed + rank;
-        shared.listed[to] = static_cast<std::uint8_t>(g * kGroupBricks + threadIdx.x);
-        shared.kinds[to] = kind;
-        shared.n_bytes[to] = static_cast<std::uint16_t>(n_bytes);
-        shared.bytes_at[to] = static_cast<std::uint32_t>(from.bytes - args.mask - layer.groups_at) +
-                              from.n_kind_bytes + n_coded + before;
-      } else if (is_there) {
-        n_ones += putUniform(index, kind == kAll);
-      }
-      n_listed += n_here;
-      __syncthreads();
     }
-    __syncthreads();
-    return n_listed;
+#pragma unroll
+    for (unsigned g = 0; g < Shape::kGroupsOfWarp; ++g) {
+      WarpGroup& group = groups[g];
+#pragma unroll
+      for (unsigned k = 0; k < kOwn; ++k) {
+        const unsigned i = k * kWarp + laneId();
+        group.kind[k] = group.index < n_groups && i < group.from.n ? group.from.kindOf(i) : kNone;
+        group.coded[k] = __ballot_sync(cuda::kAllLanes, group.kind[k] == kCoded);
+      }
+    }
+#pragma unroll
+    for (unsigned g = 0; g < Shape::kGroupsOfWarp; ++g) {
+      if (groups[g].index < n_groups) {
+        listGroup(groups[g]);
+      }
+    }
+  }
+  __device__ __forceinline__ void listGroup(const WarpGroup& group) const {
+    const GroupBytes& from = group.from;
+    const std::uint64_t first_brick = group.index * kGroupBricks;
+    std::uint32_t n_coded = 0;
+#pragma unroll
+    for (unsigned k = 0; k < kOwn; ++k) {
+      n_coded += static_cast<std::uint32_t>(__popc(group.coded[k]));
+    }
+    bool is_good = from.is_good && from.hasSizes(n_coded);
+    std::uint32_t n_bytes[kOwn];
+    std::uint32_t coded_before = 0;
+#pragma unroll
+    for (unsigned k = 0; k < kOwn; ++k) {
+      const std::uint32_t at =
+          coded_before + static_cast<std::uint32_t>(__popc(group.coded[k] & lanesBelow()));
+      n_bytes[k] = 0;
+      if (group.kind[k] == kCoded && is_good) {
+        n_bytes[k] = from.sizes()[at] * kUnitBytes;
+      } else if (group.kind[k] == kRaw) {
+        n_bytes[k] = brickAt(grid, first_brick + k * kWarp + laneId()).rawBytes(grid);
+      }
+      coded_before += static_cast<std::uint32_t>(__popc(group.coded[k]));
+    }
+    std::uint32_t all_bytes = 0;
+    std::uint32_t before[kOwn];
+#pragma unroll
+    for (unsigned k = 0; k < kOwn; ++k) {
+      const std::uint32_t end = cuda::warpInclusiveSum(n_bytes[k]);
+      before[k] = all_bytes + end - n_bytes[k];
+      all_bytes += __shfl_sync(cuda::kAllLanes, end, kWarp - 1);
+    }
+    is_good = is_good && from.n_kind_bytes + n_coded + all_bytes == from.n_bytes;
+    if (!is_good) {
+      if (laneId() == 0) {
+        recordBrick(first_brick);
+      }
+#pragma unroll
+      for (unsigned k = 0; k < kOwn; ++k) {
+        shared.kinds[static_cast<unsigned>(first_brick - first) + k * kWarp + laneId()] = kNone;
+      }
+      return;
+    }
+#pragma unroll
+    for (unsigned k = 0; k < kOwn; ++k) {
+      const unsigned at_brick = static_cast<unsigned>(first_brick - first) + k * kWarp + laneId();
+      const bool has_bytes = group.kind[k] >= kCoded;
+      const unsigned listed = __ballot_sync(cuda::kAllLanes, has_bytes ? 1 : 0);
+      std::uint32_t to = 0;
+      if (laneId() == 0) {
+        to = atomicAdd(&shared.n_listed, __popc(listed));  // order-free: a list
+      }
+      to = __shfl_sync(cuda::kAllLanes, to, 0) +
+           static_cast<std::uint32_t>(__popc(listed & lanesBelow()));
+      if (has_bytes) {
+        shared.listed[to] = static_cast<std::uint8_t>(at_brick);
+        shared.n_bytes[to] = static_cast<std::uint16_t>(n_bytes[k]);
+        shared.bytes_at[to] = static_cast<std::uint32_t>(from.bytes - args.mask - layer.groups_at) +
+                              from.n_kind_bytes + n_coded + before[k];
+      }
+      shared.kinds[at_brick] = group.kind[k];
+    }
+  }
+  /// All threads: the bricks that are all zeros or all ones. Returns the thread's ones.
+  __device__ __forceinline__ std::uint32_t putUniforms() const {
+    const std::uint64_t left = grid.bricks() - first;
+    const unsigned n = left < Shape::kBricks ? static_cast<unsigned>(left) : Shape::kBricks;
+    std::uint32_t n_ones = 0;
+#pragma unroll 1
+    for (unsigned i = threadIdx.x; i < n; i += kBrickThreads) {
+      const auto kind = static_cast<BrickKind>(shared.kinds[i]);
+      if (kind < kCoded) {
+        n_ones += putUniform(first + i, kind == kAll);
+      }
+    }
+    return n_ones;
   }
 
   /// One thread: place `at` of the list, in the memory of a place in the batch. Returns its ones.
@@ -168,15 +240,12 @@ struct BlockReader {
     const std::uint8_t* const bytes = args.mask + layer.groups_at + shared.bytes_at[at];
     const std::uint32_t n_bytes = shared.n_bytes[at];
     auto* const units = reinterpret_cast<std::uint16_t*>(shared.units) + place * Shape::kUnits;
-    const bool is_raw = shared.kinds[at] == kRaw;
+    const bool is_raw = shared.kinds[shared.listed[at]] == kRaw;
     if (!is_raw && !isWorthCoding(n_bytes, brick.rawBytes(grid))) {
       recordBrick(index);
       return 0;
     }
-#pragma unroll 4
-    for (std::uint32_t i = 0; i < n_bytes; ++i) {
-      reinterpret_cast<std::uint8_t*>(units)[i] = bytes[i];
-    }
+    copyBrick(bytes, n_bytes, reinterpret_cast<std::uint8_t*>(units));
     std::uint32_t* const rows = shared.rows + place * Shape::kStride;
     bool is_good = true;
     if (is_raw) {
@@ -191,11 +260,10 @@ struct BlockReader {
       decodeLaneBrick<kPlanes>(decoder, shared.table, grid, brick, rows);
       is_good = decoder.isAtEnd();
     }
-    auto* const words = reinterpret_cast<std::uint32_t*>(args.words);
     std::uint32_t n_ones = 0;
-    forRows(grid, brick, [&](std::uint32_t row, std::uint64_t start, std::uint32_t /*n_bits*/) {
+    putRows(brick, [&](std::uint32_t row, std::uint64_t /*start*/) {
       n_ones += static_cast<std::uint32_t>(__popc(rows[row]));
-      putRow(words, start, rows[row], has_word_rows);
+      return rows[row];
     });
     if (!is_good || n_ones == 0 || n_ones == brick.bits(grid)) {
       recordBrick(index);
@@ -326,13 +394,22 @@ __global__ void __launch_bounds__(kBrickThreads, BlockShape<kPlanes>::kBlocks)
   }
   if (threadIdx.x == 0) {
     shared.n_ones = 0;
+    shared.n_listed = 0;
   }
   shared.table.fill(args.mask + layer.chances_at,
                     layer.form == LayerForm::kBricksOfChances ? contextsOf(grid) : 0);
   __syncthreads();
   const BlockReader<kPlanes> reader(args, grid, layer, shared);
-  std::uint32_t n_ones = 0;
-  const std::uint32_t n_listed = reader.list(n_ones);
+  if (layer.form >= LayerForm::kBricks) {
+    reader.list();
+  } else {
+    for (unsigned i = threadIdx.x; i < BlockShape<kPlanes>::kBricks; i += kBrickThreads) {
+      shared.kinds[i] = layer.form == LayerForm::kAllOnes ? kAll : kNone;
+    }
+  }
+  __syncthreads();
+  std::uint32_t n_ones = reader.putUniforms();
+  const std::uint32_t n_listed = shared.n_listed;
   using Shape = BlockShape<kPlanes>;
   const unsigned place = threadOfBatch();
   for (std::uint32_t at = place; place < Shape::kBatch && at < n_listed; at += Shape::kBatch) {
@@ -363,7 +440,7 @@ void launchReader(const DecodeArgs& args,
 template <class T>
 void launchRead(const DecodeArgs& args, const Fills<T>& fills, const cuda::Call& call) {
   const Grid grid = makeGrid(args.extents[0], args.extents[1], args.extents[2]);
-  grid.rows_z > 1 ? launchReader<T, true>(args, fills, grid, call)
+  grid.has_planes ? launchReader<T, true>(args, fills, grid, call)
                   : launchReader<T, false>(args, fills, grid, call);
 }
 

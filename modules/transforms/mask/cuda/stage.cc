@@ -118,11 +118,12 @@ class CudaSide final : public CudaPart {
   std::array<std::size_t, 3> extents_ = {0, 1, 1};  ///< of the last encode
   EncodeArgs encode_ = {};                          ///< of the group that runs
   DecodeArgs decode_ = {};
+  bool has_written_others_ = false;  ///< the run, what may stand behind a mask's first layer
+  bool expects_others_ = false;      ///< a mask had that: most have not, and launches take time
   ZeroedScratch found_;
   Scratch last_valid_;
   Scratch work_;
-  cuda::SideStream beside_;                                      ///< decoding
-  cuda::SideStream behind_{cuda::SideStream::Priority::kLeast};  ///< encoding, of the group
+  cuda::SideStream beside_{cuda::SideStream::Priority::kMost};  ///< what others wait for
 };
 
 template <class T>
@@ -256,6 +257,7 @@ EncodeArgs CudaSide<T>::encodeArgs(const cuda::Call& call) {
 template <class T>
 void CudaSide<T>::encode(const cuda::Call& call) {
   launchEncode<T>(encodeArgs(call), fills(), call);
+  has_written_others_ = true;
   call.clearAtEnd(found_);
 }
 
@@ -265,6 +267,10 @@ void CudaSide<T>::finishEncode(const StageRecord& record) {
   stage_.n_filled_ = record.value[kFilledSlot];
   stage_.shape_ = {record.value[kExtentSlot], record.value[kExtentSlot + 1],
                    record.value[kExtentSlot + 2]};
+  if (record.value[kOthersSlot] != 0 && !has_written_others_) {
+    expects_others_ = true;
+    stage_.requestOutputBytes(1, 1);  // of any length: it is missing
+  }
 }
 
 template <class T>
@@ -358,10 +364,15 @@ void CudaSide<T>::endGroup(const cuda::Call& call, const GroupRun& group) {
   if (stage_.isInverse()) {
     launchOthers<T>(decode_, fills(), call);
   } else if (!group.all_passes || group.pass == 0) {
-    if (!group.all_passes) {  // else the coder may write once more
-      behind_.fork(call);
+    launchLook<T>(encode_, call);
+    // With all passes the coder may write once more, and nobody may ask for another run.
+    const cuda::Call writing = group.all_passes ? call : beside_.fork(call);
+    launchBricks<T>(encode_, writing);
+    launchPlace<T>(encode_, writing);
+    has_written_others_ = group.all_passes || expects_others_;
+    if (has_written_others_) {
+      launchWriteOthers<T>(encode_, writing);
     }
-    launchWrite<T>(encode_, call);
     call.clearAtEnd(found_);
   }
 }

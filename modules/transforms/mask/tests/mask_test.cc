@@ -115,6 +115,16 @@ TEST(Mask, WorkedExample) {
   EXPECT_EQ(stage.getFilledCount(), 1u);
 }
 
+TEST(Mask, BricksOfAPlaneHaveEightRows) {
+  std::vector<float> values(32 * 16, 1.f);
+  std::fill_n(values.begin(), 32 * 8, nanWith<float>(0));
+  MaskStage<float> stage;
+  stage.setDims(32, 16);
+  // One pattern; bricks; the only group ends behind a byte of kinds, all one and all zero.
+  EXPECT_EQ(encodeWith(stage, values).streams[1],
+            Bytes({1, 0, 0, 0, 0, 0, 0xc0, 0x7f, 2, 1, 0, 0, 0, 0x01}));
+}
+
 TEST(Mask, HoldsTheValueBeforeAcrossTilesAndThreads) {
   std::vector<float> values(100'000, nanWith<float>(0));
   values[7] = 7.f;
