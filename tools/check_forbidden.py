@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 CODE = (".h", ".cc", ".cu", ".cuh", ".in")
 MAX_LINES = 500
 MAX_CUDA_LINES = 600  # one kernel may need them
+# File names of all stages' product code together: who knows one stage finds the way in all others.
+MAX_FILE_WORDS = 40
 WHOLE_IN_ONE = {"include/fz.h"}  # the C interface, which its users and bindings read as one file
 SKIPPED_FOLDERS = {".git", "build", "__pycache__"}
 
@@ -262,6 +264,15 @@ class Checker:
                 )
 
 
+def file_words(names: list[str]) -> set[str]:
+    """The words of the names of stages' files, those that name a stage left out."""
+    paths = [PurePosixPath(name) for name in names if name.startswith("modules/")]
+    paths = [p for p in paths if len(p.parts) > 3 and not is_test(str(p)) and p.suffix in (*CODE, ".def")]
+    own = {p.parts[2] for p in paths} | {p.stem[: -len("_stage")] for p in paths if p.stem.endswith("_stage")}
+    own |= {f"{name}_stage" for name in own}
+    return {word for p in paths if p.stem not in own for word in p.stem.split("_")}
+
+
 def all_files(root: Path = ROOT) -> list[str]:
     """Tracked files and new ones that git does not ignore; every file outside a repository."""
     git = subprocess.run(
@@ -286,6 +297,10 @@ def main(arguments: list[str]) -> int:
     checker = Checker()
     for name in names or all_files():
         checker.check(name)
+    words = file_words([] if names else all_files())
+    if len(words) > MAX_FILE_WORDS:
+        text = ", ".join(sorted(words))
+        checker.report("modules", 1, f"{len(words)} words in file names, at most {MAX_FILE_WORDS}: {text}")
     for problem in checker.problems:
         print(problem)
     return 1 if checker.problems else 0

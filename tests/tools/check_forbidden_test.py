@@ -83,6 +83,12 @@ class CheckForbidden(unittest.TestCase):
         self.assert_clean("cli/a.cc", '#include "coders/a/a_stage.h"\n')
         self.assert_found("include/fz/a.h", "#include <cuda_runtime.h>\n", "CUDA toolkit")
 
+    def test_words_of_file_names_are_counted_without_stages_and_tests(self):
+        names = ["modules/coders/a/a_stage.h", "modules/coders/a/cpu/simd_rows.cc", "modules/coders/b/b.cc",
+                 "modules/coders/b/cuda/op/rows.cuh", "modules/coders/b/tests/strange_test.cc",
+                 "modules/coders/b/SPEC.md", "src/core/error.cc"]
+        self.assertEqual(tool.file_words(names), {"simd", "rows"})
+
     def test_text_is_plain(self):
         self.assert_found("docs/a.md", "na\u00efve\n", "ASCII")
         self.assert_found("docs/a.md", "x \n", "white space")

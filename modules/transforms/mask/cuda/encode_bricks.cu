@@ -4,7 +4,7 @@
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/launch.h"
 #include "fz/cuda_part.h"
-#include "transforms/mask/cuda/lane_encoder.cuh"
+#include "transforms/mask/cuda/encode_lanes.cuh"
 #include "transforms/mask/cuda/place.cuh"
 
 namespace fz::mask {

@@ -5,7 +5,7 @@
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/unaligned_load.cuh"
 #include "transforms/mask/cuda/bricks.cuh"
-#include "transforms/mask/cuda/damage.cuh"
+#include "transforms/mask/cuda/decode.cuh"
 
 namespace fz::mask {
 

@@ -6,7 +6,7 @@
 
 #include "backends/cuda/group/holes.cuh"
 #include "backends/cuda/group/lines.cuh"
-#include "transforms/mask/cuda/damage.cuh"
+#include "transforms/mask/cuda/decode.cuh"
 #include "transforms/mask/cuda/op/args.h"
 #include "transforms/mask/cuda/values.cuh"
 

@@ -3,7 +3,7 @@
 #include "backends/cuda/device.cuh"
 #include "backends/cuda/launch.h"
 #include "fz/cuda_part.h"
-#include "transforms/mask/cuda/lane_decoder.cuh"
+#include "transforms/mask/cuda/decode_lanes.cuh"
 #include "transforms/mask/cuda/lanes.cuh"
 #include "transforms/mask/cuda/plan.cuh"
 #include "transforms/mask/cuda/values.cuh"

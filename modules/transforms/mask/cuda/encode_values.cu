@@ -6,8 +6,8 @@
 #include "fz/cuda_part.h"
 #include "transforms/mask/codec.h"
 #include "transforms/mask/cuda/lanes.cuh"
-#include "transforms/mask/cuda/last_valid.cuh"
 #include "transforms/mask/cuda/values.cuh"
+#include "transforms/mask/cuda/walk.cuh"
 
 namespace fz::mask {
 

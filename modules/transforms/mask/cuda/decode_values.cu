@@ -9,7 +9,7 @@
 #include "backends/cuda/unaligned_load.cuh"
 #include "fz/cuda_part.h"
 #include "transforms/mask/cuda/bricks.cuh"
-#include "transforms/mask/cuda/damage.cuh"
+#include "transforms/mask/cuda/decode.cuh"
 #include "transforms/mask/cuda/plan.cuh"
 #include "transforms/mask/cuda/values.cuh"
 
