@@ -202,6 +202,8 @@ def find_bound(
     ------
     TargetError
         No bound reaches it; the message has the best that was reached.
+    FillValueError
+        A value that nobody declared looks like a fill value and sets the range.
     """
     wanted = target_of(target)
     if wanted is None:

@@ -58,6 +58,20 @@ def test_missing_values_have_no_part_in_it(field):
     assert np.array_equal(fz.decompress(frame) == -9999, field == -9999)
 
 
+@pytest.mark.parametrize("target", ["psnr:60", "ratio:5"])
+def test_a_fill_value_that_nobody_declared_is_refused(field, target, tmp_path):
+    field[::3, ::2] = 1e20
+    for call in (
+        lambda **fill: fz.compress(field, target, **fill),
+        lambda **fill: fz.find_bound(field, target, **fill),
+        lambda **fill: fz.save(tmp_path / "a.fz", field, target, chunks=(40, 200), **fill),
+    ):
+        with pytest.raises(fz.FillValueError, match=f"{target} is refused: 1e\\+20 occurs"):
+            call()
+        call(fill=1e20)
+        call(fill="none")
+
+
 @pytest.mark.parametrize("text", ["psnr:", "psnr:high", "ratio:-1", "ratio:0", "psnr:nan"])
 def test_what_is_no_number_is_refused(field, text):
     with pytest.raises(fz.InvalidArgumentError):

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
 #include <optional>
 
 #include "core/require.h"
+#include "pipeline/fill_check.h"
 
 namespace fz {
 
@@ -174,6 +176,16 @@ void requireTarget(DataType type, const ResultTarget& target) {
                  target.value);
   FZ_REQUIRE(type == DataType::FLOAT32 || type == DataType::FLOAT64, ErrorCode::kUnsupported,
              "targets are for float32 and float64, not {}", dataTypeToString(type));
+}
+
+void refuseFill(const ResultTarget& target, FillValueFinding finding) {
+  // The bound to name instead: errors of rounding for a PSNR, a common one for a ratio.
+  constexpr double kCommonBound = 1e-3;
+  finding.bound_without *= target.kind == ResultTarget::Kind::kPsnr
+                               ? std::sqrt(3.0) * std::pow(10.0, -target.value / 20)
+                               : kCommonBound;
+  throw FillValueError(finding, fmt::format("{}:{} is refused: {}", targetKindName(target.kind),
+                                            target.value, describeFill(finding)));
 }
 
 CompressOptions withoutBound(const CompressOptions& options) {
