@@ -171,8 +171,8 @@ def compress(
 def find_bound(
     array: Any,
     target: str,
-    *,
     preset: str | None = None,
+    *,
     toml: str | None = None,
     params: Mapping[str, bool | int | float | str] | None = None,
     backend: str = "auto",

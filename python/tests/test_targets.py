@@ -31,6 +31,7 @@ def test_the_bound_can_be_kept_for_the_next_field(field):
     bound = fz.find_bound(field, "ratio:6")
     assert bound.kind == "abs" and bound.value > 0
     assert fz.compress(field, bound) == fz.compress(field, "ratio:6")
+    assert fz.find_bound(field, "ratio:6", "pfpl") == fz.find_bound(field, "ratio:6", preset="pfpl")
 
 
 @pytest.mark.parametrize("preset", ["best", "auto", "balanced"])
