@@ -27,6 +27,10 @@ def test_a_ratio_is_reached(field):
     assert fz.verify(frame, field)
 
 
+def test_a_high_ratio_is_not_far_exceeded(field):
+    assert 50 <= field.nbytes / len(fz.compress(field, "ratio:50")) < 60  # trials straddle it
+
+
 def test_the_bound_can_be_kept_for_the_next_field(field):
     bound = fz.find_bound(field, "ratio:6")
     assert bound.kind == "abs" and bound.value > 0

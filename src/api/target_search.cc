@@ -19,6 +19,7 @@ constexpr std::size_t kMaxPartTrials = 2;
 // Good enough: what is left to gain is less than another trial costs.
 constexpr double kPsnrSlack = 0.25;
 constexpr double kRatioSlack = 1.04;
+constexpr double kFarRatio = 1.25;  // far from good
 constexpr double kDecibelsPerOctave = 6.0205999132796239;
 
 struct Trial {
@@ -120,6 +121,12 @@ class Search {
       const auto [low, high] = std::minmax(best_->octave, failed_->octave);
       const double margin = (high - low) / 10;
       octave = std::clamp(octave, low + margin, high - margin);
+      // Ratios bend, and a line through them may stay short of the target until no trial is left.
+      const bool is_far = !isPsnr() && best_->reached > kFarRatio * target_.value &&
+                          failed_->reached * kFarRatio < target_.value;
+      if (is_far && n_trials_ + 1 >= kMaxTrials) {
+        octave = (low + high) / 2;
+      }
     }
     return octave;
   }
