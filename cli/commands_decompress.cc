@@ -111,6 +111,11 @@ ArrayFacts decompressByParts(const DecompressArguments& arguments,
 ArrayFacts decompressFile(const DecompressArguments& arguments, const std::string& input) {
   const CommonOptions& options = arguments.common;
   const std::string output = outputPath(options, input, arrayName(options, input));
+  if (!arguments.box.empty() && options.output.empty() && output != kStandardStream) {
+    throw Failure(ExitCode::kUsage, fmt::format("a part would have the name of the whole array, "
+                                                "'{}'; give it one of its own with -o",
+                                                output));
+  }
   if (hdf5Name(output)) {
     throw Failure(ExitCode::kUsage,
                   fmt::format("decompress writes raw and .npy files; for HDF5 use 'fz convert "
@@ -242,7 +247,7 @@ Command addDecompress(CLI::App& root) {
   addStandardOutput(*app, *options, "-c,--stdout");
   app->add_option("--box", arguments->box,
                   "a part, FIRST:END for each axis, the slowest first, as numpy has it; only the "
-                  "chunks that it touches are read")
+                  "chunks that it touches are read; needs -o")
       ->type_name("SLICES");
   addFileHabits(*app, *options);
   addJson(*app, *options);

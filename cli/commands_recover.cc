@@ -31,8 +31,8 @@ std::string resultName(const CommonOptions& options, const std::string& input) {
 
 void recoverFile(const CommonOptions& options, const std::string& input, JsonRows& rows) {
   const std::string output = resultName(options, input);
-  checkOutput(output, input, options.force);
   const std::shared_ptr<const ByteSource> source = reading([&] { return openSource(input); });
+  checkOutput(output, input, options.force);
   const auto start = std::chrono::steady_clock::now();
   const Recovery found = recoverArchive(*source, behindLinks(output), options.force);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

@@ -19,11 +19,14 @@ namespace {
 constexpr const char* kTuneFooter =
     "The presets best, auto and balanced look for a plan of prediction, which takes a large part of\n"
     "their time. The words that are printed give it to 'fz compress' for fields of the same kind: the\n"
-    "next time step, another member of an ensemble. -v adds what else came into question.\n"
+    "next time step, another member of an ensemble. -v adds what else came into question. The words\n"
+    "are quoted for a shell, so that a script takes them with eval.\n"
     "\n"
     "Examples:\n"
     "  fz tune -p best -b range:1e-3 -d 3600x1800 t_0001.f32\n"
-    "  fz compress -p best -b range:1e-3 -d 3600x1800 --set predict.plan='...' t_*.f32";
+    "  fz compress -p best -b range:1e-3 -d 3600x1800 --set predict.plan='...' t_*.f32\n"
+    "  how='-p best -b range:1e-3 -d 3600x1800'\n"
+    "  eval \"fz compress $how $(fz tune -q $how t_0001.f32) t_*.f32\"";
 
 struct TuneArguments {
   CompressArguments compress;
@@ -48,6 +51,10 @@ void tune(const CompressJob& job, const std::string& file, JsonRows& rows) {
     throw Failure(
         ExitCode::kUsage,
         "settings are found for a bound; give abs:E or range:E instead of psnr: or ratio:");
+  }
+  if (job.pipeline.is_lossless_by_default) {
+    throw Failure(ExitCode::kUsage,
+                  "settings are found for a bound; give one, such as -b range:1e-3");
   }
   const Field field = readField(file, job.request);
   if (!job.common.quiet) {

@@ -38,6 +38,13 @@ struct VerifyArguments {
   mutable std::string row = {};  ///< the report as JSON, once there is one
 };
 
+/// The same axes in another order; those of one value do not count.
+bool isTransposed(AxisValues one, AxisValues other) {
+  std::erase(one, 1U);
+  std::erase(other, 1U);
+  return one != other && std::is_permutation(one.begin(), one.end(), other.begin(), other.end());
+}
+
 /// The original's values; the archive knows their type. Fill values that the file names are added
 /// to `fill`.
 InputBytes readOriginal(const std::string& path,
@@ -53,6 +60,12 @@ InputBytes readOriginal(const std::string& path,
       throw Failure(ExitCode::kBound,
                     fmt::format("{}: holds {}, the archive {}; is it the right original?", path,
                                 dataTypeToString(field.type), dataTypeToString(info.type)));
+    }
+    if (isTransposed(field.extents, info.extents)) {
+      throw Failure(ExitCode::kBound,
+                    fmt::format("{}: is {}, the archive {} (x fastest); its axes are in another "
+                                "order",
+                                path, dimsText(field.extents), dimsText(info.extents)));
     }
     bytes = std::move(field.bytes);
     fill.insert(fill.end(), field.fill.begin(), field.fill.end());

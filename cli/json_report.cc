@@ -102,6 +102,12 @@ Json frameJson(const std::string& file, const FrameInfo& info) {
   return json;
 }
 
+Json chunksJson(const ArchiveInfo& archive) {
+  return {{"count", archive.n_chunks},
+          {"absent", archive.n_absent},
+          {"shape", shapeJson(archive.chunk)}};
+}
+
 /// Of an archive the same keys, where they mean something.
 Json namedJson(const NamedFrame& named) {
   Json json = frameJson(named.file, named.frame);
@@ -113,9 +119,7 @@ Json namedJson(const NamedFrame& named) {
     json["archive_bytes"] = archive.archive_bytes;
     json["ratio"] = archive.ratio();
     json["bound"] = boundJson(archive.bound);
-    json["chunks"] = {{"count", archive.n_chunks},
-                      {"absent", archive.n_absent},
-                      {"shape", shapeJson(archive.chunk)}};
+    json["chunks"] = chunksJson(archive);
     json["header_bytes"] = nullptr;
     json["payload_bytes"] = nullptr;
     json["checksums"] = nullptr;
@@ -199,7 +203,7 @@ std::string recoveryToJson(const std::string& output,
                {"archive_bytes", archive.archive_bytes},
                {"ratio", archive.ratio()},
                {"bound", boundJson(archive.bound)},
-               {"chunks", found.n_chunks},
+               {"chunks", chunksJson(archive)},
                {"dropped_chunks", found.n_dropped},
                {"seconds", seconds}});
 }

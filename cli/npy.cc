@@ -64,6 +64,12 @@ std::pair<DataType, bool> readDescr(std::string_view value) {
                     "and array.imag, as files of their own",
                     descr));
   }
+  if (descr.size() > 1 && std::string_view("iu").find(descr[1]) != std::string_view::npos) {
+    failUnsupported(
+        fmt::format(".npy data of type '{}' are not supported; array.astype('<f8') keeps integers "
+                    "below 2^53, and Python's fz.save(path, array, 'lossless') takes integers",
+                    descr));
+  }
   failUnsupported(
       fmt::format(".npy data of type '{}' are not supported; convert with "
                   "array.astype('<f4') or array.astype('<f8')",

@@ -185,8 +185,8 @@ BoundRequest parseBound(std::string_view text) {
   }
   if (targetKindFromName(name)) {
     failUsage(
-        fmt::format("-b '{}' names a result, which only compress and convert look for a "
-                    "bound for; use abs, rel or range",
+        fmt::format("-b '{}' names a result; only compress and convert look for the "
+                    "bound of one; use abs, rel or range",
                     text));
   }
   failUsage(fmt::format("-b '{}': unknown kind of bound '{}'; use abs, rel, range, psnr or ratio{}",

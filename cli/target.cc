@@ -26,8 +26,8 @@ void use(const ResultTarget& target,
         std::isinf(found.reached)
             ? std::string("nothing is lost")
             : fmt::format("{}:{:.4g}", targetKindName(target.kind), found.reached);
-    say("  {} by abs:{:.6g}: {} ({} trials)\n", textOf(target), found.absolute, reached,
-        found.n_trials);
+    say("  {} by abs:{:.6g}: {} ({} trial{})\n", textOf(target), found.absolute, reached,
+        found.n_trials, found.n_trials == 1 ? "" : "s");
   }
 }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fmt/format.h>
 #include <limits>
+#include <system_error>
 
 #include "archive/chunk_grid.h"
 #include "chunked_input.h"
@@ -81,6 +83,13 @@ ChunkedInput openOriginal(const std::string& path, const ArchiveInfo& info) {
   if (!isNpyName(path) && !hdf5Name(path)) {
     request.type = info.type;
     request.extents = info.extents;
+    std::error_code error;
+    const std::uint64_t n_bytes = std::filesystem::file_size(path, error);
+    if (!error && n_bytes != info.original_bytes) {
+      throw Failure(ExitCode::kBound, fmt::format("{}: has {} bytes, the archive decodes to {}; is "
+                                                  "it the right original?",
+                                                  path, n_bytes, info.original_bytes));
+    }
   }
   ChunkedInput input = openByParts(path, request);
   if (input.field.type != info.type || input.field.extents != info.extents) {

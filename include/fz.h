@@ -259,7 +259,7 @@ enum {
  * values (host memory): the largest for a PSNR, the smallest for a ratio. `reached`, which may be
  * NULL, is what it comes to; infinity: nothing is lost. At most five trials. Make the pipeline
  * again with FZ_BOUND_ABS and this bound to compress. FZ_ERROR_TARGET: none does, and the message
- * has the best. */
+ * has the best. FZ_ERROR_FILL_VALUE: as with FZ_BOUND_NOA, since the search begins at the range. */
 FZ_API fz_status fz_find_bound(const fz_pipeline* pipeline,
                                int32_t target,
                                double target_value,

@@ -48,7 +48,8 @@ class TargetError : public Error {
 /// smallest with which it reaches a ratio, by at most five trials, the first of large fields on a
 /// part. The bound of `options` plays no role. What it returns was tried on all values, but for
 /// bounds so small that the PSNR follows from them. The same on every backend and for any number of
-/// threads. Throws TargetError, InvalidArgument, and as compress() does.
+/// threads. Throws TargetError, InvalidArgument, FillValueError where a fill value that nobody
+/// declared sets the range (CompressOptions::suspect_fill), and as compress() does.
 TargetBound findBound(DataType type,
                       ByteView values,
                       const ResultTarget& target,

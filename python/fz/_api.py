@@ -171,8 +171,8 @@ def compress(
 def find_bound(
     array: Any,
     target: str,
-    *,
     preset: str | None = None,
+    *,
     toml: str | None = None,
     params: Mapping[str, bool | int | float | str] | None = None,
     backend: str = "auto",
@@ -202,6 +202,8 @@ def find_bound(
     ------
     TargetError
         No bound reaches it; the message has the best that was reached.
+    FillValueError
+        A value that nobody declared looks like a fill value and sets the range.
     """
     wanted = target_of(target)
     if wanted is None:

@@ -108,7 +108,10 @@ def host_array(array: Any) -> np.ndarray:
     if is_device_array(array):
         raise TypeError("the array is on a GPU, but must be in host memory here")
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
-        raise TypeError("the array has masked values, which a frame cannot say; use .filled(...)")
+        raise TypeError(
+            "the array has masked values, and frames keep no masks; .filled(np.nan) makes them "
+            "NaN, which come back bit for bit; integers need a value that the others do not have"
+        )
     values = np.asarray(array)
     check_type(values.dtype)
     # ascontiguousarray would turn 0-d into 1-d.

@@ -64,8 +64,8 @@ class Bound:
                 )
             if kind in _TARGETS:
                 raise InvalidArgumentError(
-                    f"bound '{text}' names a result, and only fz.compress looks for the bound of "
-                    "it; give the one that fz.find_bound finds"
+                    f"bound '{text}' names a result, for which only fz.compress and fz.save look "
+                    "for a bound; give the one that fz.find_bound finds"
                 )
             raise InvalidArgumentError(
                 f"bound '{text}': give abs:E, rel:E or range:E with a number E such as 1e-3"

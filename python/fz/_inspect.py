@@ -157,6 +157,12 @@ def verify(
             f"verify: the original is {expected.dtype} of {expected.size} values, the frame "
             f"{decoded.dtype} of {decoded.size}"
         )
+    axes, given = ([n for n in array.shape if n != 1] for array in (decoded, expected))
+    if axes != given and sorted(axes) == sorted(given):
+        raise TypeMismatchError(
+            f"verify: the original has shape {expected.shape}, the frame {decoded.shape}; transpose "
+            "it, or .reshape(-1) it if its values are in the order of the frame"
+        )
     kind, value = None, 0.0
     if bound is not None:
         wanted = Bound.parse(bound)

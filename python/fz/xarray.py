@@ -71,7 +71,7 @@ def encoding(
         raise ValueError(f"engine '{engine}': give one of {', '.join(_ENGINES)}")
     if engine == "netcdf4":
         raise ValueError(
-            "the netCDF4 library for Python passes no filters of others on; write with "
+            "the netCDF4 library for Python does not pass third-party filters on; write with "
             "engine='h5netcdf', which makes the same kind of file, and read it with any engine"
         )
     make = _zarr if engine == "zarr" else _hdf5

@@ -129,6 +129,11 @@ def test_verify_finds_what_is_wrong():
         fz.verify(frame, field.astype("f8"))
     with pytest.raises(fz.TypeMismatchError):
         fz.verify(frame, field[:50])
+    grid = wave((30, 40))
+    frame = fz.compress(grid, "abs:1e-3")
+    with pytest.raises(fz.TypeMismatchError, match="transpose it"):
+        fz.verify(frame, grid.T)
+    assert fz.verify(frame, grid.reshape(-1)) and fz.verify(frame, grid.reshape(20, 60))
 
 
 def test_verify_is_exact_to_the_last_bit():

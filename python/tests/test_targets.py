@@ -27,10 +27,15 @@ def test_a_ratio_is_reached(field):
     assert fz.verify(frame, field)
 
 
+def test_a_high_ratio_is_not_far_exceeded(field):
+    assert 50 <= field.nbytes / len(fz.compress(field, "ratio:50")) < 60  # trials straddle it
+
+
 def test_the_bound_can_be_kept_for_the_next_field(field):
     bound = fz.find_bound(field, "ratio:6")
     assert bound.kind == "abs" and bound.value > 0
     assert fz.compress(field, bound) == fz.compress(field, "ratio:6")
+    assert fz.find_bound(field, "ratio:6", "pfpl") == fz.find_bound(field, "ratio:6", preset="pfpl")
 
 
 @pytest.mark.parametrize("preset", ["best", "auto", "balanced"])
@@ -56,6 +61,20 @@ def test_missing_values_have_no_part_in_it(field):
     frame = fz.compress(field, "psnr:60", fill=-9999)
     assert 60 <= fz.verify(frame, field).psnr < 61
     assert np.array_equal(fz.decompress(frame) == -9999, field == -9999)
+
+
+@pytest.mark.parametrize("target", ["psnr:60", "ratio:5"])
+def test_a_fill_value_that_nobody_declared_is_refused(field, target, tmp_path):
+    field[::3, ::2] = 1e20
+    for call in (
+        lambda **fill: fz.compress(field, target, **fill),
+        lambda **fill: fz.find_bound(field, target, **fill),
+        lambda **fill: fz.save(tmp_path / "a.fz", field, target, chunks=(40, 200), **fill),
+    ):
+        with pytest.raises(fz.FillValueError, match=f"{target} is refused: 1e\\+20 occurs"):
+            call()
+        call(fill=1e20)
+        call(fill="none")
 
 
 @pytest.mark.parametrize("text", ["psnr:", "psnr:high", "ratio:-1", "ratio:0", "psnr:nan"])

@@ -10,8 +10,10 @@
 #include "api/target_search.h"
 #include "archive/chunk_grid.h"
 #include "backends/cpu/missing.h"
+#include "backends/cpu/parallel_for.h"
 #include "core/require.h"
 #include "pipeline/bound_check.h"
+#include "pipeline/fill_check.h"
 
 namespace fz {
 
@@ -36,6 +38,19 @@ CountedRange rangeOf(DataType type, ByteView values, const std::vector<double>& 
   }
   return {std::min(range.high - range.low, std::numeric_limits<double>::max()),
           std::max(std::fabs(range.low), std::fabs(range.high))};
+}
+
+void requireDeclared(DataType type,
+                     ByteView values,
+                     const ResultTarget& target,
+                     const CompressOptions& options) {
+  if (!options.suspect_fill) {
+    return;
+  }
+  const auto executor = makeCpuExecutor(options.threads, defaultThreadBackend());
+  if (const auto finding = suspectedFill(type, values, options.fill, *executor)) {
+    refuseFill(target, *finding);
+  }
 }
 
 }  // namespace
@@ -124,6 +139,7 @@ TargetBound findBound(DataType type,
                       const ResultTarget& target,
                       const CompressOptions& options) try {
   requireTarget(type, target);
+  requireDeclared(type, values, target, options);
   MemoryTrials trials(type, values, target.kind, options);
   return searchTarget(type, target, trials);
 } catch (const std::bad_alloc&) {

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
 #include <optional>
 
 #include "core/require.h"
+#include "pipeline/fill_check.h"
 
 namespace fz {
 
@@ -17,6 +19,7 @@ constexpr std::size_t kMaxPartTrials = 2;
 // Good enough: what is left to gain is less than another trial costs.
 constexpr double kPsnrSlack = 0.25;
 constexpr double kRatioSlack = 1.04;
+constexpr double kFarRatio = 1.25;  // far from good
 constexpr double kDecibelsPerOctave = 6.0205999132796239;
 
 struct Trial {
@@ -118,6 +121,12 @@ class Search {
       const auto [low, high] = std::minmax(best_->octave, failed_->octave);
       const double margin = (high - low) / 10;
       octave = std::clamp(octave, low + margin, high - margin);
+      // Ratios bend, and a line through them may stay short of the target until no trial is left.
+      const bool is_far = !isPsnr() && best_->reached > kFarRatio * target_.value &&
+                          failed_->reached * kFarRatio < target_.value;
+      if (is_far && n_trials_ + 1 >= kMaxTrials) {
+        octave = (low + high) / 2;
+      }
     }
     return octave;
   }
@@ -174,6 +183,16 @@ void requireTarget(DataType type, const ResultTarget& target) {
                  target.value);
   FZ_REQUIRE(type == DataType::FLOAT32 || type == DataType::FLOAT64, ErrorCode::kUnsupported,
              "targets are for float32 and float64, not {}", dataTypeToString(type));
+}
+
+void refuseFill(const ResultTarget& target, FillValueFinding finding) {
+  // The bound to name instead: errors of rounding for a PSNR, a common one for a ratio.
+  constexpr double kCommonBound = 1e-3;
+  finding.bound_without *= target.kind == ResultTarget::Kind::kPsnr
+                               ? std::sqrt(3.0) * std::pow(10.0, -target.value / 20)
+                               : kCommonBound;
+  throw FillValueError(finding, fmt::format("{}:{} is refused: {}", targetKindName(target.kind),
+                                            target.value, describeFill(finding)));
 }
 
 CompressOptions withoutBound(const CompressOptions& options) {

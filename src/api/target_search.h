@@ -28,6 +28,10 @@ TargetBound searchTarget(DataType type, const ResultTarget& target, TargetTrials
 /// Throws for targets that no array can have, and for types that have no bounds.
 void requireTarget(DataType type, const ResultTarget& target);
 
+/// Throws FillValueError for a value that nobody declared and that sets the range: a bound that
+/// suits it would lose the others. `finding` is that of a bound as large as the range.
+[[noreturn]] void refuseFill(const ResultTarget& target, FillValueFinding finding);
+
 /// Options that leave the bound open. Settings of it would come after it and replace it.
 CompressOptions withoutBound(const CompressOptions& options);
 

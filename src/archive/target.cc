@@ -32,13 +32,13 @@ class ArchiveTrials : public TargetTrials {
  public:
   ArchiveTrials(DataType type,
                 const ArchiveOptions& options,
-                ResultTarget::Kind kind,
+                const ResultTarget& target,
                 const Read& read)
-      : type_(type), kind_(kind), options_(options), read_(read) {
+      : type_(type), kind_(target.kind), options_(options), read_(read) {
     options_.compress = withoutBound(options.compress);
-    options_.verify = kind == ResultTarget::Kind::kPsnr;
+    options_.verify = kind_ == ResultTarget::Kind::kPsnr;
     options_.range.reset();
-    scan();
+    scan(target);
     readPart();
   }
 
@@ -82,13 +82,20 @@ class ArchiveTrials : public TargetTrials {
   }
 
   /// The range of all values.
-  void scan() {
+  void scan(const ResultTarget& target) {
     RangeScan ends(type_, options_.compress.fill, options_.compress.threads);
     const AxisValues piece = chooseChunk(type_, options_.extents, kSampleBytes);
     const ChunkGrid grid(type_, options_.extents, piece);
     n_bytes_ = grid.arrayBytes();
     for (std::uint64_t k = 0; k < grid.count(); ++k) {
       ends.add(valuesOf(grid.boxOf(k)));
+    }
+    if (options_.compress.suspect_fill) {
+      try {
+        ends.requireWithoutFill(1.0);
+      } catch (const FillValueError& error) {
+        refuseFill(target, error.finding());
+      }
     }
     if (const std::optional<ValueRange> found = ends.range()) {
       range_ = {std::min(found->high - found->low, std::numeric_limits<double>::max()),
@@ -113,9 +120,11 @@ TargetBound findBound(DataType type,
                       const ResultTarget& target,
                       const std::function<void(const Box& box, MutableByteView values)>& read) try {
   requireTarget(type, target);
-  FZ_REQUIRE_ARG(options.extents.empty() || options.extents.back() != 0,
-                 "findBound: an array that grows cannot be tried before it is there");
-  ArchiveTrials trials(type, options, target.kind, read);
+  FZ_REQUIRE_ARG(
+      options.extents.empty() || options.extents.back() != 0,
+      "findBound: the slowest extent is 0, as of an array that grows; give the extents of "
+      "the whole array");
+  ArchiveTrials trials(type, options, target, read);
   return searchTarget(type, target, trials);
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();

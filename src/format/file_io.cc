@@ -129,7 +129,7 @@ void AtomicFile::openPart(bool replace) {
     fd_ = ::open(temporary_.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, kNewFileMode);
     if (fd_ < 0) {
       temporary_.clear();
-      throwIo("cannot create a file beside", path_);
+      throwIo("cannot create a file in the folder of", path_);
     }
     is_mine = ::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     // Its writer may have finished in the meantime: then this is somebody's result.
@@ -179,7 +179,7 @@ AtomicFile::AtomicFile(const std::string& path, TemporaryName name) : path_(path
   }
   if (fd_ < 0) {
     temporary_.clear();
-    throwIo("cannot create a file beside", path_);
+    throwIo("cannot create a file in the folder of", path_);
   }
 }
 

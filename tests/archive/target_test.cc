@@ -107,6 +107,26 @@ TEST(ArchiveTarget, WhatIsOutOfReachSaysTheBestThatWasReached) {
   }
 }
 
+TEST(ArchiveTarget, AFillValueThatNobodyDeclaredIsRefused) {
+  const AxisValues extents = {40, 30, 20};
+  std::vector<float> values = field(extents);
+  for (std::size_t i = 0; i < values.size(); i += 4) {
+    values[i] = 1e20F;
+  }
+  ArchiveOptions options = optionsWith(extents, {40, 30, 6});
+  for (const auto kind : {ResultTarget::Kind::kPsnr, ResultTarget::Kind::kRatio}) {
+    const ResultTarget target{kind, 5.0};
+    options.compress.fill.clear();
+    options.compress.suspect_fill = true;
+    EXPECT_THROW(findBound(DataType::FLOAT32, bytesOf(values), target, options), FillValueError);
+    options.compress.suspect_fill = false;
+    EXPECT_NO_THROW(findBound(DataType::FLOAT32, bytesOf(values), target, options));
+    options.compress.suspect_fill = true;
+    options.compress.fill = {static_cast<double>(1e20F)};
+    EXPECT_NO_THROW(findBound(DataType::FLOAT32, bytesOf(values), target, options));
+  }
+}
+
 TEST(ArchiveTarget, AnArrayThatGrowsOrHasAnotherLengthIsRefused) {
   const ResultTarget target{ResultTarget::Kind::kPsnr, 60.0};
   const auto read = [](const Box&, MutableByteView) { FAIL(); };

@@ -97,6 +97,8 @@ class ChunkTest(ChunkCase):
         message = self.fz("compress", "-f", "-b", "abs:1e-3", "--verify", "-d", DIMS, "--chunk", "16K", "a.f32").stderr
         self.assertIn(b"verified", message)
         self.fails(BOUND, "verify", "-b", "abs:1e-6", name, "a.f32", says=["values break"])
+        self.put("short.f32", self.get("a.f32")[:-400])
+        self.fails(BOUND, "verify", name, "short.f32", says=["is it the right original"])
 
     def test_extents_and_none(self):
         self.chunked("-b", "abs:1e-3", chunk="40x10x5")
@@ -138,7 +140,7 @@ class ChunkTest(ChunkCase):
         self.put("a.f32", field.tobytes())
         for kind, value in (("psnr", 60), ("ratio", 6)):
             said = self.fz("compress", "-f", "-b", f"{kind}:{value}", "--chunk", "16K", "a.f32").stderr.decode()
-            self.assertRegex(said, rf"{kind}:{value} by abs:[0-9.e-]+: {kind}:[0-9.]+ \(\d trials\)")
+            self.assertRegex(said, rf"{kind}:{value} by abs:[0-9.e-]+: {kind}:[0-9.]+ \((1 trial|\d trials)\)")
             info = one(self.fz("info", "--json", "a.f32.fzm").stdout)
             self.assertGreater(info["chunks"]["count"], 1)
             report = one(self.fz("verify", "--json", "a.f32.fzm", "a.f32").stdout)
@@ -223,6 +225,8 @@ class BoxTest(ChunkCase):
 
     def test_wrong_boxes(self):
         _, name = self.chunked("-b", "abs:1e-3")
+        part = self.fails(USAGE, "decompress", "-f", "--box", "0:1", name, says=["name of the whole array", "-o"])
+        self.assertIn("a.f32", part)
         for text in ("1,2,3,4", "a:b", "25", "-26", "0:10:2", "1:2:3:4", "1,,2"):
             self.fails(USAGE, "decompress", f"--box={text}", "-o", "p", name, says=["--box"])
 
@@ -243,6 +247,8 @@ class RecoverTest(ChunkCase):
         self.assertEqual(part, self.get("whole.f32")[: len(part)])
         self.fails(IO, "recover", "b.fzm.part", says=["exists", "-f"])
         self.fails(USAGE, "recover", "b.fzm", says=["-o"])
+        self.put("absent.fzm", b"")
+        self.fails(IO, "recover", "absent.fzm.part", says=["cannot open"])
         self.fails(CORRUPT, "recover", "-o", "x.fzm", "a.f32", says=["no complete chunk", "only archives of chunks"])
 
     def test_a_killed_run_leaves_a_part_that_can_be_recovered(self):

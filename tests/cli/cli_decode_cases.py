@@ -354,6 +354,15 @@ class VerifyTest(CliCase):
         self.fails(BOUND, "verify", "-b", "rel:1e-6", name, "a.f32", says="* |x|")
         self.fails(USAGE, "verify", "-b", "tight", name, "a.f32", says="-b 'tight'")
 
+    def test_an_original_with_its_axes_in_another_order(self):
+        values = wave(600)
+        self.put("a.npy", npy(values, (20, 30)))
+        self.put("turned.npy", npy(values, (30, 20)))
+        self.put("flat.npy", npy(values, (1, 600, 1)))
+        self.fz("compress", "-b", "abs:0.1", "a.npy")
+        self.fails(BOUND, "verify", "a.npy.fzm", "turned.npy", says=["20 x 30", "30 x 20", "another order"])
+        self.fz("verify", "a.npy.fzm", "flat.npy")
+
     def test_npy_original(self):
         field = wave(60)
         self.put("a.npy", npy(field, "(12, 5)"))

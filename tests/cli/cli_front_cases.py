@@ -133,6 +133,8 @@ class PurposeTest(CliCase):
         self.assertEqual(quick.stdout, b"")
         self.assertIn("looks for no settings", quick.stderr.decode())
         self.fails(USAGE, "tune", "-b", "psnr:60", "-d", "300x200", "a.f32", says="psnr:")
+        self.fails(USAGE, "tune", "-p", "balanced", "-d", "300x200", "a.f32", says="-b abs:E")
+        self.fails(USAGE, "tune", "-d", "300x200", "a.f32", says="-b range:1e-3")
 
 
 class HabitTest(CliCase):
@@ -287,6 +289,8 @@ class JsonTest(CliCase):
         self.assertEqual((row["output"], row["type"]), ("saved.fzm", "float32"))
         self.assertEqual(row["original_bytes"], 4 * row["shape"][0])
         self.assertEqual(row["archive_bytes"], len(self.get("saved.fzm")))
+        (info,) = self.rows("info", "saved.fzm")
+        self.assertEqual(row["chunks"], info["chunks"])
         self.assertEqual((row["ratio"], row["bound"]["requested"]), (row["original_bytes"] / row["archive_bytes"], 0.1))
         self.assertGreaterEqual(row["seconds"], 0)
         self.rows("suggest", "-q", "-b", "abs:0.1", "a.f32")

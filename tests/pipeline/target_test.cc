@@ -132,6 +132,30 @@ TEST(Target, MissingValuesHaveNoPartInIt) {
   EXPECT_LT(found.absolute, 1.0);  // of a range of 20, not of 10,000
 }
 
+TEST(Target, AFillValueThatNobodyDeclaredIsRefused) {
+  std::vector<float> values = waves<float>(100, 0.5, 300.0);
+  for (std::size_t i = 0; i < values.size(); i += 3) {
+    values[i] = 1e20F;
+  }
+  const CompressOptions options = optionsOf("balanced");
+  for (const ResultTarget& target : {ResultTarget{ResultTarget::Kind::kPsnr, 60.0},
+                                     ResultTarget{ResultTarget::Kind::kRatio, 4.0}}) {
+    try {
+      findBound(DataType::FLOAT32, bytesOf(values), target, options);
+      FAIL();
+    } catch (const FillValueError& error) {
+      EXPECT_EQ(error.finding().value, static_cast<double>(1e20F));
+      EXPECT_LT(error.finding().bound_without, 1.0);
+    }
+    CompressOptions declared = options;
+    declared.fill = {static_cast<double>(1e20F)};
+    EXPECT_LT(findBound(DataType::FLOAT32, bytesOf(values), target, declared).absolute, 100.0);
+    CompressOptions trusting = options;
+    trusting.suspect_fill = false;
+    EXPECT_NO_THROW(findBound(DataType::FLOAT32, bytesOf(values), target, trusting));
+  }
+}
+
 TEST(Target, LargeFieldsOfAnyAxesAreTriedOnAPartFirst) {
   // Above 64 MiB; a ramp, which is quick to compress.
   const AxisValues extents = {4096, 64, 33, 1, 2};
