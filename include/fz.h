@@ -256,7 +256,7 @@ enum {
 };
 
 /* The absolute bound with which a pipeline of these stages and settings reaches a result for these
- * values (host memory): the largest for a PSNR, the smallest for a ratio. `reached`, which may be
+ * values (host memory): the largest for a PSNR, a small one for a ratio. `reached`, which may be
  * NULL, is what it comes to; infinity: nothing is lost. At most five trials. Make the pipeline
  * again with FZ_BOUND_ABS and this bound to compress. FZ_ERROR_TARGET: none does, and the message
  * has the best. FZ_ERROR_FILL_VALUE: as with FZ_BOUND_NOA, since the search begins at the range. */

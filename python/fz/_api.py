@@ -194,7 +194,8 @@ def find_bound(
         In host memory.
     target
         ``"psnr:80"``: at least that many decibels, over the values that are not missing, by the
-        largest bound. ``"ratio:20"``: at least that ratio, by the smallest bound.
+        largest bound. ``"ratio:20"``: at least that ratio, by a small bound; very high
+        ratios may be exceeded.
     preset, toml, params, backend, threads, fallback, fill
         As in `compress`.
 
