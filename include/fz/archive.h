@@ -141,8 +141,7 @@ class ArchiveWriter {
   /// One chunk, its values in the order of memory. In any order, each once, from several threads.
   void put(std::uint64_t chunk, ByteView values);
   /// All chunks, in order: `read` fills in the values of a box. While one chunk is compressed the
-  /// next is read, in another thread; on a GPU up to three are under way at once, where no memory
-  /// limit is set. One call of `read` at a time.
+  /// next is read, in another thread.
   void putAll(const std::function<void(const Box& box, MutableByteView values)>& read);
   /// Writes the index. Throws Error(kBadSize) where values or chunks are missing. Returns the bytes
   /// of the archive. What fails once the end is being written cannot be made again.
@@ -159,7 +158,6 @@ class ArchiveWriter {
   MissingInfo missing() const;
 
  private:
-  class OrderedWork;
   struct State;
   std::unique_ptr<State> state_;
 };

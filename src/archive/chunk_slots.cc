@@ -32,18 +32,13 @@ MutableByteView KeptBytes::take(std::size_t n_bytes) {
 
 ChunkTeam teamFor(const ChunkGrid& grid, std::uint64_t n_chunks, const DecompressOptions& options) {
   ChunkTeam team{1, options};
-  if (n_chunks < 2 || options.progress != nullptr) {
+  const bool may_be_device = options.backend != Backend::CPU && isBackendAvailable(Backend::CUDA);
+  if (n_chunks < 2 || may_be_device || options.progress != nullptr) {
     return team;
   }
   const std::size_t n_threads = usableThreads(options.threads);
   const std::uint64_t chunk_bytes = std::max<std::uint64_t>(1, grid.chunkBytes());
   const std::uint64_t limit = options.limits.max_memory_bytes;
-  if (options.backend != Backend::CPU && isBackendAvailable(Backend::CUDA)) {
-    const std::uint64_t n_fit = std::max<std::uint64_t>(1, kBytesAtOnce / chunk_bytes);
-    team.n_at_once =
-        limit != 0 ? 1 : static_cast<std::size_t>(std::min({n_chunks, n_fit, kChunksOnDevice}));
-    return team;
-  }
   const std::uint64_t n_fit =
       limit == 0 ? kBytesAtOnce / chunk_bytes : limit / kCopiesOfChunk / chunk_bytes;
   team.n_at_once = static_cast<std::size_t>(

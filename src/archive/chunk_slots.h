@@ -13,10 +13,6 @@
 
 namespace fz {
 
-/// Chunks under way at once through a device: one comes from the host, one is worked on, one goes
-/// back.
-inline constexpr std::uint64_t kChunksOnDevice = 3;
-
 /// Memory that is taken once and used again: what a call writes to pages that it has used before
 /// costs half of what fresh ones do.
 class KeptBytes {
@@ -45,8 +41,8 @@ struct ChunkTeam {
   DecompressOptions each;
 };
 /// Chunks side by side use threads better than threads inside of one: reading, checking and copying
-/// are done by all; on a device a few of them keep both ways of the bus busy. One at a time where
-/// the memory limit leaves no room for more and where somebody follows the stages.
+/// are done by all. One at a time where the memory limit leaves no room for more, where a device
+/// decodes and where somebody follows the stages.
 ChunkTeam teamFor(const ChunkGrid& grid, std::uint64_t n_chunks, const DecompressOptions& options);
 
 }  // namespace fz

@@ -10,7 +10,6 @@
 #include "archive/chunk_slots.h"
 #include "archive/index.h"
 #include "backends/cpu/parallel_for.h"
-#include "backends/cuda/device_guard.h"
 #include "core/require.h"
 #include "format/frame_layout.h"
 
@@ -266,8 +265,6 @@ void ArchiveReader::State::runTeam(std::vector<std::uint64_t>& chunks,
   left.reserve(team.n_at_once);  // where memory has run out, none is left for a second failure
   const std::unique_ptr<CpuExecutor> executor =
       makeCpuExecutor(team.n_at_once, defaultThreadBackend());
-  const bool has_device = team.each.backend != Backend::CPU && cuda::isInUse();
-  const int device = has_device ? cuda::currentDevice() : -1;  // that of the caller
   for (std::size_t at = 0; at < chunks.size(); at += team.n_at_once) {
     FZ_REQUIRE(progress == nullptr || !progress->is_cancelled, ErrorCode::kCancelled,
                "ArchiveReader: stopped as asked");
@@ -284,7 +281,6 @@ void ArchiveReader::State::runTeam(std::vector<std::uint64_t>& chunks,
     }
     parallelFor(*executor, n, [&](std::size_t i) {
       try {
-        const cuda::DeviceGuard guard(device);
         const Box whole = index.grid.boxOf(slots[i].chunk);
         const Box part = overlapOf(whole, box);
         work(slots[i], whole, part, team.each);

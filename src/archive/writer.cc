@@ -1,6 +1,8 @@
 // Arrays to archives of chunks.
 #include <algorithm>
+#include <future>
 #include <new>
+#include <utility>
 
 #include "archive/writer_state.h"
 #include "core/require.h"
@@ -96,6 +98,35 @@ void ArchiveWriter::put(std::uint64_t chunk, ByteView values) try {
                    chunk);
   }
   s.encode(chunk, box, values);
+} catch (const std::bad_alloc&) {
+  detail::throwOutOfMemory();
+}
+
+void ArchiveWriter::putAll(
+    const std::function<void(const Box& box, MutableByteView values)>& read) try {
+  State& s = *state_;
+  FZ_REQUIRE(!s.grows, ErrorCode::kInvalidState,
+             "ArchiveWriter::putAll: needs an array whose extents are known");
+  s.is_ordered = true;
+  std::vector<std::uint8_t> now;
+  std::vector<std::uint8_t> next;
+  const auto readInto = [&](std::uint64_t chunk, std::vector<std::uint8_t>& values) {
+    const Box box = s.grid.boxOf(chunk);
+    values.resize(valueCount(box.extents) * s.grid.valueBytes());
+    read(box, values);
+  };
+  readInto(0, now);
+  for (std::uint64_t chunk = 0; chunk < s.grid.count(); ++chunk) {
+    std::future<void> ahead;  // waits for its thread when an exception passes
+    if (chunk + 1 < s.grid.count()) {
+      ahead = std::async(std::launch::async, [&] { readInto(chunk + 1, next); });
+    }
+    put(chunk, now);
+    if (ahead.valid()) {
+      ahead.get();
+    }
+    std::swap(now, next);
+  }
 } catch (const std::bad_alloc&) {
   detail::throwOutOfMemory();
 }

@@ -96,7 +96,6 @@ ArchiveWriter::State::State(DataType data_type, const ArchiveOptions& how)
   const std::optional<BoundInfo> asked = boundOf(type, options.compress);
   array_id =
       options.array_id != 0 ? options.array_id : makeArrayId(type, options, grid.chunk(), asked);
-  is_on_device = options.compress.backend == Backend::CUDA;
   if (!grows) {
     entries.resize(grid.count());
   }
@@ -118,26 +117,17 @@ void ArchiveWriter::State::requireOpen(const char* call) const {
   FZ_REQUIRE(!is_finished && !has_failed, ErrorCode::kInvalidState,
              "ArchiveWriter::{}: the archive {}", call,
              is_finished ? "is finished" : "could not be written");
-  requireNotCancelled(call);
-}
-
-void ArchiveWriter::State::requireNotCancelled(const char* call) const {
   FZ_REQUIRE(options.progress == nullptr || !options.progress->is_cancelled, ErrorCode::kCancelled,
              "ArchiveWriter::{}: stopped as asked", call);
 }
 
-ArchiveWriter::State::Made ArchiveWriter::State::make(const Box& box, ByteView values) {
-  Made made{compressChunk(box, values), {}, {}};
-  made.info = inspect(made.frame);
+void ArchiveWriter::State::encode(std::uint64_t chunk, const Box& box, ByteView values) {
+  const Frame frame = compressChunk(box, values);
+  const FrameInfo info = inspect(frame);
   if (options.verify) {
-    made.errors = verify(made, values, box);
+    verify(info, frame, values, box);
   }
-  return made;
-}
-
-void ArchiveWriter::State::place(std::uint64_t chunk, const Box& box, const Made& made) {
-  const Frame& frame = made.frame;
-  count(made);
+  note(info);
   if (isOne()) {
     FrameHeader header = readHeader(frame.bytes(), frame.size());
     emit(chunk, header, {}, frame.bytes());
@@ -163,10 +153,7 @@ Frame ArchiveWriter::State::compressChunk(const Box& box, ByteView values) {
   CompressOptions how = chunk_options;
   how.extents = box.extents;
   if (!is_ordered || !searches_plan) {
-    HostCompression compression(type, values, how);
-    Frame frame = compression.run();
-    is_on_device = std::as_const(compression).pipeline().getBackend() == Backend::CUDA;
-    return frame;
+    return HostCompression(type, values, how).run();
   }
   if (!plan.text.empty()) {
     CompressOptions with_plan = how;
@@ -198,32 +185,32 @@ Frame ArchiveWriter::State::compressChunk(const Box& box, ByteView values) {
   return frame;
 }
 
-ArchiveWriter::State::Errors ArchiveWriter::State::verify(const Made& made,
-                                                          ByteView values,
-                                                          const Box& box) const {
-  const std::optional<BoundRule> rule = ruleOfFrame(made.info);
+void ArchiveWriter::State::verify(const FrameInfo& info,
+                                  const Frame& frame,
+                                  ByteView values,
+                                  const Box& box) {
+  const std::optional<BoundRule> rule = ruleOfFrame(info);
   FZ_REQUIRE_ARG(rule.has_value(),
                  "archive: this pipeline promises no bound that could be verified");
   const Array decoded =
-      decompress(made.frame, {.backend = chunk_options.backend, .threads = chunk_options.threads});
+      decompress(frame, {.backend = chunk_options.backend, .threads = chunk_options.threads});
   FZ_REQUIRE(decoded.bytes().size() == values.size(), ErrorCode::kInternal,
              "archive: {} bytes decoded to {}", values.size(), decoded.bytes().size());
   const CheckReport check = checkValues(type, values, decoded.bytes(), *rule);
   FZ_REQUIRE(check.passed(), ErrorCode::kBoundViolation, "archive: verify {}: {}", boxText(box),
              violationText(check));
-  return {check.stats.max_error, check.stats.mse * static_cast<double>(check.n_finite),
-          check.n_finite};
+  const std::lock_guard lock(mutex);
+  errors.largest = std::max(errors.largest, check.stats.max_error);
+  errors.sum_of_squares += check.stats.mse * static_cast<double>(check.n_finite);
+  errors.n_finite += check.n_finite;
 }
 
-void ArchiveWriter::State::count(const Made& made) {
-  const std::lock_guard lock(mutex);
-  errors.largest = std::max(errors.largest, made.errors.largest);
-  errors.sum_of_squares += made.errors.sum_of_squares;
-  errors.n_finite += made.errors.n_finite;
-  if (made.info.missing) {
-    missing.fill = made.info.missing->fill;
-    missing.n_missing += made.info.missing->n_missing;
-    missing.n_filled += made.info.missing->n_filled;
+void ArchiveWriter::State::note(const FrameInfo& info) {
+  if (info.missing) {
+    const std::lock_guard lock(mutex);
+    missing.fill = info.missing->fill;
+    missing.n_missing += info.missing->n_missing;
+    missing.n_filled += info.missing->n_filled;
   }
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -41,20 +40,8 @@ struct ArchiveWriter::State {
     double sum_of_squares = 0.0;
     std::uint64_t n_finite = 0;
   };
-  /// The frame of a chunk, and what it says.
-  struct Made {
-    Frame frame;
-    FrameInfo info;
-    Errors errors;
-  };
-  /// Compresses one chunk, and verifies it where asked to; in any thread.
-  Made make(const Box& box, ByteView values);
-  /// Gives a chunk its place in the archive; in any thread.
-  void place(std::uint64_t chunk, const Box& box, const Made& made);
-  /// Both.
-  void encode(std::uint64_t chunk, const Box& box, ByteView values) {
-    place(chunk, box, make(box, values));
-  }
+  /// Compresses one chunk and gives it its place; in any thread.
+  void encode(std::uint64_t chunk, const Box& box, ByteView values);
   /// Values of a chunk that stands in a slab: all of the array but for the slowest axis.
   void encodeSlab(ByteView slab, std::uint64_t n_planes);
   void encodeChunks(ByteView slab, std::uint64_t n_planes);
@@ -63,11 +50,9 @@ struct ArchiveWriter::State {
   void emit(std::uint64_t chunk, FrameHeader& header, ByteView header_bytes, ByteView payload);
   Frame compressChunk(const Box& box, ByteView values);
   void emitHeld();
-  Errors verify(const Made& made, ByteView values, const Box& box) const;
-  void count(const Made& made);
-  /// With the mutex, or before any thread works.
+  void verify(const FrameInfo& info, const Frame& frame, ByteView values, const Box& box);
+  void note(const FrameInfo& info);
   void requireOpen(const char* call) const;
-  void requireNotCancelled(const char* call) const;
   void closeGrid();
 
   std::uint64_t planeValues() const;
@@ -108,8 +93,6 @@ struct ArchiveWriter::State {
   bool is_ordered = false;
   bool searches_plan = false;
   Plan plan;
-  /// Where the last chunk was coded, or where the next one will be.
-  std::atomic<bool> is_on_device = false;
 
   // For append().
   std::vector<std::uint8_t> pending;
