@@ -44,9 +44,10 @@ class TargetError : public Error {
   TargetBound best_;
 };
 
-/// Finds the largest absolute bound with which compress() of these values reaches a PSNR, or a small
-/// one with which it reaches a ratio, by at most five trials, the first of large fields on a part.
-/// A ratio is mostly met within 4 %; one that is far above the usual may be exceeded by much more. The bound of `options` plays no role. What it returns was tried on all values, but for
+/// Finds the largest absolute bound with which compress() of these values reaches a PSNR, or a
+/// small one with which it reaches a ratio, by at most five trials, the first of large fields on a
+/// part. A ratio is mostly met within 4 %; one that is far above the usual may be exceeded by much
+/// more. The bound of `options` plays no role. What it returns was tried on all values, but for
 /// bounds so small that the PSNR follows from them. The same on every backend and for any number of
 /// threads. Throws TargetError, InvalidArgument, FillValueError where a fill value that nobody
 /// declared sets the range (CompressOptions::suspect_fill), and as compress() does.

@@ -205,19 +205,31 @@ class DeviceBatches : public OnDevice<> {
   }
 };
 
-TEST_F(DeviceBatches, HaveTheFramesAndValuesOfSingleCallsForFloats) {
+/// In a small run one of each kind: a group, a group with more kernels, stages one by one.
+std::vector<std::string_view> presetsToTry() {
+  if (isSmallRun()) {
+    return {"cuszp2", "pfpl", "cusz"};
+  }
+  std::vector<std::string_view> names;
   for (const Preset& preset : allPresets()) {
+    names.push_back(preset.name);
+  }
+  return names;
+}
+
+TEST_F(DeviceBatches, HaveTheFramesAndValuesOfSingleCallsForFloats) {
+  for (const std::string_view preset : presetsToTry()) {
     for (const ErrorBoundMode mode : {ErrorBoundMode::ABS, ErrorBoundMode::NOA}) {
-      SCOPED_TRACE(std::string(preset.name) + " " + std::string(errorBoundModeName(mode)));
-      roundTripAll<float>(preset.name, mode);
+      SCOPED_TRACE(std::string(preset) + " " + std::string(errorBoundModeName(mode)));
+      roundTripAll<float>(preset, mode);
     }
   }
 }
 
 TEST_F(DeviceBatches, HaveTheFramesAndValuesOfSingleCallsForDoubles) {
-  for (const Preset& preset : allPresets()) {
-    SCOPED_TRACE(preset.name);
-    roundTripAll<double>(preset.name, ErrorBoundMode::NOA);
+  for (const std::string_view preset : presetsToTry()) {
+    SCOPED_TRACE(preset);
+    roundTripAll<double>(preset, ErrorBoundMode::NOA);
   }
 }
 
@@ -238,7 +250,9 @@ TEST_F(DeviceBatches, PresetsOfOneGroupAreDoneAtOnce) {
       EXPECT_EQ(batch.fusedFields(), fields.size());
       expectFramesOfSingleCalls(data, fields, options);
       batch.decompress(data.frames(), data.outputs, data.results.data());
-      EXPECT_EQ(batch.fusedFields(), fields.size());
+      if (!isSmallRun()) {  // under compute-sanitizer frames are decoded one by one, rightly
+        EXPECT_EQ(batch.fusedFields(), fields.size());
+      }
       for (std::size_t i = 0; i < fields.size(); ++i) {
         ASSERT_EQ(data.results[i].status, 0);
         const auto values = fromDevice(data.outputs[i].data, kValues * sizeof(float));
@@ -415,7 +429,7 @@ TEST_F(DeviceBatches, HostMemoryIsRefusedFieldByField) {
 TEST_F(DeviceBatches, OfTheHostHaveTheFramesOfTheCpu) {
   for (const std::string_view preset : {"cuszp2", "balanced", "fzgpu"}) {
     CompressOptions options = batchOptions(preset, ErrorBoundMode::NOA);
-    const auto fields = deviceFields<float>(40);
+    const auto fields = deviceFields<float>(isSmallRun() ? 8 : 40);
     std::vector<BatchField> batch;
     batch.reserve(fields.size());
     for (const auto& field : fields) {

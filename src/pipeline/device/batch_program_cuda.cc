@@ -149,6 +149,7 @@ std::unique_ptr<BatchProgram> BatchProgram::make(const BatchRecording& one,
                                                  bool is_decoding) {
   Learner learner(one, at_one, other, at_other);
   if (!learner.fits() || one.n_records > cuda::VerdictJob::kMaxRecords) {
+    FZ_LOG(INFO, "DeviceBatch: two pipelines took other memory or launched other kernels");
     return nullptr;
   }
   auto made = std::make_unique<BatchProgram>();
@@ -159,6 +160,7 @@ std::unique_ptr<BatchProgram> BatchProgram::make(const BatchRecording& one,
     const cuda::RecordedLaunch& twin = other.log.launches[i];
     if (launch.each_field != twin.each_field || launch.n_blocks != twin.n_blocks ||
         launch.arguments.size() != twin.arguments.size()) {
+      FZ_LOG(INFO, "DeviceBatch: two pipelines launched %s in other ways", launch.name);
       return nullptr;
     }
     const std::size_t at = made->argument_words_.size();
@@ -179,6 +181,7 @@ std::unique_ptr<BatchProgram> BatchProgram::make(const BatchRecording& one,
     FZ_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
         &n_resident, launch.each_field, static_cast<int>(launch.n_threads), launch.shared_bytes));
     if (n_resident == 0) {
+      FZ_LOG(INFO, "DeviceBatch: no block of %s fits a multiprocessor", launch.name);
       return nullptr;
     }
     made->launches_.push_back({launch.each_field, launch.n_blocks, launch.least_blocks,
@@ -187,6 +190,7 @@ std::unique_ptr<BatchProgram> BatchProgram::make(const BatchRecording& one,
   }
   const auto results_at = learner.placeOfAddress(one.result);
   if (!results_at) {
+    FZ_LOG(INFO, "DeviceBatch: results stand in memory of nobody");
     return nullptr;
   }
   made->results_at_ = *results_at;
