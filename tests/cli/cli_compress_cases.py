@@ -5,12 +5,11 @@ import json
 import math
 import os
 import pty
-import resource
 import struct
 import subprocess
 import unittest
 
-from cli_support import BOUND, CORRUPT, IO, MEMORY, NO_DEVICE, OK, USAGE, CliCase, max_error, npy, wave, one
+from cli_support import BOUND, CORRUPT, IO, NO_DEVICE, OK, USAGE, CliCase, max_error, npy, wave, one
 
 __all__ = ["CompressTest", "CompressNpyTest", "DefaultPresetTest"]
 
@@ -361,32 +360,6 @@ stage = [
         self.fails(IO, "compress", "-c", "/tmp", "a.f32", says="'/tmp' is a folder")
         message = self.fails(IO, "compress", "absent.f32", says="check the path")
         self.assertNotIn("free space", message)
-
-    def test_few_threads_are_no_reason_to_hang(self):
-        def limited():
-            resource.setrlimit(resource.RLIMIT_AS, (300000 << 10, 300000 << 10))
-
-        try:
-            self.fz("--version", preexec_fn=limited)
-        except AssertionError:
-            raise unittest.SkipTest("this build needs more address space than the test leaves it")
-        self.put("a.f32", wave(3000))
-        self.fz("compress", "-qp", "cusz", "-b", "range:1e-4", "-T", "64", "a.f32", preexec_fn=limited)
-        self.fz("test", "a.f32.fzm")
-
-    def test_out_of_memory_has_its_code(self):
-        limit = 1 << 30
-
-        def limited():
-            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-
-        try:
-            self.fz("--version", preexec_fn=limited)
-        except AssertionError:
-            raise unittest.SkipTest("this build needs more address space than the test leaves it")
-        with open(self.folder / "big.f32", "wb") as file:
-            file.truncate(8 << 30)
-        self.fails(MEMORY, "compress", "-p", "cusz", "-b", "range:1e-4", "-T", "1", "big.f32", preexec_fn=limited, says="memory")
 
     def test_no_device_has_its_code(self):
         if b"cuda" in self.fz("--version").stdout:

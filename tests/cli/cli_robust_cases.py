@@ -109,6 +109,44 @@ class MemoryTest(CliCase):
         self.assertEqual(os.path.getsize(self.folder / "out.npy"), 80 * MIB + 128)
         self.fz("verify", "-q", "big.f32.fzm", "out.npy")
 
+    def test_few_threads_are_no_reason_to_hang(self):
+        def limited(n_bytes):
+            return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))}
+
+        least = 300 << 20
+        try:
+            self.fz("--version", **limited(least))
+        except AssertionError:
+            raise unittest.SkipTest("this build needs more address space than the test leaves it")
+        self.put("a.f32", wave(3000))
+        words = ("compress", "-fqp", "cusz", "-b", "range:1e-4", "-T", "64", "a.f32")
+        # Threads take 8 MiB each until there are no more; what is left for the values is by chance
+        # enough or not, with limits that differ by a part of that.
+        n_done = 0
+        for n_bytes in range(least, least + (16 << 20), 3 << 20):
+            done = subprocess.run(
+                [os.path.abspath(cli_support.BINARY), *words], cwd=self.folder, check=False, timeout=120,
+                capture_output=True, **limited(n_bytes)
+            )
+            self.assertIn(done.returncode, (OK, MEMORY), done.stderr)
+            n_done += done.returncode == OK
+        self.assertGreater(n_done, 0)
+        self.fz("test", "a.f32.fzm")
+
+    def test_out_of_memory_has_its_code(self):
+        limit = 1 << 30
+
+        def limited():
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+        try:
+            self.fz("--version", preexec_fn=limited)
+        except AssertionError:
+            raise unittest.SkipTest("this build needs more address space than the test leaves it")
+        with open(self.folder / "big.f32", "wb") as file:
+            file.truncate(8 << 30)
+        self.fails(MEMORY, "compress", "-p", "cusz", "-b", "range:1e-4", "-T", "1", "big.f32", preexec_fn=limited, says="memory")
+
 
 class ProgressTest(CliCase):
     def test_always(self):
