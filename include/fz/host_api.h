@@ -220,9 +220,9 @@ std::size_t decompressInto(ByteView frame,
 /// to a sixteenth of the device's memory. This gives back what no call is using.
 void releaseDeviceMemory();
 
-/// Calls on the host keep long blocks of memory for the next call: what is kept and in use together
-/// is never more than what was in use at some moment before, and a system that runs short of memory
-/// takes it back by itself. This gives back what no call and no result is using.
+/// Calls on the host keep long blocks of memory for the next call: with those in use at most about
+/// twice what was asked for at some moment before. Memory limits do not count what is kept, and a
+/// system that runs short takes it back by itself. This gives back what no call and no result uses.
 void releaseHostMemory();
 
 /// Checks the header and describes the frame; the payload is not decoded.

@@ -464,7 +464,8 @@ def free_host_memory() -> None:
     """Gives back the memory that `compress` and `decompress` on the CPU keep for their next calls.
 
     They keep the blocks of earlier calls and of results that are gone, so that the system need not
-    clear new pages; never more than was in use at once before. Arrays and frames are not touched.
+    clear new pages; with those in use at most about twice what was asked for at once before. Memory
+    limits do not count them. Arrays and frames are not touched.
     """
     _fz.release_host_memory()
 

@@ -6,8 +6,9 @@
 /// it hands out, which takes about as long as decoding what is then written to it; a block that was
 /// used before has its pages already.
 ///
-/// What is in use and what is kept together never exceed what was in use at some moment before, so
-/// a program takes no more memory than without this. The system may take kept pages back when it
+/// Blocks in use and kept ones together are never longer than those in use at some moment before.
+/// A block may be twice as long as what it serves, so that is at most about twice of what was asked
+/// for at once; no memory limit counts kept blocks. The system may take their pages back when it
 /// runs short.
 namespace fz {
 
